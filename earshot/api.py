@@ -18,7 +18,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import Planned, plan_stack
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.validation.contract import Contract
 
 __all__ = ["Contract", "EarshotError", "Finding", "evaluate", "examine", "plan", "render"]

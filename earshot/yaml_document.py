@@ -5,11 +5,10 @@ so a document is measured before its values are made. What is refused is one Ear
 source and, where there is one, the line.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import yaml
@@ -29,6 +28,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _KEPT_IN_TEXTS = ("tag:yaml.org,2002:null", _MERGE)
+Keys = tuple[str, ...]
+"""The keys that lead to a place in a document."""
 T = TypeVar("T")
 
 
@@ -37,7 +38,7 @@ def read_yaml(text: str, shown: str) -> object:
 
     ``shown`` names the source in messages. Raises EarshotError.
     """
-    return _read(text, shown, _VALUES, unique=True, load=_loaded)
+    return _read(text, shown, _VALUES, partial(_loaded, unique=True))
 
 
 def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
@@ -47,7 +48,7 @@ def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
     Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
     Of a key that stands twice the last one counts where keys need not be ``unique``.
     """
-    return _read(text, shown, _TEXTS, unique=unique, load=_loaded)
+    return _read(text, shown, _TEXTS, partial(_loaded, unique=unique))
 
 
 def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[object]:
@@ -56,7 +57,7 @@ def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[o
     An empty document is None. What has a tag of its own (`!name`) is the text `${name}`: nobody
     here knows its value.
     """
-    return _read(text, shown, _DOCUMENTS, unique=unique, load=_all_loaded)
+    return _read(text, shown, _DOCUMENTS, partial(_all_loaded, unique=unique))
 
 
 def read_cloud_config(text: str, shown: str) -> object:
@@ -64,7 +65,7 @@ def read_cloud_config(text: str, shown: str) -> object:
 
     Raises EarshotError.
     """
-    return _read(text, shown, (_Fast,), unique=False, load=_loaded)
+    return _read(text, shown, (_Fast,), partial(_loaded, unique=False))
 
 
 def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
@@ -148,12 +149,15 @@ class _Python(_Bounded, yaml.SafeLoader):
 
 @dataclass(frozen=True)
 class Reset:
-    """`!reset` of Compose: what a file below has there is gone."""
+    """`!reset` of Compose: what a file below has there is gone, and what stands behind it ignored.
+
+    Source, also of `Overriding`: https://docs.docker.com/reference/compose-file/merge/
+    """
 
 
 @dataclass(frozen=True)
 class Overriding:
-    """`!override` of Compose: ``value`` stands in place of what a file below has there."""
+    """`!override` of Compose: ``value`` stands in place of all that a file below has there."""
 
     value: object
 
@@ -200,14 +204,7 @@ class _Refused(Exception):
         self.mark = mark
 
 
-def _read(
-    text: str,
-    shown: str,
-    kinds: tuple[type[Any], ...],
-    *,
-    unique: bool,
-    load: Callable[[Any, bool], T],
-) -> T:
+def _read(text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T]) -> T:
     if len(text) > MAX_CHARACTERS:
         raise EarshotError(
             shown,
@@ -215,10 +212,10 @@ def _read(
             allowed=f"YAML of at most {MAX_CHARACTERS:,} characters",
         )
     remedy = "write it with fewer aliases (*name) and levels, or in several files"
-    return _parsed(text, shown, kinds, lambda loader: load(loader, unique), remedy)
+    return _parsed(text, shown, kinds, load, remedy)
 
 
-def _loaded(loader: Any, unique: bool) -> object:
+def _loaded(loader: Any, *, unique: bool) -> object:
     node = _single_node(loader)
     if node is None:
         return None
@@ -226,7 +223,7 @@ def _loaded(loader: Any, unique: bool) -> object:
     return _made(loader, node)
 
 
-def _all_loaded(loader: Any, unique: bool) -> list[object]:
+def _all_loaded(loader: Any, *, unique: bool) -> list[object]:
     nodes, size = _every_node(loader), 0
     for node in nodes:
         size += _Measure(unique).node(node)[0]
@@ -318,3 +315,35 @@ class _Measure:
 
 def _where(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+
+
+def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
+    """The keys that lead to each tag in ``value``."""
+    if isinstance(value, (Reset, Overriding)):
+        yield path
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from tagged(item, (*path, str(key)))
+
+
+def untagged(value: object) -> object:
+    """``value`` without what is reset, and with what overrides in its place."""
+    if isinstance(value, Overriding):
+        return untagged(value.value)
+    if isinstance(value, Mapping):
+        return {k: untagged(item) for k, item in value.items() if not isinstance(item, Reset)}
+    if isinstance(value, list):
+        return [untagged(item) for item in value if not isinstance(item, Reset)]
+    return None if isinstance(value, Reset) else value
+
+
+def without(value: Mapping[str, object], paths: Collection[Keys]) -> dict[str, object]:
+    """``value`` without what ``paths`` lead to; an empty path leads to all of it."""
+    found = dict(value)
+    for first, *rest in filter(None, paths):
+        below = found.get(first)
+        if not rest:
+            found.pop(first, None)
+        elif isinstance(below, Mapping):
+            found[first] = without(below, [tuple(rest)])
+    return {} if () in paths else found

@@ -16,8 +16,7 @@ from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
-from earshot.sources.docker_container import read_service
-from earshot.sources.docker_stack import is_one_of
+from earshot.sources.docker_container import is_one_of, read_service
 from earshot.sources.stack_resources import RegisteredStack
 from policies.evaluation import Evaluation, plain
 

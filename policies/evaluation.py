@@ -10,7 +10,7 @@ from pulumi_policy import PolicyResource
 
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import UnknownHost
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.stack_resources import RegisteredResource
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written

@@ -10,9 +10,8 @@ from pulumi_policy import ResourceValidationArgs, StackValidationArgs
 from components.gate import GATE_TYPE
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.finding import Finding
-from earshot.sources import docker_stack, stack_resources
-from earshot.sources.docker_container import property_path
+from earshot.rules.registry import Finding
+from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from policies import workloads
 from policies.containers import CONTAINER_TYPE, Containers
@@ -28,7 +27,7 @@ from policies.launches import (
 
 EVALUATED = frozenset({GATE_TYPE, CONTAINER_TYPE, INSTANCE, LAUNCH_TEMPLATE, TASK_DEFINITION})
 """Types of resources that the rules evaluate."""
-TYPES = stack_resources.TYPES | docker_stack.TYPES | (EVALUATED - {GATE_TYPE})
+TYPES = stack_resources.TYPES | docker_container.TYPES | (EVALUATED - {GATE_TYPE})
 """Types of which something may be asked at the end."""
 
 
@@ -90,7 +89,7 @@ class Evaluations:
             return next((key for key in USER_DATA if key in inputs), "")
         if type == TASK_DEFINITION:
             return place_in_task(inputs, finding)
-        return property_path(inputs, finding.inputs)
+        return docker_container.property_path(inputs, finding.inputs)
 
     def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
         policy = self._policies.get(args.urn, ResolverPolicy())
@@ -111,8 +110,8 @@ class Evaluations:
     def _built(self) -> Iterator[str]:
         """The names of the images that the stack has built so far."""
         for urn, inputs in self._inputs.items():
-            if urn.split("::")[2].rpartition("$")[2] in docker_stack.BUILT_IMAGES:
-                yield from docker_stack.built_names(inputs)
+            if urn.split("::")[2].rpartition("$")[2] in docker_container.BUILT_IMAGES:
+                yield from docker_container.built_names(inputs)
 
     def has_evaluated(self, digest: str) -> bool:
         """Whether a gate whose inputs have this digest was evaluated."""

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.gate import GATE_TYPE
-from earshot.checks.instance_plan import disagreements
 from earshot.checks.instance_stack import StackEvaluation, evaluate_stack
-from earshot.checks.instances import InstanceRun, skipped_rules
+from earshot.checks.instances import InstanceRun, disagreements, skipped_rules
 from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves
-from earshot.rules.finding import Finding, FindingState
+from earshot.rules.registry import Finding, FindingState
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
 from policies.evaluation import Evaluation

@@ -7,7 +7,7 @@ from typing import Any
 
 from earshot.checks.lone_settings import mistakes_in_task, mistakes_in_user_data
 from earshot.rules import kl002_kafka
-from earshot.rules.finding import Finding, FindingState
+from earshot.rules.registry import Finding, FindingState
 from earshot.sources.task_definition import read_task
 from earshot.sources.user_data import broker_files, decoded
 from policies.evaluation import Evaluation

@@ -8,7 +8,7 @@ from typing import Any
 from earshot.checks import kubernetes
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.listeners.images import spellings
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.kubernetes import KINDS, Keys, PodContainer, read_manifest
 
 _PREFIX = "kubernetes:"

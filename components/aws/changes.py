@@ -19,7 +19,7 @@ from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.placement.aws import plan_aws
-from earshot.user_data.node_report import NodeReport
+from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import CLIENT
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from components import leaving
 from components.aws.reports import Read
-from earshot.user_data.boot import CLIENTS_SECONDS
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import CLIENTS_SECONDS, NodeReport, NodeState
 
 POLL = 2.0
 """Seconds between two reads."""

@@ -10,8 +10,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.tags import TaggedComponent
-from earshot.facts.clients import Members
-from earshot.facts.security_groups import Ingress, SecurityGroup
+from earshot.facts.security_groups import Ingress, Members, SecurityGroup
 
 
 class SecurityGroups(TaggedComponent):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeReport
+from earshot.user_data.boot import NodeReport
 
 POLL = 5.0
 """Seconds between two reads; an account may read parameters 40 times a second:

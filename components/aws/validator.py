@@ -18,8 +18,7 @@ from earshot.placement.aws_secrets import secret_parameter, validator_secrets
 from earshot.remote.bundle import Bundle
 from earshot.remote.orders import LATEST, ORDER, REPORTS, STATUS
 from earshot.remote.user_data import BundleRef, ValidatorSettings, validator_user_data
-from earshot.user_data.boot import ssm_secret
-from earshot.user_data.systems import System
+from earshot.user_data.boot import System, ssm_secret
 
 if TYPE_CHECKING:
     from components.aws.secured import Secured

@@ -3,14 +3,11 @@
 Where a question is left there is no stack: nothing is guessed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.adopt.cluster_document import docker_document, local_document
-from earshot.adopt.leftovers import Leftover, leftovers
+from earshot.adopt.cluster_document import Leftover, docker_document, leftovers, local_document
 from earshot.checks import deployment
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
@@ -18,12 +15,10 @@ from earshot.facts.settings import controller_names, readable
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.compose import Compose, Service
-from earshot.sources.compose_brokers import brokers_in
-from earshot.sources.kafka_broker import KafkaBroker
+from earshot.sources.kafka_broker import KafkaBroker, brokers_in, read_broker
 from earshot.sources.parsed_listener import ParsedListener
-from earshot.sources.properties_file import read_broker
 
 LOOKED_UP_LATER = tuple(
     f"{rule}: names are looked up by the policy pack, where their clients stand"

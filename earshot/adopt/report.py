@@ -1,19 +1,30 @@
-"""What `earshot adopt` says: as text for a reader, or as one JSON document."""
-
-from __future__ import annotations
+"""What `earshot adopt` says, as text for a reader or as one JSON document, and the stack file: YAML
+for `pulumi`, with comments that say where each thing comes from."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from earshot.adopt.adoption import Adoption, Question, Understood
+import yaml
+
+from earshot.adopt.adoption import Adoption, Understood
 from earshot.listeners.address import bracketed
-from earshot.listeners.listed import numbered, shortened
+from earshot.listeners.listed import by_key, numbered, shortened
+from earshot.project import CLUSTER_KEY
 from earshot.report.terminal import Terminal, columns
 from earshot.report.visible import one_line, visible
 from earshot.rules.grouped import grouped, shape
 
 HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")
+WIDTH = 100
+_COMMENTS = {
+    "broker_ids": "Kept from the source: clients and topics know the brokers by them.",
+    "names": "What each broker is called on its network.",
+    "image": "The image that the brokers run.",
+    "inter_broker": "The listener that the brokers use among themselves.",
+    "controllers": "The KRaft quorum. Voters cannot change later.",
+    "extra": "Further broker properties, as the source sets them.",
+}
 
 
 def as_text(adoption: Adoption, terminal: Terminal) -> str:
@@ -73,10 +84,8 @@ def _row(item: Understood) -> tuple[str, ...]:
 
 def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
     """`KL011: reason` and `KL012: reason` on one line."""
-    rules: dict[str, list[str]] = {}
-    for item in unchecked:
-        rule, _, reason = item.partition(": ")
-        rules.setdefault(reason, []).append(rule)
+    parts = (item.partition(": ") for item in unchecked)
+    rules = by_key((reason, rule) for rule, _, reason in parts)
     return (f"{', '.join(listed)}: {reason}" for reason, listed in rules.items())
 
 
@@ -96,10 +105,9 @@ def _facts(item: Understood) -> dict[str, Any]:
 
 
 def _questions(adoption: Adoption) -> Iterator[str]:
-    alike: dict[tuple[str, str, str], list[Question]] = {}
-    for item in adoption.undecided:
-        key = (item.listener, shape(item.why, [item.broker]), item.remedy)
-        alike.setdefault(key, []).append(item)
+    alike = by_key(
+        ((it.listener, shape(it.why, [it.broker]), it.remedy), it) for it in adoption.undecided
+    )
     for listed in alike.values():
         first = listed[0]
         names = shortened(list(dict.fromkeys(item.broker for item in listed)))
@@ -126,3 +134,47 @@ def _counted(adoption: Adoption) -> str:
         (len(adoption.undecided), "question"),
     )
     return ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+
+
+def stack_file(adoption: Adoption) -> str:
+    """The text of a stack file; raises ValueError where something is undecided."""
+    if adoption.document is None:
+        raise ValueError("nothing is written while something is undecided")
+    lines = [f"# Adopted from {visible(adoption.source)}."]
+    if found := grouped(adoption.mistakes):
+        lines.append("# Mistakes that were seen there; see that they are fixed here:")
+        lines += [f"# - {visible(item.subject)} [{item.first.rule}]" for item in found]
+    lines += ["config:", f"  {CLUSTER_KEY}:"]
+    reasons = {it.listener.name: it.listener.audience.why for it in reversed(adoption.listeners)}
+    for key, value in adoption.document.items():
+        if key in _COMMENTS:
+            lines.append(f"    # {_COMMENTS[key]}")
+        if key == "listeners":
+            lines += ["    listeners:", *_listeners(value, reasons)]
+        else:
+            lines += _dumped({key: value}, 4)
+    return "\n".join(lines) + "\n"
+
+
+def _listeners(items: list[Mapping[str, Any]], reasons: Mapping[str, str]) -> Iterator[str]:
+    for item in items:
+        scopes = " and ".join(item["scopes"])
+        yield f"      # {item['name']} is for {scopes}: {visible(reasons[item['name']])}."
+        first, *rest = _dumped(dict(item), 0)
+        yield f"      - {first}"
+        yield from (f"        {line}" for line in rest)
+
+
+def _dumped(value: Mapping[str, Any], indent: int) -> list[str]:
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=WIDTH)
+    return [" " * indent + line for line in text.splitlines()]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Scalars in one line each, lists of scalars in brackets."""
+
+    def represent_sequence(
+        self, tag: str, sequence: Any, flow_style: bool | None = None
+    ) -> yaml.SequenceNode:
+        plain = all(isinstance(item, (str, int)) for item in sequence)
+        return super().represent_sequence(tag, sequence, flow_style=plain or flow_style)

@@ -1,12 +1,12 @@
-"""All containers of a file that others wrote: what is certainly wrong with them, each cause once.
+"""All containers of a file that others wrote: what is certainly wrong with them, each cause once,
+and how secure its brokers are: no more than one piece of advice for each file.
 
 What Kafka or an image refuses stands alone: of the listeners of a broker that does not start,
-nothing more is said.
+nothing more is said. A cluster tried out on one machine needs no advice, and a file that is open on
+purpose gets none for each line.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from earshot.errors import without_users
@@ -16,20 +16,33 @@ from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
 from earshot.rules import (
     kl002_kafka,
-    kl002_redpanda,
     kl014_misspelt,
     kl014_start_script,
     kl015_clients,
     kl016_nodes,
     kl017_published,
+    kl019_clear_text,
+    kl020_plain_passwords,
+    kl021_tls_versions,
+    kl022_host_verification,
+    kl023_jaas_prefix,
 )
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding, readable
 from earshot.sources.compose import Service
-from earshot.sources.deployment import deployment, settings_of, with_empty
+from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
 _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
+_ADVICE = (
+    (kl020_plain_passwords.RULE, kl020_plain_passwords.objections),
+    (kl019_clear_text.RULE, kl019_clear_text.objections),
+    (kl023_jaas_prefix.RULE, kl023_jaas_prefix.objections),
+    (kl022_host_verification.RULE, kl022_host_verification.objections),
+    (kl021_tls_versions.RULE, kl021_tls_versions.objections),
+)
+"""What weighs most comes first."""
+_ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE.id})
 
 
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
@@ -59,7 +72,7 @@ class _Check:
         }
         for item in whole.brokers:
             if not item.is_kafka:
-                refused = kl002_redpanda.refusals(item.endpoints or (), "command")
+                refused = kl002_kafka.redpanda_refusals(item.endpoints or (), "command")
                 by_service[item.service] = tuple(
                     replace(it, container=item.service) for it in refused
                 )
@@ -146,3 +159,45 @@ def _unread(view: ForeignSettings) -> Iterator[tuple[str, Bad]]:
         for item in read(text):
             if isinstance(item, Bad):
                 yield key, item
+
+
+def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
+    """The first piece of advice on one broker's settings, or none."""
+    return _first(_findings(settings))
+
+
+def advice_on_services(
+    services: Sequence[Service], said: Iterable[Finding] = (), but: Iterable[str] = ()
+) -> tuple[Finding, ...]:
+    """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
+    something is ``said``."""
+    named = {item.container for item in said} | set(but)
+    inside = [item.container for item in services]
+    found: list[Finding] = []
+    for service in brokers_among(services):
+        if service.name in named:
+            continue
+        settings = settings_of(service)
+        addresses = settings.values.get("advertised.listeners", "")
+        hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
+        is_among_containers = any(item.answers_to(host) for item in inside for host in hosts)
+        silent = _ABOUT_CLIENTS if is_among_containers else ()
+        listed = (item for item in _findings(settings) if item.rule not in silent)
+        found += [replace(item, container=service.name) for item in listed]
+    return _first(found)
+
+
+def _findings(settings: BrokerSettings) -> Iterator[Finding]:
+    view = settings.read()
+    for rule, check in _ADVICE:
+        yield from (item.finding(rule) for item in readable(check, view))
+
+
+def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    order = [rule.id for rule, _ in _ADVICE]
+    listed = sorted(findings, key=lambda item: order.index(item.rule))
+    others = dict.fromkeys(item.rule for item in listed[1:] if item.rule != listed[0].rule)
+    if not listed:
+        return ()
+    more = f" (there is more about security: {', '.join(others)})" if others else ""
+    return (replace(listed[0], observed=f"{listed[0].observed}{more}"),)

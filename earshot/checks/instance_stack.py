@@ -1,13 +1,10 @@
 """Brokers on the instances of any program, checked by all that their stack has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from earshot.checks.instance_names import Named, names
-from earshot.checks.instances import InstanceBroker
+from earshot.checks.instances import InstanceBroker, Named, names
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import ClusterPlan
@@ -24,7 +21,8 @@ from earshot.rules import (
     kl012_same_broker,
 )
 from earshot.rules.evaluate import evaluate, remarks
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.sources.deployment import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed
 from earshot.sources.instance_network import InstanceNetwork, instance_network
@@ -39,7 +37,6 @@ RULES = (
     kl012_same_broker.RULE,
 )
 """What takes other resources, and what AWS made of them."""
-_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def _clusters(read: list[_Member]) -> list[list[_Member]]:
     found: dict[tuple[str, ...], list[_Member]] = {}
     for member in read:
         holder, values = member.broker.holder, member.broker.written.settings.values
-        quorum = next(filter(None, map(values.get, _QUORUM)), holder)
+        quorum = next(filter(None, map(values.get, QUORUM)), holder)
         (id,) = member.settings
         key: tuple[str, ...] = (quorum, member.plan.inter_broker, member.plan.controller)
         while any(id in other.settings for other in found.get(key, ())):

@@ -1,22 +1,25 @@
 """Brokers on the instances of any program, checked one after the other by their own inputs.
 
-What takes other resources is for `instance_stack`, once they are there.
+Why the names that they advertise resolve (EC2's own, a record of the stack, or a DNS server that is
+asked) is found here. What else takes other resources is for `instance_stack`, once they are there.
 """
 
-from __future__ import annotations
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
-
-from earshot.checks.instance_names import is_never, never_but_asked
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import folded, is_loopback
-from earshot.facts.settings import node_id
+from earshot.facts.settings import node_id, readable
 from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.model import ClusterPlan, Listener
+from earshot.listeners.render import settings
 from earshot.listeners.terms import Scope
+from earshot.names.aws import Ec2Name, Interface, declaration, read_name, resolution
+from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.reachability import Expected, outlook, vantage_of
 from earshot.rules import (
     kl002_kafka,
     kl003_kind_of_address,
@@ -25,12 +28,11 @@ from earshot.rules import (
     kl011_resolves,
 )
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
+from earshot.sources.instance_network import InstanceNetwork
 from earshot.sources.user_data import UserDataFile
-
-if TYPE_CHECKING:
-    from earshot.names.policy import Asked, ResolverPolicy
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
@@ -92,13 +94,8 @@ class InstanceRun:
     def __init__(self) -> None:
         self._brokers: dict[str, list[InstanceBroker]] = {}
         self._advertised: dict[tuple[str, int], str] = {}
-
-    @cached_property
-    def asked(self) -> Asked:
+        self.asked = Asked()
         """The resolvers, for whatever is checked of these brokers later too."""
-        from earshot.names.policy import Asked  # slow to import
-
-        return Asked()
 
     @property
     def brokers(self) -> tuple[InstanceBroker, ...]:
@@ -189,3 +186,160 @@ def _computed(written: UserDataFile) -> Iterator[Finding]:
                 "listeners where their clients are with `earshot doctor`",
                 inputs=("user data",),
             )
+
+
+def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
+    """Where ``written`` gives a node other listeners than ``plan``, one sentence each.
+
+    The order of a list means nothing; a list that cannot be read agrees with no other.
+    """
+    values = written.settings.values
+    id = node_id(values)
+    node = next((item for item in plan.nodes if item.id == id), None)
+    if node is None:
+        listed = ", ".join(str(item.id) for item in plan.nodes)
+        yield f"{written.path} sets up node {id}, and the plan that was checked has {listed}"
+        return
+    planned = settings(plan, node)
+    for key in _ADDRESSES:
+        there, wanted = values.get(key), planned.get(key)
+        if _entries(there) != _entries(wanted):
+            yield (
+                f"node {id}: {written.path} has {key}={there or '(nothing)'}, and the plan that "
+                f"was checked {wanted or '(nothing)'}"
+            )
+
+
+def _entries(text: str | None) -> object:
+    found = list(read_listeners(text)) if text else []
+    good = dict(readable(found))
+    return good if len(good) == len(found) else text
+
+
+@dataclass
+class Named:
+    """The evidence for every advertised name, and what is not known that could be some."""
+
+    evidence: dict[EvidenceKey, Evidence] = field(default_factory=dict)
+    undecided: dict[EvidenceKey, str] = field(default_factory=dict)
+    """By name without evidence, what is not known."""
+
+
+def names(
+    facts: ClusterFacts,
+    around: Mapping[int, InstanceNetwork],
+    zones: Zones,
+    policy: ResolverPolicy,
+    asked: Asked | None = None,
+) -> Named:
+    """The evidence for the names in the plan; ``around`` holds each node's surroundings by its id.
+
+    A name whose record is still to be made is not looked up: the DNS server would cache that it is
+    not there.
+    """
+    if facts.plan is None:
+        return Named()
+    words: dict[EvidenceKey, RecordLookup] = {}
+    for node, listener, scope in facts.advertised():
+        host = listener.host
+        if isinstance(host, str) and ip_of(host) is None and scope is not Scope.HOST:
+            key: EvidenceKey = (listener.name, scope, host)
+            if key not in words or words[key].declaration is None:
+                words[key] = _word(host, scope, around[node.id], zones)
+    declared = {key: word.declaration for key, word in words.items() if word.declaration}
+    waiting = {key for key, word in words.items() if word.pending}
+    found = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
+    found |= {key: _yet_to_be_made(declared[key]) for key in waiting}
+    for key, word in words.items():
+        found[key] = _with_record(found[key], word, key[2])
+    undecided = {
+        key: word.why
+        for key, word in words.items()
+        if word.undecided and found[key].kind is EvidenceKind.NONE
+    }
+    return Named(found, undecided)
+
+
+def never_but_asked(
+    facts: ClusterFacts, policy: ResolverPolicy, asked: Asked | None = None
+) -> dict[EvidenceKey, Evidence]:
+    """The evidence for names that no resource can declare, such as `ip-...` for scope external:
+    only a DNS server may know them, as a resolver behind a VPN does."""
+    if facts.plan is None:
+        return {}
+    others = {
+        (listener.name, scope, str(listener.host))
+        for _, listener, scope in facts.advertised()
+        if not is_never(str(listener.host), scope)
+    }
+    return gather(_without(facts.plan, others), policy, "aws", asked=asked)
+
+
+def is_never(host: str, scope: Scope) -> bool:
+    """Whether a name of this kind resolves for nobody in ``scope``."""
+    return outlook(kind_of(host), vantage_of(scope, "aws")).resolves is Expected.NO
+
+
+def _word(host: str, scope: Scope, around: InstanceNetwork, zones: Zones) -> RecordLookup:
+    name = read_name(host)
+    if name is not None:
+        return _of_ec2(host, name, scope, around)
+    if scope is Scope.EXTERNAL:
+        found = zones.beyond(host)
+    else:
+        found = zones.inside(host, around.vpc, around.dns)
+    unnamed = "a record or a zone is not known yet, or its VPC is not known here"
+    return replace(found, why=unnamed) if found.undecided else found
+
+
+def _of_ec2(host: str, name: Ec2Name, scope: Scope, around: InstanceNetwork) -> RecordLookup:
+    known = [item for item in around.elastic if isinstance(item, str)]
+    public = name.kind is NameKind.EC2_PUBLIC
+    if around.dns is None:
+        return RecordLookup(why="the DNS attributes of its VPC are not known here", undecided=True)
+    if around.dns.off:
+        off = " and ".join(around.dns.off)
+        return RecordLookup(why=f"{off} of the VPC: off, so that AWS gives no such name")
+    unknown = public and len(known) < len(around.elastic)
+    if around.region is None or around.private is None or unknown:
+        return RecordLookup(why="the addresses of its instance are not known yet", undecided=True)
+    held = name.address if public and name.address in (*known, *around.addresses) else ""
+    interface = Interface(around.region, around.private, held, elastic=held in known)
+    found = declaration(host, scope, interface, around.dns)
+    if found:
+        return RecordLookup(found)
+    why = resolution(host, vantage_of(scope, "aws"), interface, around.dns).why
+    return RecordLookup(why=why)
+
+
+def _with_record(evidence: Evidence, word: RecordLookup, host: str) -> Evidence:
+    """With what the stack says, where that is more than a lookup shows."""
+    if word.declaration is not None or not word.why or word.undecided:
+        return evidence
+    name = read_name(host)
+    lent_by_aws = name is not None and "of the VPC: off" in word.why
+    if evidence.kind is EvidenceKind.NONE or lent_by_aws:
+        why = word.why if lent_by_aws else f"{evidence.why}; {word.why}"
+        return Evidence(EvidenceKind.NONE, None, why)
+    return evidence
+
+
+def _yet_to_be_made(declared: Declaration) -> Evidence:
+    why = f"{declared.why}; not looked up: the record is still to be made"
+    return Evidence(EvidenceKind.DECLARED, None, why, declared.addresses)
+
+
+def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
+    """The same without the scopes of ``keys``, for nobody else than `gather` to see."""
+    if not keys:
+        return plan
+
+    def rest(item: Listener) -> Listener:
+        scopes = (it for it in item.scopes if (item.name, it, str(item.host)) not in keys)
+        return item.model_copy(update={"scopes": tuple(scopes)})
+
+    nodes = (
+        node.model_copy(update={"listeners": tuple(map(rest, node.listeners))})
+        for node in plan.nodes
+    )
+    return plan.model_copy(update={"nodes": tuple(nodes)})

@@ -6,20 +6,17 @@ decide it. Sources: `configure` in `kafka/include/etc/confluent/docker` and
 Services (environment variables, headless Services).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.deployment import kafka_refusals, refusals
-from earshot.facts.brokers import Bootstrap
+from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients
-from earshot.rules.finding import Finding
-from earshot.sources.bootstraps import bootstraps
-from earshot.sources.deployment import settings_of
+from earshot.rules.registry import Finding
+from earshot.sources.deployment import bootstraps, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 
 OLDEST = (3, 9)
@@ -40,12 +37,7 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
 
 def asks_for_a_service(manifest: Manifest) -> bool:
     """Whether a client in it begins with a Service of the same file."""
-    places = {item.name: item for item in manifest.containers}
-    return any(
-        _meant(manifest, places[item.service], address)
-        for item in _bootstraps(manifest)
-        for address in item.addresses
-    )
+    return any(any(meant) for _, meant in _bootstraps(manifest))
 
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
@@ -83,9 +75,7 @@ def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
 
 def _clients(manifest: Manifest) -> Iterator[Finding]:
     """Those that have no address but ports that a Service of the file does not have."""
-    places = {item.name: item for item in manifest.containers}
-    for item in _bootstraps(manifest):
-        meant = [_meant(manifest, places[item.service], address) for address in item.addresses]
+    for item, meant in _bootstraps(manifest):
         if all(map(_has_not, meant, item.addresses)):
             ways = "; ".join(map(_way, meant, item.addresses))
             services = (service for listed in meant for service in listed)
@@ -100,9 +90,14 @@ def _clients(manifest: Manifest) -> Iterator[Finding]:
             )
 
 
-def _bootstraps(manifest: Manifest) -> Iterator[Bootstrap]:
+def _bootstraps(
+    manifest: Manifest,
+) -> Iterator[tuple[Bootstrap, list[Sequence[ClusterService]]]]:
+    """What each client begins with, and for each of its addresses the Services that it means."""
+    places = {item.name: item for item in manifest.containers}
     brokers = [item.name for item in manifest.brokers]
-    return bootstraps((item.service for item in manifest.containers), brokers)
+    for item in bootstraps((place.service for place in places.values()), brokers):
+        yield item, [_meant(manifest, places[item.service], it) for it in item.addresses]
 
 
 def _meant(manifest: Manifest, client: PodContainer, address: Address) -> Sequence[ClusterService]:

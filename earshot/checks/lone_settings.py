@@ -6,28 +6,29 @@ the listeners reach. Which Kafka shall read a `server.properties` is not known e
 release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from earshot.checks.deployment import kafka_refusals, refusals
-from earshot.checks.security_advice import advice_on_services, advice_on_settings
+from earshot.checks.deployment import (
+    advice_on_services,
+    advice_on_settings,
+    kafka_refusals,
+    refusals,
+)
 from earshot.facts.container import Container
 from earshot.facts.settings import NEWEST, BrokerSettings
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.task_definition import TaskContainer
-from earshot.sources.user_data import UserDataFile
+from earshot.sources.user_data import OF_BROKERS, UserDataFile
 
 Release = tuple[int, int] | None
 """Kafka's, (major, minor); None where nobody says."""
 OLDEST = (3, 9)
-_OF_BROKER = {"advertised.listeners", "process.roles", "zookeeper.connect", "broker.id", "node.id"}
 _OF_CLIENT = re.compile(r"bootstrap\.servers|kafkastore\.|.*\.bootstrap\.servers|group\.id")
 _STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
 """Of a template language, which may leave lines out or add some."""
@@ -40,7 +41,7 @@ def is_of_broker(text: str) -> bool:
         return False
     if re.match(r"\s*https?://", values.get("listeners", ""), re.IGNORECASE):
         return False  # of a REST proxy, which knew ZooKeeper too
-    return bool(_OF_BROKER & set(values))
+    return bool(OF_BROKERS & set(values))
 
 
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:

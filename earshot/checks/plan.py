@@ -1,13 +1,11 @@
 """A whole cluster's plan: what the pack evaluates at the gate, and `earshot plan --check` too."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from earshot.certificates.shown import ShownCertificate
-from earshot.checks.container_names import evidence
+from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts
@@ -19,22 +17,12 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement import Planned
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import kl012_same_broker
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate, remarks
-from earshot.rules.finding import Finding
+from earshot.rules.evaluate import RULES, Checked, evaluate, remarks
 from earshot.sources.docker_container import read_container
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
 _ANY_ID = "-"
 """No rule looks at the cluster's id."""
-
-
-@dataclass(frozen=True)
-class PlanCheck:
-    """What the rules find, and what they accepted on less than every server's answer."""
-
-    findings: tuple[Finding, ...]
-    remarks: tuple[str, ...]
 
 
 def check_plan(
@@ -46,7 +34,7 @@ def check_plan(
     containers: Mapping[int, Container] | None = None,
     cloud: Cloud | None = None,
     certificates: Mapping[int, ShownCertificate] | None = None,
-) -> PlanCheck:
+) -> Checked:
     """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
 
     ``addresses`` are each node's own; those of this machine are found here. ``containers`` is None
@@ -78,10 +66,10 @@ def check_plan(
     elif in_containers(placement) and not any(known.values()):
         silent = {kl012_same_broker.RULE.id}  # nobody knows the addresses of the hosts here
     rules = [rule for rule in RULES if rule.id not in silent]
-    return PlanCheck(evaluate(facts, rules), remarks(facts))
+    return Checked(evaluate(facts, rules), remarks(facts))
 
 
-def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanCheck:
+def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> Checked:
     """The check of what ``spec`` comes to, with what its placement adds to the plan."""
     held = planned.containers.items()
     return check_plan(

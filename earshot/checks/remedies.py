@@ -2,19 +2,15 @@
 again, the finding is gone and none has come, and published ports still lead to listeners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from earshot.checks.added_listener import obstacle, protocols_of
 from earshot.checks.remedy_candidates import candidates
-from earshot.checks.remedy_lines import RemedyLines, Whole
+from earshot.checks.remedy_lines import RemedyLines, Whole, obstacle, protocols_of
 from earshot.errors import EarshotError
-from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
-from earshot.facts.deployment import Deployment
-from earshot.rules.finding import Finding, LineToWrite
+from earshot.facts.deployment import Broker, Deployment
+from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment
@@ -26,14 +22,6 @@ MOST_SERVICES = 1000
 _BY_LISTENER = ("KL015", "KL016", "KL017")
 """Rules that a listener more may satisfy."""
 _Kind = tuple[str, str, str | None, str]
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """What is wrong once some lines are written."""
-
-    kinds: set[_Kind]
-    loses_a_port: bool
 
 
 def with_lines(
@@ -48,7 +36,7 @@ def with_lines(
     whole = Whole(services, deployment(services))
     before = {_kind(item) for item in findings}
     trials = MOST_SERVICES // len(services)
-    tried: dict[tuple[LineToWrite, ...], _Trial] = {}
+    tried: dict[tuple[LineToWrite, ...], set[_Kind] | None] = {}
     """Many findings have one cause, and are cured by the same lines."""
     found = []
     for finding in findings:
@@ -64,29 +52,31 @@ def with_lines(
     return tuple(found)
 
 
-def _trial(whole: Whole, lines: Iterable[LineToWrite], check: Check) -> _Trial:
+def _trial(whole: Whole, lines: Iterable[LineToWrite], check: Check) -> set[_Kind] | None:
+    """What is wrong once ``lines`` are written; None where a published port is lost by them."""
     services = applied(whole.services, lines)
     later = deployment(services)
-    kinds = {_kind(item) for item in check(services, later)}
-    return _Trial(kinds, _loses_a_port(whole, later))
+    found = {_kind(item) for item in check(services, later)}
+    return None if _loses_a_port(whole, later) else found
 
 
-def _cures(finding: Finding, before: set[_Kind], after: _Trial) -> bool:
+def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bool:
     """Whether it is gone, and nothing has come but other words for what was wrong elsewhere."""
     own = _kind(finding)
     elsewhere = {kind[:3] for kind in before} - {own[:3]}
-    alike = all(kind in before - {own} or kind[:3] in elsewhere for kind in after.kinds)
-    return alike and not after.loses_a_port
+    return after is not None and all(
+        kind in before - {own} or kind[:3] in elsewhere for kind in after
+    )
 
 
 def _loses_a_port(whole: Whole, later: Deployment) -> bool:
     """Whether a port that stays published no longer leads to a listener: an image that derives what
     it listens on from what is advertised moves it with that."""
-    brokers = {item.service: item for item in later.brokers}
     return any(
-        port in brokers[before.service].container.published
+        port in after.container.published
         for before in whole.deployment.brokers
-        for port in _with_listener(before) - _with_listener(brokers[before.service])
+        for after in (later.by_service[before.service],)
+        for port in _with_listener(before) - _with_listener(after)
     )
 
 
@@ -98,7 +88,7 @@ def _with_listener(broker: Broker) -> set[PublishedPort]:
 
 def _with_reason(whole: Whole, finding: Finding) -> Finding:
     """Why no lines are shown, where a new listener would need more than an address."""
-    broker = whole.brokers.get(finding.container)
+    broker = whole.deployment.by_service.get(finding.container)
     if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
         return finding
     listed = broker.for_clients

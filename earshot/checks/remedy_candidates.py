@@ -3,23 +3,32 @@
 A candidate is a proposal with that file's values; `earshot.checks.remedies` proves it.
 """
 
-from __future__ import annotations
-
+import re
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from earshot.checks.added_listener import added_listener, protocols_of
-from earshot.checks.moved_clients import bootstrapped, known_as, misled, moved_to
-from earshot.checks.remedy_lines import RemedyLines, Whole, advertised_text, port_line, with_entry
-from earshot.facts.brokers import Bootstrap, Broker, Endpoint
+from earshot.checks.remedy_lines import (
+    RemedyLines,
+    Whole,
+    added_listener,
+    advertised_text,
+    port_line,
+    protocols_of,
+    with_entry,
+)
 from earshot.facts.container import PublishedPort, is_loopback
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, Endpoint
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
-from earshot.rules.finding import Finding, LineToWrite
+from earshot.names.kinds import ip_of
+from earshot.rules.kl015_clients import failure
+from earshot.rules.registry import Finding, LineToWrite
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
+_CONFIGURATION = re.compile(r"[={\n]|:\s")
+"""In a variable that holds more than addresses."""
 
 
 def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
@@ -34,7 +43,7 @@ def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
 
 
 def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
-    broker = whole.brokers.get(finding.container)
+    broker = whole.deployment.by_service.get(finding.container)
     match finding.rule, finding.inputs:
         case "KL015", ("advertised.listeners",) if broker is not None:
             yield from _sent_on(whole, broker, finding.listener or "")
@@ -124,7 +133,7 @@ def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLine
 
 def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
     """Each voter that is a node of the file, at its own controller listener."""
-    asking = whole.brokers[service]
+    asking = whole.deployment.by_service[service]
     places: dict[int, Address] = {}
     for node in whole.deployment.brokers:
         if node.cluster == asking.cluster and node.id is not None and node.id in asking.voters:
@@ -263,3 +272,84 @@ def _advertised(whole: Whole, broker: Broker, listener: str, to: Address) -> Rem
     text = with_entry(advertised_text(whole, broker), listener, to)
     line = whole.line(broker, "advertised.listeners", text)
     return RemedyLines(f"advertise {listener}://{to}", (line,))
+
+
+def misled(
+    deployment: Deployment, broker: Broker, listener: str
+) -> tuple[Sequence[Bootstrap], Sequence[Broker]]:
+    """The clients that come in on ``listener`` in the cluster of ``broker`` and are sent where
+    they do not get to, and the brokers that send them there."""
+    members = [*deployment.members(broker)]
+    clients, brokers = [], set()
+    for item in deployment.bootstraps:
+        met = {
+            it.service
+            for address in item.addresses
+            if isinstance(way := deployment.way(item.service, address), Arrival)
+            and way.endpoint.name == listener
+            for it in deployment.members(way.broker)
+        }
+        wrong = {
+            it.service
+            for it in members
+            if it.service in met and _fails(deployment, item.service, it, listener)
+        }
+        clients += [item] if wrong else []
+        brokers |= wrong
+    return list(dict.fromkeys(clients)), [it for it in members if it.service in brokers]
+
+
+def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) -> bool:
+    endpoint = broker.named(listener)
+    if endpoint is None or endpoint.advertised is None:
+        return False
+    way = deployment.way(place, endpoint.advertised)
+    return bool(failure(way, endpoint.advertised, place, broker))
+
+
+def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
+    """The name that ``clients`` have for a broker already, or its service's."""
+    for item in clients:
+        for address in item.addresses:
+            way = deployment.way(item.service, address)
+            named = broker.container.answers_to(address.host) and ip_of(address.host) is None
+            if isinstance(way, Arrival) and way.broker is broker and named:
+                return address.host
+    return broker.service
+
+
+def bootstrapped(
+    whole: Whole, clients: Sequence[Bootstrap], broker: Broker, listener: str
+) -> tuple[LineToWrite, ...]:
+    """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
+    members = [*whole.deployment.members(broker)]
+    ports = {
+        item.service: endpoint.bind.port
+        for item in (broker, *members)
+        if (endpoint := item.named(listener)) is not None
+    }
+    return moved_to(whole, clients, members, ports)
+
+
+def moved_to(
+    whole: Whole, clients: Sequence[Bootstrap], brokers: Sequence[Broker], ports: Mapping[str, int]
+) -> tuple[LineToWrite, ...]:
+    """``clients`` with each address at the port of the broker that it leads to, or of the next;
+    no address where a broker has none of ``ports``."""
+    lines = []
+    for item in clients:
+        rest = list(brokers)
+        new = []
+        for address in item.addresses:
+            way = whole.deployment.way(item.service, address)
+            called = (it for it in rest if it.container.answers_to(address.host))
+            following = rest[0] if rest else brokers[0]
+            to = way.broker if isinstance(way, Arrival) else next(called, following)
+            rest = [broker for broker in rest if broker is not to]
+            host = address.host if to.container.answers_to(address.host) else to.service
+            new += [Address(host, ports[to.service])] if to.service in ports else []
+        before, after = (",".join(map(str, it)) for it in (item.addresses, dict.fromkeys(new)))
+        text = whole.by_name[item.service].container.env.get(item.setting)
+        is_part = text is None or _CONFIGURATION.search(text) is not None
+        lines.append(LineToWrite(item.service, item.setting, after, before if is_part else ""))
+    return tuple(lines)

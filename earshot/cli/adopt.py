@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
-from earshot.adopt.report import as_json, as_text
-from earshot.adopt.stack_file import stack_file
+from earshot.adopt.report import as_json, as_text, stack_file
 from earshot.cli.output import emit, refuse_read, save
 from earshot.errors import EarshotError
+from earshot.lint.files import laid_over
 from earshot.lint.ignores import with_comments
 from earshot.lint.model import Linted, Mistake
-from earshot.lint.overrides import laid_over
 from earshot.lint.places import in_files, in_properties
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal

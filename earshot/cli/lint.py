@@ -17,12 +17,10 @@ from earshot.cli.output import emit, formats, refuse_read, save, tell
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
-from earshot.lint.files import choose
+from earshot.lint.files import choose, laid_over
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.model import Linted, Said
-from earshot.lint.outcome import Failed, Outcome, counted
-from earshot.lint.overrides import laid_over
+from earshot.lint.model import Failed, Linted, Outcome, Said, counted
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
@@ -133,7 +131,7 @@ def _selected(choice: Choice) -> frozenset[str]:
     """The rules of --select. Raises EarshotError for one by which no file is checked."""
     select = rules_named(choice.select, "--select")
     if select:
-        from earshot.rules.catalogue import RULES  # all rules: slow to import
+        from earshot.rules.evaluate import RULES  # all rules: slow to import
 
         of_files = [rule.id for rule in RULES if rule.in_files]
         if others := sorted(select - {*of_files}):

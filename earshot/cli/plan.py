@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from earshot.checks.plan import PlanCheck, check_planned
+from earshot.checks.plan import check_planned
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
@@ -15,8 +15,9 @@ from earshot.listeners.render import server_properties
 from earshot.placement import Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
-from earshot.rules.finding import FindingState
+from earshot.rules.evaluate import Checked
 from earshot.rules.grouped import grouped
+from earshot.rules.registry import FindingState
 from earshot.sources.files import text_of
 from earshot.transition.change import Change
 from earshot.transition.memory import recall
@@ -115,7 +116,7 @@ def _step_fields(step: Rehearsed) -> Iterator[tuple[str, str]]:
         yield f"broker {id}", ", ".join(offers)
 
 
-def findings_text(found: PlanCheck, terminal: Terminal) -> str:
+def findings_text(found: Checked, terminal: Terminal) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
     errors = [item for item in found.findings if item.is_certain_error]
     unknown = [item for item in found.findings if item.state is FindingState.UNKNOWN]

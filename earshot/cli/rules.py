@@ -9,7 +9,7 @@ import textwrap
 from earshot.cli.output import emit
 from earshot.errors import EarshotError
 from earshot.report.terminal import Terminal, columns
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
 from earshot.rules.registry import Rule
 from earshot.rules.reports import REPORTS

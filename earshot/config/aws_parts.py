@@ -13,7 +13,7 @@ from earshot.aws.subnets import check_vpc, check_zones
 from earshot.config.cluster import Whole
 from earshot.config.kafka_release import FileName
 from earshot.errors import AddressError
-from earshot.facts.clients import WORLD, Clients, IpRange, Members, read_range
+from earshot.facts.security_groups import WORLD, Clients, IpRange, Members, read_range
 from earshot.listeners.address import check_host
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.owned import check_property

@@ -1,16 +1,123 @@
-"""What surrounds a cluster's instances on AWS, in a form that can be sent to another process."""
+"""What surrounds a cluster's instances on AWS, in a form that can be sent to another process.
+
+What security groups let in is read, and written, as the inputs of pulumi-aws say it. Three
+resources say the same in other words: a group's own `ingress` blocks, `SecurityGroupRule` and, the
+one that AWS advises, `SecurityGroupIngressRule`. A value of None is not known yet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, ip_network
 from typing import Any
 
-from earshot.facts.clients import Clients, Members, read_range
-from earshot.facts.ingress_inputs import read_ingress, write_ingress
-from earshot.facts.security_groups import Ingress
+from earshot.facts.security_groups import Clients, Ingress, Members, Source, Unread, read_range
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
+
+Inputs = Mapping[str, object]
+_ALL = ("-1", "all")
+_TCP = ("tcp", "6")
+_LAST = 65535
+_RANGES = ("cidrIpv4", "cidrIpv6", "cidrBlocks", "ipv6CidrBlocks")
+_GROUPS = ("referencedSecurityGroupId", "sourceSecurityGroupId", "securityGroups")
+_LISTS = ("prefixListId", "prefixListIds")
+
+
+def read_ingress(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
+    """What one rule or block lets in over TCP: one Ingress per source.
+
+    ``own`` is what the group is known by, for a rule that names itself. Rules of other protocols
+    and of `type: egress` let in nothing here.
+    """
+    if inputs.get("type", "ingress") == "egress":
+        return
+    ports = _ports(inputs)
+    if ports is None:
+        return
+    why = str(inputs.get("description") or "")
+    for source in _sources(inputs, own):
+        yield Ingress(*ports, source, why)
+
+
+def read_group(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
+    """What the `ingress` blocks of a `SecurityGroup` let in."""
+    blocks = inputs.get("ingress", ())
+    if blocks is None:
+        yield Ingress(0, _LAST, Unread("the group's rules"))
+    elif isinstance(blocks, list | tuple):
+        for block in blocks:
+            if block is None:
+                yield Ingress(0, _LAST, Unread("a rule of the group"))
+            else:
+                yield from read_ingress(block, own)
+
+
+def write_ingress(rule: Ingress) -> dict[str, object]:
+    """``rule`` as a `SecurityGroupIngressRule`'s inputs, but for the group that it belongs to.
+
+    A source that names a group is written as it is known here. Raises ValueError for a source
+    that could not be read.
+    """
+    source = rule.source
+    if isinstance(source, Unread):
+        raise ValueError(f"cannot be written: {source}")
+    if isinstance(source, Members):
+        key, value = "referencedSecurityGroupId", source.group
+    else:
+        key = "cidrIpv4" if isinstance(source, IPv4Network) else "cidrIpv6"
+        value = str(source)
+    return {
+        "ipProtocol": "tcp",
+        "fromPort": rule.first,
+        "toPort": rule.last,
+        key: value,
+        "description": rule.why,
+    }
+
+
+def _ports(inputs: Inputs) -> tuple[int, int] | None:
+    """First and last TCP port; all of them where that is not known yet, None for no TCP."""
+    protocol = inputs.get("ipProtocol", inputs.get("protocol", "-1"))
+    name = "all" if protocol is None else _number(protocol).lower()
+    if name not in _ALL + _TCP:
+        return None
+    first, last = inputs.get("fromPort"), inputs.get("toPort")
+    if name in _ALL or first is None or last is None:
+        return 0, _LAST
+    return int(_number(first)), int(_number(last))
+
+
+def _sources(inputs: Inputs, own: str) -> Iterator[Source]:
+    for key in ("ipProtocol", "protocol", "fromPort", "toPort"):
+        if key in inputs and inputs[key] is None:
+            yield Unread(f"a rule whose {key} is not known yet")
+            return
+    for key in (*_RANGES, *_GROUPS, *_LISTS):
+        if key not in inputs:
+            continue
+        value = inputs[key]
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if item is None:
+                yield Unread(f"a rule whose {key} is not known yet")
+            elif key in _RANGES:
+                yield _range(str(item))
+            else:
+                yield Members(str(item)) if key in _GROUPS else Unread(f"prefix list {item}")
+    if inputs.get("self"):
+        yield Members(own)
+
+
+def _range(text: str) -> Source:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return Unread(f"the range {text!r}")
+
+
+def _number(value: object) -> str:
+    return str(value).removesuffix(".0")  # Pulumi hands numbers over as floats
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from earshot.certificates.shown import ShownCertificate
-    from earshot.facts.clients import Clients
     from earshot.facts.cloud import Instance
     from earshot.facts.container import Container
     from earshot.facts.deployment import Deployment
+    from earshot.facts.security_groups import Clients
     from earshot.facts.strimzi import StrimziKafka
     from earshot.listeners.model import ClusterPlan, Listener, Node
     from earshot.listeners.terms import Scope

@@ -4,19 +4,71 @@
 What containers of other files, DNS or the user's machine decide is not known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import Container, folded, is_loopback
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
+from earshot.listeners.listed import by_key
 from earshot.names.kinds import NameKind, ip_of, kind_of
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One listener of a broker in its container; None stands for what is not known."""
+
+    name: str
+    bind: Address
+    advertised: Address | None
+    is_controller: bool = False
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker or controller of the file.
+
+    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` keeps
+    clusters apart; ``voters`` are those of its quorum.
+    """
+
+    service: str
+    container: Container
+    id: int | None
+    endpoints: tuple[Endpoint, ...] | None
+    inter_broker: str = ""
+    cluster: str = ""
+    is_broker: bool = True
+    is_controller: bool = False
+    voters: Mapping[int, Address] = field(default_factory=dict)
+    is_kafka: bool = True
+    """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
+    is_image_known: bool = True
+    """What its image makes of its settings is known."""
+    switched_off: tuple[tuple[str, Address], ...] = ()
+    """What it would advertise by entries that stand in comments, each with its variable."""
+
+    @property
+    def for_clients(self) -> tuple[Endpoint, ...]:
+        """Its listeners, as far as they are known, without those of controllers."""
+        return tuple(item for item in self.endpoints or () if not item.is_controller)
+
+    def named(self, listener: str) -> Endpoint | None:
+        """Its listener of that name."""
+        return next((it for it in self.endpoints or () if it.name == listener), None)
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """The addresses with which one service begins, and the setting that holds them."""
+
+    service: str
+    setting: str
+    addresses: tuple[Address, ...]
+
 
 GATEWAYS = frozenset(
     {
@@ -108,9 +160,9 @@ class Deployment:
         return not is_found and bool(self._on_host_network or address.port in self._published)
 
     @cached_property
-    def broker_names(self) -> frozenset[str]:
-        """The services that run brokers or controllers."""
-        return frozenset(self._brokers)
+    def by_service(self) -> Mapping[str, Broker]:
+        """The brokers and controllers by their services."""
+        return {item.service: item for item in self.brokers}
 
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
@@ -126,12 +178,12 @@ class Deployment:
     @cached_property
     def _known(self) -> Mapping[tuple[str, str], Sequence[str]]:
         """Services by a network and what they are called there."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for service, container in self.containers.items():
-            for network in container.networks:
-                for name in container.known_as(network) | {service.lower()}:
-                    found.setdefault((network.name, name), []).append(service)
-        return found
+        return by_key(
+            ((network.name, name), service)
+            for service, container in self.containers.items()
+            for network in container.networks
+            for name in container.known_as(network) | {service.lower()}
+        )
 
     @cached_property
     def _profiles(self) -> Mapping[str, tuple[str, ...]]:
@@ -139,10 +191,7 @@ class Deployment:
 
     @cached_property
     def _clusters(self) -> Mapping[str, Sequence[Broker]]:
-        found: dict[str, list[Broker]] = {}
-        for item in self.brokers:
-            found.setdefault(item.cluster, []).append(item)
-        return found
+        return by_key((item.cluster, item) for item in self.brokers)
 
     @cached_property
     def _outlooks(self) -> Mapping[str, Hashable]:
@@ -167,25 +216,21 @@ class Deployment:
     def _on_host_network(self) -> tuple[str, ...]:
         return tuple(name for name, item in self.containers.items() if item.on_host_network)
 
-    @cached_property
-    def _brokers(self) -> Mapping[str, Broker]:
-        return {item.service: item for item in self.brokers}
-
     def _target(self, place: str, host: str) -> Collection[str] | End | None:
         """Services that ``host`` may mean; None for the machine."""
         own = self.containers.get(place)
-        on_host = own is None or own.on_host_network
         if own is not None and own.network_mode.startswith(SHARED):
             return End.UNKNOWN
         if own is not None and host in own.extra_hosts:
             host = own.extra_hosts[host].lower()
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
-            return None if on_host else (place,)
+            return None if own is None or own.on_host_network else (place,)
         if host in GATEWAYS:
             return None
-        if on_host:
-            return self._seen_from_host(place, host)
-        assert own is not None
+        if own is None or own.on_host_network:
+            # a container's name means nothing to the machine; any other may mean anything
+            is_theirs = ip_of(host) is None and "." not in host and host in self._names
+            return End.NOWHERE if is_theirs else End.UNKNOWN
         known = folded(host)
         found = {
             name: None for item in own.networks for name in self._known.get((item.name, known), ())
@@ -207,12 +252,6 @@ class Deployment:
             head[1].endswith((f"-{name.lower()}", f"_{name.lower()}")) for name in self.containers
         )
 
-    def _seen_from_host(self, place: str, host: str) -> Collection[str] | End | None:
-        """A container's name means nothing to the machine; any other may mean anything."""
-        if ip_of(host) is not None or "." in host:
-            return End.UNKNOWN
-        return End.NOWHERE if host in self._names else End.UNKNOWN
-
     def _on_host(self, port: int) -> Way:
         """Who gets a connection to a port of the machine."""
         for name in self._on_host_network:
@@ -225,7 +264,9 @@ class Deployment:
 
     def _listens(self, service: str, port: int, *, from_itself: bool) -> Way:
         """Who has ``port`` in the network of ``service``, which others may share."""
-        shared = [self._brokers[it] for it in self._sharing.get(service, ()) if it in self._brokers]
+        shared = [
+            self.by_service[it] for it in self._sharing.get(service, ()) if it in self.by_service
+        ]
         if not shared:
             return End.REFUSED if from_itself else End.UNKNOWN
         for broker in shared:
@@ -234,37 +275,27 @@ class Deployment:
                     return Arrival(broker, item)
         if any(broker.endpoints is None for broker in shared):
             return End.UNKNOWN
-        return End.REFUSED if service in self._brokers or from_itself else End.UNKNOWN
+        return End.REFUSED if service in self.by_service or from_itself else End.UNKNOWN
 
     @cached_property
     def _owners(self) -> Mapping[str, str]:
-        return owners(self.containers)
+        """By service the one whose network it has: its own name, unless the file shows another."""
+        return {name: self._owner(name) for name in self.containers}
+
+    def _owner(self, name: str) -> str:
+        seen = {name}
+        while (mode := self.containers[name].network_mode).startswith(_OF_SERVICE):
+            other = mode.removeprefix(_OF_SERVICE)
+            if other in seen or other not in self.containers:
+                break
+            seen.add(other)
+            name = other
+        return name
 
     @cached_property
     def _sharing(self) -> Mapping[str, Sequence[str]]:
-        return sharing(self._owners)
-
-
-def owners(containers: Mapping[str, Container]) -> Mapping[str, str]:
-    """By service the one whose network it has: its own name, unless the file shows another."""
-    found: dict[str, str] = {}
-    for name in containers:
-        owner, seen = name, {name}
-        while (mode := containers[owner].network_mode).startswith(_OF_SERVICE):
-            other = mode.removeprefix(_OF_SERVICE)
-            if other in seen or other not in containers:
-                break
-            seen.add(other)
-            owner = other
-        found[name] = owner
-    return found
-
-
-def sharing(owners: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    """The services of each network by its owner, who comes first."""
-    found: dict[str, list[str]] = {}
-    for name, owner in owners.items():
-        others = found.setdefault(owner, [owner])
-        if name != owner:
-            others.append(name)
-    return found
+        """The services of each network by its owner, who comes first."""
+        listed = by_key((owner, name) for name, owner in self._owners.items())
+        return {
+            key: [key, *(name for name in names if name != key)] for key, names in listed.items()
+        }

@@ -4,8 +4,6 @@ The functions read leniently: what the grammar refuses is left out, for KL001 re
 `StrictSettings` reads as Kafka does, with Kafka's defaults, and refuses such a list as a whole.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

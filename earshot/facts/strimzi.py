@@ -1,7 +1,5 @@
 """A `Kafka` resource of Strimzi, as far as its listeners go; None stands for what is not known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BEYOND = ("route", "loadbalancer", "nodeport", "ingress", "tlsroute")
@@ -37,11 +35,6 @@ class StrimziListener:
     has_bootstrap_host: bool = False
     has_host_template: bool = False
     brokers: tuple[StrimziBroker, ...] | None = ()
-
-    @property
-    def is_beyond(self) -> bool:
-        """For clients outside the cluster."""
-        return self.type in BEYOND
 
 
 @dataclass(frozen=True)

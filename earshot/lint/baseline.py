@@ -13,9 +13,8 @@ from datetime import date
 from pathlib import Path
 
 from earshot.errors import EarshotError, SpecError
-from earshot.lint.files import relative
 from earshot.lint.ignores import Waiver, last_day
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import Linted, Mistake, relative
 from earshot.reading import read_bytes
 
 IN_BASELINE = "in the baseline"
@@ -41,12 +40,7 @@ class Recorded:
     def of(cls, mistake: Mistake, root: Path) -> Recorded:
         """``mistake``, whose file is called as from ``root``."""
         said = mistake.finding
-        return cls(
-            file=relative(mistake.place.file, root),
-            rule=said.rule,
-            subject=said.subject,
-            observed=said.observed,
-        )
+        return cls(relative(mistake.place.file, root), said.rule, said.subject, said.observed)
 
     @property
     def texts(self) -> dict[str, str]:

@@ -1,24 +1,21 @@
 """One file, checked by what it is: YAML of four kinds, properties, variables, or user data."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from earshot.checks.deployment import mistakes
+from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mistakes_in_properties
-from earshot.checks.security_advice import advice_on_services
 from earshot.errors import EarshotError
+from earshot.lint.files import laid_over
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
-from earshot.lint.overrides import laid_over
 from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
-from earshot.sources.dotenv import is_env_file
 from earshot.sources.files import PROPERTIES, beside, text_of, variables_for
 from earshot.sources.redpanda import redpanda_among
+from earshot.sources.substitution import is_env_file
 from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents
 
@@ -108,7 +105,7 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
         why = "is a template: check what it renders (`helm template`, `docker compose config`)"
         return Linted(shown, "", unchecked=(why,))
     if _IN_DOCUMENTS.search(text):
-        from earshot.lint.manifests import check_manifest, is_manifest  # slow to import
+        from earshot.lint.other_files import check_manifest, is_manifest  # slow to import
 
         documents = read_yaml_documents(text, shown, unique=False)
         if is_manifest(documents):

@@ -5,8 +5,6 @@ is not certain nothing is written: a value with variables, over several lines, b
 shared by an alias, and what a merge key (`<<`) or another file brings.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ import yaml
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.source_lines import masked
-from earshot.rules.finding import Finding, LineToWrite
+from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose_ports import read_port
 from earshot.yaml_document import read_yaml_texts, yaml_nodes
 
@@ -134,10 +132,8 @@ class _Source:
         if line.setting == "ports":
             return self._port(self._own(_value(parts, "ports")), line)
         if line.setting == "command":
-            places = [
-                self._own(_value(parts, key)) for key in ("command", "entrypoint") if key in parts
-            ]
-            return self._within(places, line)
+            keys = (key for key in ("command", "entrypoint") if key in parts)
+            return self._within([self._own(parts[key][1]) for key in keys], line)
         environment = self._own(_value(parts, "environment"))
         if isinstance(environment, yaml.MappingNode):
             return self._variable(environment, line)
@@ -170,9 +166,8 @@ class _Source:
             row = key.start_mark.line
             before = self.lines[row][: key.start_mark.column]
             if not before.strip() and value.end_mark.line == row and not line.replaces:
-                return self._below(
-                    row, f"{before}{line.setting}: {_written(line.value, '', False)}"
-                )
+                new = f"{before}{line.setting}: {_written(line.value, '', False)}"
+                return self._below(row, new)
         raise _NotCertainError
 
     def _item(self, environment: yaml.SequenceNode, line: LineToWrite) -> Edit:

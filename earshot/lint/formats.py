@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from earshot.lint.outcome import Outcome
+    from earshot.lint.model import Outcome
     from earshot.report.terminal import Terminal
 
 

@@ -3,10 +3,7 @@
 The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
 """
 
-from __future__ import annotations
-
-from earshot.lint.model import Mistake
-from earshot.lint.outcome import Failed, Outcome, said
+from earshot.lint.model import Failed, Mistake, Outcome, said
 from earshot.report.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}

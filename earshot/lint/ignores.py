@@ -1,17 +1,12 @@
 """Mistakes that the user ignores: by a comment in the file, or by an option for one run."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from earshot.errors import EarshotError
-from earshot.lint.model import Linted, Mistake, Place
-
-Lines = Callable[[str], Sequence[str]]
-"""The lines of a file by its name, without their ends; none where it cannot be read."""
+from earshot.lint.model import Lines, Linted, Mistake, Place
 
 NO_REASON = "no reason given"
 _IDS = re.compile(r"\s*,\s*")
@@ -30,7 +25,7 @@ def rules_named(texts: Collection[str], where: str) -> frozenset[str]:
     """
     if not texts:
         return frozenset()
-    from earshot.rules.catalogue import RULES  # all rules: slow to import
+    from earshot.rules.evaluate import RULES  # all rules: slow to import
 
     known = [rule.id for rule in RULES]
     wanted = [item for text in texts for item in _IDS.split(text.strip().upper())]
@@ -97,12 +92,13 @@ def with_comments(linted: Linted, lines: Lines, today: date) -> Linted:
     """
     files = dict.fromkeys([linted.file, *(item.place.file for item in linted.mistakes)])
     ignored = {file: _comments(file, lines(file)) for file in files}
-    return replace(
-        linted,
-        mistakes=tuple(
-            _with_reason(item, ignored[item.place.file], today) for item in linted.mistakes
-        ),
-    )
+
+    def checked(mistake: Mistake) -> Mistake:
+        comments = ignored[mistake.place.file].get(mistake.place.line, {})
+        waiver = comments.get(mistake.finding.rule)
+        return mistake if waiver is None or mistake.ignored else waiver.on(mistake, today)
+
+    return replace(linted, mistakes=tuple(map(checked, linted.mistakes)))
 
 
 def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, Waiver]]:
@@ -129,10 +125,3 @@ def _reasons(place: Place, line: str) -> Iterator[tuple[str, Waiver]]:
         until = None if match["until"] is None else last_day(match["until"], where)
         for rule in rules_named([match["ids"]], where):
             yield rule, Waiver(reason, until)
-
-
-def _with_reason(
-    mistake: Mistake, comments: Mapping[int, Mapping[str, Waiver]], today: date
-) -> Mistake:
-    waiver = comments.get(mistake.place.line, {}).get(mistake.finding.rule)
-    return mistake if waiver is None or mistake.ignored else waiver.on(mistake, today)

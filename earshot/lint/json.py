@@ -1,13 +1,10 @@
 """The result as one JSON document."""
 
-from __future__ import annotations
-
 import json as encoder
 from dataclasses import asdict
 from typing import Any
 
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome
+from earshot.lint.model import Linted, Mistake, Outcome
 
 
 def json(outcome: Outcome) -> str:

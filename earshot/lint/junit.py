@@ -5,12 +5,9 @@ a warning or a note passes, with its text as output. What is ignored is skipped,
 file that could not be checked is an error.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
-from earshot.lint.model import Mistake
-from earshot.lint.outcome import Failed, Outcome, said
+from earshot.lint.model import Failed, Mistake, Outcome, said
 from earshot.report.visible import visible
 
 _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}

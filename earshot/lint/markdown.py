@@ -1,11 +1,8 @@
 """The result as GitHub-flavoured Markdown, for the summary page of a CI run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome, observed
+from earshot.lint.model import Linted, Mistake, Outcome, observed
 from earshot.lint.text import unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict

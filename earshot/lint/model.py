@@ -1,11 +1,16 @@
-"""What `earshot lint` says of the files it was given."""
+"""What `earshot lint` says of the files it was given.
 
-from __future__ import annotations
+All formats are made from an `Outcome`: every file with what became of it, its name and its lines.
+"""
 
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from earshot.rules.finding import Finding, Severity
+from earshot.errors import EarshotError
+from earshot.rules.registry import Finding, Severity
 
 
 @dataclass(frozen=True)
@@ -67,3 +72,99 @@ class Said:
 
 
 NOTHING_SAID = Said()
+Lines = Callable[[str], Sequence[str]]
+"""The lines of a file by its name, without their ends; none where it cannot be read."""
+
+
+def relative(file: str, root: Path) -> str:
+    """``file`` as it is called from ``root``, with slashes; whole where it is not below that."""
+    path = Path(os.path.normpath(root / file))
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that could not be checked, and why."""
+
+    file: str
+    error: EarshotError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one run over ``linted``, those that were passed over among them.
+
+    ``lines`` gives the lines of a file by its name; ``root`` is the folder that names begin in.
+    """
+
+    linted: Sequence[Linted]
+    failed: Sequence[Failed]
+    root: Path
+    lines: Lines
+
+    @property
+    def checked(self) -> tuple[Linted, ...]:
+        return tuple(item for item in self.linted if item.kind)
+
+    @property
+    def passed_over(self) -> tuple[Linted, ...]:
+        return tuple(item for item in self.linted if not item.kind)
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """Those of all files, the ignored ones included."""
+        return tuple(mistake for item in self.linted for mistake in item.mistakes)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where a file could not be checked, else 1 where an error counts, else 0."""
+        if self.failed:
+            return 2
+        return 1 if any(item.is_error for item in self.mistakes) else 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many there are of `error`, `warning`, `note`, and apart from these of `ignored`."""
+        return Counter("ignored" if item.ignored else item.level for item in self.mistakes)
+
+    @property
+    def headline(self) -> str:
+        """`3 files checked: 2 errors, 0 warnings, 1 ignored; 12 passed over`."""
+        found = self.counts
+        parts = [counted(found[level], level) for level in ("error", "warning")]
+        parts += [counted(found["note"], "note")] if found["note"] else []
+        parts += [f"{found['ignored']} ignored"] if found["ignored"] else []
+        checked = f"{counted(len(self.checked), 'file')} checked: {', '.join(parts)}"
+        texts = [checked if self.checked else "nothing to check"]
+        if self.passed_over:
+            texts.append(f"{len(self.passed_over)} passed over")
+        if self.failed:
+            texts.append(f"{len(self.failed)} could not be checked")
+        return "; ".join(texts)
+
+    def relative(self, file: str) -> str:
+        """``file`` as it is called from the folder that earshot runs in, with slashes."""
+        return relative(file, self.root)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def where(mistake: Mistake) -> str:
+    """`compose.yml:14:7`, as far as it is known."""
+    place = mistake.place
+    numbers = (place.line, place.column) if place.line else ()
+    return ":".join([place.file, *(str(number) for number in numbers if number)])
+
+
+def said(mistake: Mistake) -> str:
+    """The subject, and what was observed: `broker 1, listener EXTERNAL: advertises localhost`."""
+    return f"{mistake.finding.subject}: {observed(mistake)}"
+
+
+def observed(mistake: Mistake) -> str:
+    """What was observed, and that it was ignored for a time, where it was."""
+    expired = f" ({mistake.expired})" if mistake.expired else ""
+    return f"{mistake.finding.observed}{expired}"

@@ -1,9 +1,11 @@
-"""Files of variables for a container, user data of an instance, and Redpanda's own file."""
+"""Files of variables for a container, user data of an instance, Redpanda's own file, and Kubernetes
+resources: their pods, and what Strimzi shall make of them."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from collections.abc import Iterator, Mapping
-
+from earshot.checks import kubernetes
+from earshot.checks.deployment import advice_on_services
 from earshot.checks.lone_settings import (
     Release,
     advice_in_user_data,
@@ -12,12 +14,16 @@ from earshot.checks.lone_settings import (
     mistakes_in_user_data,
     mistakes_in_variables,
 )
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.places import in_env_file, in_properties
-from earshot.rules.kl002_redpanda import refusals
-from earshot.sources.dotenv import read_env_file
+from earshot.facts.cluster import ClusterFacts
+from earshot.lint.model import Linted, Mistake, Said
+from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
+from earshot.rules import kl018_strimzi
+from earshot.rules.kl002_kafka import redpanda_refusals
+from earshot.sources.image_settings import hidden_variables
+from earshot.sources.kubernetes import Manifest, read_manifest, resources
 from earshot.sources.redpanda import listeners_in
-from earshot.sources.substitution import Variables
+from earshot.sources.strimzi import read_strimzi
+from earshot.sources.substitution import Variables, read_env_file
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
 
 ADVERTISED = "advertised_kafka_api"
@@ -58,7 +64,9 @@ def redpanda(text: str, shown: str) -> Linted:
     if not found:
         why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"
         return Linted(shown, "", unchecked=(why,))
-    placed = (Mistake(it, in_properties(text, shown, it)) for it in refusals(found, ADVERTISED))
+    placed = (
+        Mistake(it, in_properties(text, shown, it)) for it in redpanda_refusals(found, ADVERTISED)
+    )
     return Linted(shown, "Redpanda's settings", tuple(placed))
 
 
@@ -69,3 +77,55 @@ def _unknown(file: UserDataFile) -> Iterator[str]:
     for key in file.computed:
         what = "the host" if key in file.places else key
         yield f"{path}: {what} is not known, the instance computes {file.shown(key)}"
+
+
+def is_manifest(documents: Sequence[object]) -> bool:
+    """Whether one of the documents is a resource."""
+    return any(resources(documents))
+
+
+def check_manifest(text: str, shown: str, documents: Sequence[object], said: Said) -> Linted:
+    """The pods of a file, and what Strimzi shall make of it."""
+    manifest, kafkas = _of_release(read_manifest(documents), said), read_strimzi(documents)
+    has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
+    if not (has_pods or kafkas):
+        return Linted(shown, "", unchecked=("no container of it is known to run a Kafka broker",))
+    containers = {item.name: item for item in manifest.containers}
+    found = [
+        (item, of_container(containers[item.container], item))
+        for item in kubernetes.mistakes(manifest)
+    ]
+    paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
+    facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
+    found += [
+        (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
+    ]
+    services = [item.service for item in manifest.brokers]
+    found += [
+        (item, of_container(containers[item.container], item))
+        for item in advice_on_services(services, [item for item, _ in found])
+        if item.container in containers
+    ]
+    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
+    kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
+    unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
+    left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
+    return Linted(shown, kind, placed, (*_unknown_of(manifest), *left_open))
+
+
+def _of_release(manifest: Manifest, said: Said) -> Manifest:
+    containers = (
+        replace(item, service=replace(item.service, release=said.release))
+        for item in manifest.containers
+    )
+    return replace(manifest, containers=tuple(containers))
+
+
+def _unknown_of(manifest: Manifest) -> Iterator[str]:
+    """What the pods leave open, each once."""
+    for broker in manifest.brokers:
+        container = broker.service.container
+        for what in container.unknown:
+            yield f"container {broker.name}: {what} could not be read"
+        if names := hidden_variables(container):
+            yield f"container {broker.name}: the file alone does not say {', '.join(names)}"

@@ -10,7 +10,7 @@ import yaml
 
 from earshot.lint.model import Place
 from earshot.listeners.images import spellings
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
 
 if TYPE_CHECKING:
@@ -150,11 +150,10 @@ def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
     top = dict(_pairs(root))
     services = dict(_pairs(top["services"][1] if "services" in top else root))
     found = dict(services)
-    for name, (key, section) in services.items():  # findings may call it by its container's name
+    for key, section in services.values():  # findings may call it by its container's name
         named = dict(_pairs(section)).get("container_name")
         if named is not None:
             found.setdefault(str(named[1].value), (key, section))
-        found[name] = (key, section)
     return found
 
 

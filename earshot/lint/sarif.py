@@ -4,18 +4,15 @@ Files are named from the folder that earshot ran in, the root of a checkout as a
 numbers are those of the standard.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import quote
 
 from earshot import __version__
 from earshot.lint.baseline import IN_BASELINE, Recorded
-from earshot.lint.model import Mistake
-from earshot.lint.outcome import Outcome, said
+from earshot.lint.model import Mistake, Outcome, said
 from earshot.report.visible import visible
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Rule
 
 SCHEMA = (

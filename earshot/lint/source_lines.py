@@ -1,7 +1,5 @@
 """The line of a mistake as it may be shown: with a caret, and without anybody's password."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -3,13 +3,11 @@
 Mistakes of several containers that read the same are one block, with a heading for each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome, counted, observed, where
+from earshot.lint.model import Linted, Mistake, Outcome, counted, observed, where
 from earshot.lint.source_lines import excerpt
+from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal
 from earshot.report.visible import one_line
 from earshot.validation.terms import Verdict
@@ -41,10 +39,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
 
 def unchecked(linted: Iterable[Linted]) -> list[str]:
     """One line for each reason, with the files that it holds for."""
-    files: dict[str, list[str]] = {}
-    for item in linted:
-        for reason in item.unchecked:
-            files.setdefault(reason, []).append(item.file)
+    files = by_key((reason, item.file) for item in linted for reason in item.unchecked)
     return [f"{reason} ({_names(listed)})" for reason, listed in files.items()]
 
 
@@ -56,12 +51,8 @@ def _names(files: Sequence[str]) -> str:
 
 def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
     yield [ink.bold(one_line(f"{item.file} ({item.kind})"))]
-    alike: dict[object, list[Mistake]] = {}
-    for mistake in item.mistakes:
-        if not mistake.ignored:
-            alike.setdefault((mistake.level, _facts(mistake)), []).append(mistake)
-    for mistakes in alike.values():
-        yield list(_block(mistakes, outcome, ink))
+    alike = by_key(((it.level, _facts(it)), it) for it in item.mistakes if not it.ignored)
+    yield from (list(_block(mistakes, outcome, ink)) for mistakes in alike.values())
     ignored = [it for it in item.mistakes if it.ignored]
     if ignored:
         yield [one_line(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}") for it in ignored]

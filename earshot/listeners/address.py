@@ -6,8 +6,6 @@ Sources: RFC 1123 section 2.1 (names), RFC 4291 section 2.2 (IPv6 text), Kafka's
 `SocketServerConfigs` for what the broker would let through.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from functools import lru_cache

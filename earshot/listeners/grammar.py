@@ -5,8 +5,6 @@ of them; `only` makes one error of the first bad one. What is accepted here, eve
 reads alike; what Kafka accepts beyond that is listed in rule KL001.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -66,15 +64,7 @@ def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
 
 def read_servers(text: str) -> Iterator[tuple[Address, None] | Bad]:
     """`host:port,…`, as in `controller.quorum.bootstrap.servers`."""
-    yield from distinct(
-        _entries(
-            text,
-            "server list",
-            "host:port entries",
-            lambda it: (parse_address(it), None),
-            named=False,
-        )
-    )
+    yield from distinct(_entries(text, "server list", "host:port entries", _server, named=False))
 
 
 def _server(entry: str) -> tuple[Address, None]:
@@ -139,12 +129,15 @@ def distinct(
         yield item
 
 
+def refused(what: str, entry: str, observed: str, allowed: str) -> AddressError:
+    """The error about one entry of a list of ``what``."""
+    return AddressError(f"{what} entry {entry!r}", observed=observed, allowed=allowed)
+
+
 def _listener(entry: str) -> tuple[str, Address]:
     name, separator, rest = entry.partition("://")
     if not separator:
-        raise AddressError(
-            f"listener entry {entry!r}", observed="has no ://", allowed=LISTENERS_ALLOWED
-        )
+        raise refused("listener", entry, "has no ://", LISTENERS_ALLOWED)
     check_listener_name(name)
     host, colon, port = rest.rpartition(":")
     if colon and not host:
@@ -155,30 +148,21 @@ def _listener(entry: str) -> tuple[str, Address]:
 def _protocol(entry: str) -> tuple[str, Protocol]:
     name, colon, protocol = entry.rpartition(":")
     if not colon or protocol.strip() not in list(Protocol):
-        raise AddressError(
-            f"protocol map entry {entry!r}",
-            observed=f"names the protocol {protocol.strip()!r}" if colon else "has no colon",
-            allowed=MAP_ALLOWED,
-        )
+        observed = f"names the protocol {protocol.strip()!r}" if colon else "has no colon"
+        raise refused("protocol map", entry, observed, MAP_ALLOWED)
     known, found = check_listener_name(name.strip()), Protocol(protocol.strip())
     if known in list(Protocol) and known != found:
-        raise AddressError(
-            f"protocol map entry {entry!r}",
-            observed=f"gives the name of one protocol to another; image scripts take {known} "
-            "at its word",
-            allowed=f"{known}:{known}, or another name",
-        )
+        taken = f"image scripts take {known} at its word"
+        observed = f"gives the name of one protocol to another; {taken}"
+        raise refused("protocol map", entry, observed, f"{known}:{known}, or another name")
     return known, found
 
 
 def _voter(entry: str) -> tuple[int, Address]:
     id, at, address = entry.partition("@")
     if not at or not _ID.fullmatch(id) or int(id) > MAX_ID:
-        raise AddressError(
-            f"voter entry {entry!r}",
-            observed=f"has the id {id!r}" if at else "has no @",
-            allowed=VOTERS_ALLOWED,
-        )
+        observed = f"has the id {id!r}" if at else "has no @"
+        raise refused("voter", entry, observed, VOTERS_ALLOWED)
     return int(id), parse_address(address)
 
 

@@ -5,8 +5,6 @@ apache/kafka and cp-kafka have one script for all of theirs. bitnami rewrote its
 such as `3.4` leads to the last image of 3.4, which has the new one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

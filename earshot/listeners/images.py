@@ -4,20 +4,13 @@ Sources: the start scripts of each image (`docker/resources/common-scripts` of a
 `kafka/include/etc/confluent/docker` of confluentinc/kafka-images, bitnami's `libkafka.sh`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
-from earshot.listeners.properties import (
-    UNMAPPED,
-    VARIABLE,
-    NodeSettings,
-    property_of,
-    property_of_3,
-)
+from earshot.listeners import properties
+from earshot.listeners.properties import NodeSettings
 
 
 class Family(StrEnum):
@@ -30,15 +23,12 @@ class Family(StrEnum):
     UNKNOWN = "unknown"
 
 
-_FAMILIES = (
-    (Family.APACHE, re.compile(r"(?:.*/)?apache/kafka(?:-native)?")),
-    (
-        Family.CONFLUENT,
-        re.compile(r"(?:.*/)?(?:cp-(?:enterprise-)?kafka|cp-server|confluent-local)"),
-    ),
-    (Family.BITNAMI, re.compile(r"(?:.*/)?bitnami(?:legacy|secure)?/kafka")),
-    (Family.WURSTMEISTER, re.compile(r"(?:.*/)?wurstmeister/kafka")),
-)
+_FAMILIES = {
+    Family.APACHE: re.compile(r"(?:.*/)?apache/kafka(?:-native)?"),
+    Family.CONFLUENT: re.compile(r"(?:.*/)?(?:cp-(?:enterprise-)?kafka|cp-server|confluent-local)"),
+    Family.BITNAMI: re.compile(r"(?:.*/)?bitnami(?:legacy|secure)?/kafka"),
+    Family.WURSTMEISTER: re.compile(r"(?:.*/)?wurstmeister/kafka"),
+}
 
 _ID = re.compile(r"(?:sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{12})")
 
@@ -68,7 +58,7 @@ _OLD_OF_BITNAMI = re.compile(
 """Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
 _APACHE_3 = re.compile(r"3(?!\d)", re.ASCII)
 """Tags of apache/kafka whose script takes every `KAFKA_` out of a name, and not the first alone."""
-OWN_VARIABLES = UNMAPPED | {
+OWN_VARIABLES = properties.UNMAPPED | {
     # of cp-kafka and its relatives, besides those of apache/kafka
     "KAFKA_LOG4J_APPENDER_STDOUT_LAYOUT_CONVERSIONPATTERN",
     "KAFKA_JMX_PORT",
@@ -94,7 +84,6 @@ IMAGE_NOTE = "EARSHOT_IMAGE"
 """The variable that names an image where a container is given its id alone (`sha256:…`), as from
 `RemoteImage.image_id`: an id shows neither whose image it is nor which Kafka is in it."""
 
-CLUSTER_ID = {Family.BITNAMI: ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID")}
 APACHE_DEFAULTS = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -111,7 +100,8 @@ APACHE_DEFAULTS = {
 def family_of(image: str) -> Family:
     """The family of an image reference, also in a mirror of its registry."""
     name = repository_of(image)
-    return next((kind for kind, shape in _FAMILIES if shape.fullmatch(name)), Family.UNKNOWN)
+    shapes = _FAMILIES.items()
+    return next((kind for kind, shape in shapes if shape.fullmatch(name)), Family.UNKNOWN)
 
 
 def family_by_settings(image: str, env: Mapping[str, str]) -> Family:
@@ -168,9 +158,9 @@ def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> 
     keys = {name: broker_property(family, name, image) for name in env}
     values = {key: env[name] for name, key in keys.items() if key}
     notes = {
-        name.removeprefix(VARIABLE).lower(): value
+        name.removeprefix(properties.VARIABLE).lower(): value
         for name, value in env.items()
-        if name.startswith(VARIABLE)
+        if name.startswith(properties.VARIABLE)
     }
     return NodeSettings(values, notes)
 
@@ -191,8 +181,8 @@ def broker_property(family: Family, name: str, image: str = "") -> str:
     if family is Family.WURSTMEISTER:
         return name.removeprefix(PREFIX).lower().replace("_", ".")
     if family is Family.APACHE and _APACHE_3.match(tag_of(image)):
-        return property_of_3(name)
-    return property_of(name)
+        return properties.property_of_3(name)
+    return properties.property_of(name)
 
 
 def variable_of(family: Family, key: str) -> str:
@@ -209,7 +199,8 @@ def spellings(key: str) -> frozenset[str]:
 
 def cluster_id_variables(family: Family) -> tuple[str, ...]:
     """The variables that an image takes the cluster's id from; the first is the usual one."""
-    return CLUSTER_ID.get(family, ("CLUSTER_ID",))
+    is_bitnami = family is Family.BITNAMI
+    return ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID") if is_bitnami else ("CLUSTER_ID",)
 
 
 def derived_listeners(advertised: str) -> str:

@@ -6,8 +6,6 @@ Sources: `SocketServerConfigs`, `CoreUtils`, `QuorumConfig` and `Utils` of Kafka
 which `make kafka-judge` asks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from earshot.listeners.grammar import (
     VOTERS_ALLOWED,
     Bad,
     distinct,
+    refused,
 )
 from earshot.listeners.terms import Protocol
 
@@ -125,11 +124,7 @@ def _read(
 def _listener(entry: str) -> tuple[str, Address]:
     match = _ENDPOINT.fullmatch(entry)
     if match is None or not match[1].strip() or len(match[5]) > 10 or int(match[5]) > MAX_ID:
-        raise AddressError(
-            f"listener entry {_masked(entry)!r}",
-            observed="cannot be read",
-            allowed=LISTENERS_ALLOWED,
-        )
+        raise refused("listener", _masked(entry), "cannot be read", LISTENERS_ALLOWED)
     return match[1].upper(), Address(match[3], int(match[5]))
 
 
@@ -142,8 +137,7 @@ def _protocol(entry: str, *, named: bool) -> tuple[str, Protocol]:
     elif colon and named and not name.strip():
         observed = "has no name"
     if observed:
-        what = f"protocol map entry {entry!r}"
-        raise AddressError(what, observed=observed, allowed=MAP_ALLOWED)
+        raise refused("protocol map", entry, observed, MAP_ALLOWED)
     return name.strip().upper(), Protocol(wanted)
 
 
@@ -152,20 +146,14 @@ def _voter(server: re.Pattern[str], entry: str) -> tuple[int, Address]:
     match = server.fullmatch(address)
     is_id = _ID.fullmatch(id) and -MAX_ID - 1 <= int(id) <= MAX_ID
     if not at or "@" in address or not is_id or match is None or int(match[2]) > MAX_PORT:
-        raise AddressError(
-            f"voter entry {entry!r}",
-            observed="cannot be read" if at else "has no @",
-            allowed=VOTERS_ALLOWED,
-        )
+        raise refused("voter", entry, "cannot be read" if at else "has no @", VOTERS_ALLOWED)
     return int(id), Address(match[1], int(match[2]))
 
 
 def _server(server: re.Pattern[str], entry: str) -> tuple[Address, None]:
     match = server.fullmatch(entry)
     if match is None or int(match[2]) > MAX_PORT:
-        raise AddressError(
-            f"server entry {_masked(entry)!r}", observed="cannot be read", allowed=SERVERS_ALLOWED
-        )
+        raise refused("server", _masked(entry), "cannot be read", SERVERS_ALLOWED)
     return Address(match[1], int(match[2])), None
 
 

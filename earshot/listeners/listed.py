@@ -1,8 +1,11 @@
-"""Many nodes, or many names, in one sentence."""
-
-from __future__ import annotations
+"""Many nodes, or many names, in one sentence; many things by what they have in common."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 SHOWN = 3
 """So many of what is alike are written out: texts, names of containers. Ids all are."""
@@ -16,14 +19,9 @@ def numbered(noun: str, ids: Iterable[int]) -> str:
 
 def _runs(ids: Sequence[int]) -> list[str]:
     """`1 to 3`, `7`: each run of at least three as one."""
-    runs: list[list[int]] = []
-    for id in ids:
-        if runs and id == runs[-1][-1] + 1:
-            runs[-1].append(id)
-        else:
-            runs.append([id])
     found: list[str] = []
-    for run in runs:
+    for _, numbered in groupby(enumerate(ids), key=lambda pair: pair[1] - pair[0]):
+        run = [id for _, id in numbered]
         found += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
     return found
 
@@ -37,3 +35,11 @@ def shortened(items: Sequence[str]) -> str:
     """The first of ``items``, and how many more there are."""
     more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
     return f"{', '.join(items[:SHOWN])}{more}"
+
+
+def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The values of each key, in their order."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

@@ -1,7 +1,5 @@
 """The listeners of a cluster as frozen data: what `plan` computes and everything else reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cached_property
@@ -17,16 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from earshot.listeners.address import (
-    HOST_ALLOWED,
-    MAX_PORT,
-    NAME_ALLOWED,
-    PORT_ALLOWED,
-    Address,
-    bracketed,
-    check_host,
-    check_listener_name,
-)
+from earshot.listeners import address
+from earshot.listeners.address import Address, bracketed
 from earshot.listeners.problems import reraised, shown
 from earshot.listeners.terms import (
     ANY_IPV4,
@@ -73,14 +63,14 @@ def _host(value: Any) -> str | UnknownHost:
     if isinstance(value, dict):
         return UnknownHost.read(value)
     if not isinstance(value, str):
-        raise ValueError(f"found {shown(value)}; allowed: {HOST_ALLOWED}")
-    return reraised(check_host, value)
+        raise ValueError(f"found {shown(value)}; allowed: {address.HOST_ALLOWED}")
+    return reraised(address.check_host, value)
 
 
 def _port(value: Any) -> int:
-    number = whole_number(value, PORT_ALLOWED)
-    if not 1 <= number <= MAX_PORT:
-        raise ValueError(f"found {number}; allowed: {PORT_ALLOWED}")
+    number = whole_number(value, address.PORT_ALLOWED)
+    if not 1 <= number <= address.MAX_PORT:
+        raise ValueError(f"found {number}; allowed: {address.PORT_ALLOWED}")
     return number
 
 
@@ -99,9 +89,9 @@ def _written(host: str | UnknownHost) -> str | dict[str, str]:
 
 
 Host = Annotated[str | UnknownHost, PlainValidator(_host), PlainSerializer(_written)]
-BindHost = Annotated[str, text_of(check_host, HOST_ALLOWED)]
+BindHost = Annotated[str, text_of(address.check_host, address.HOST_ALLOWED)]
 Port = Annotated[int, PlainValidator(_port)]
-ListenerName = Annotated[str, text_of(check_listener_name, NAME_ALLOWED)]
+ListenerName = Annotated[str, text_of(address.check_listener_name, address.NAME_ALLOWED)]
 
 
 class Listener(Frozen):

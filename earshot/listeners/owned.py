@@ -1,7 +1,5 @@
 """Broker properties: which ones earshot computes, and what a free one may look like."""
 
-from __future__ import annotations
-
 import re
 
 from earshot.listeners.problems import shown

@@ -4,8 +4,6 @@ The file is Java's (`java.util.Properties.load`), the environment is what the `a
 makes of `KAFKA_*` variables (its `KafkaDockerWrapper`, from 4.0 on).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Everything that a setting is part of is read by more people than may know a pass
 file, Pulumi's state, a container's environment, an instance's user data.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping

@@ -9,9 +9,8 @@ from pathlib import Path
 from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
-from earshot.facts.clients import Clients
 from earshot.facts.cloud import Cloud, Instance
-from earshot.facts.security_groups import SecurityGroup, ingress_of, security_groups
+from earshot.facts.security_groups import Clients, SecurityGroup, ingress_of, security_groups
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
@@ -21,9 +20,8 @@ from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
 from earshot.placement.planned import Planned
 from earshot.placement.secured import secured
-from earshot.user_data.boot import SECRETS, Boot, ssm_report, ssm_secret
+from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
-from earshot.user_data.systems import System
 
 LOG_DIR = f"{MOUNT}/data"
 VALIDATOR = "validator"

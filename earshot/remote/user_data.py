@@ -16,9 +16,8 @@ from pydantic import Field
 from earshot.listeners.model import Frozen
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.remote.orders import ANSWERS, DATED, LATEST, ORDER, STATUS
-from earshot.user_data.boot import SecretFile
+from earshot.user_data.boot import PACKAGING, SecretFile, System
 from earshot.user_data.cloud_config import cloud_config, rendered
-from earshot.user_data.systems import PACKAGING, System
 
 HOME = "/opt/earshot"
 """What is fetched and made: `app-DIGEST`, `python-DIGEST`, and `python`, which leads to one."""

@@ -1,18 +1,40 @@
-"""`evaluate`: every rule over the facts of one cluster."""
+"""`RULES`, every rule by its id, and `evaluate`: all of them over the facts of one cluster."""
 
-from __future__ import annotations
-
+import importlib
+import pkgutil
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from earshot import rules
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
-from earshot.rules.catalogue import RULES
-from earshot.rules.finding import Finding
 from earshot.rules.grouped import shape
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
+
+
+def _found() -> dict[str, Rule]:
+    """The `RULE` of each module that is called `klNNN_subject`."""
+    names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+    modules = (
+        importlib.import_module(f"{rules.__name__}.{name}")
+        for name in names
+        if re.match(r"kl\d{3}_", name)
+    )
+    return {item.RULE.id: item.RULE for item in modules if hasattr(item, "RULE")}
+
+
+RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_found().items()))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What rules find, and what they accepted on something less than every server's answer."""
+
+    findings: tuple[Finding, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:

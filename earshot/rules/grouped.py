@@ -3,17 +3,17 @@
 The findings themselves stay one per broker, so that they can be counted and filtered.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
-from earshot.listeners.listed import SHOWN, numbered, several
+from earshot.listeners.listed import SHOWN, by_key, numbered, several
 from earshot.listeners.terms import Role
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 
 _NUMBER = re.compile(r"\d+", re.ASCII)
+_COMMON = attrgetter("rule", "severity", "state", "listener", "scope", "diagnosis", "resolver")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FindingGroup:
 
     def __str__(self) -> str:
         """Four lines, and one more for each of the first texts where there are several."""
-        first, texts = self.first, self._texts
+        first, texts = self.first, by_key((item.observed, item) for item in self.findings)
         if len(texts) == 1:
             lines = [f"{self.subject}: {first.observed} [{first.rule}]"]
         else:
@@ -53,13 +53,6 @@ class FindingGroup:
             ]
         )
 
-    @property
-    def _texts(self) -> dict[str, list[Finding]]:
-        found: dict[str, list[Finding]] = {}
-        for item in self.findings:
-            found.setdefault(item.observed, []).append(item)
-        return found
-
     def _whose(self, said: Sequence[Finding]) -> str:
         everywhere = {it.node for it in said} == {it.node for it in self.findings}
         names = ", ".join(_nodes(said))
@@ -73,27 +66,15 @@ class FindingGroup:
 
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """``findings`` by what they have in common, in the order of the first of each."""
-    alike: dict[object, list[Finding]] = {}
-    for item in findings:
-        alike.setdefault(_kind(item), []).append(item)
+    alike = by_key((_kind(item), item) for item in findings)
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
 
 
 def _kind(finding: Finding) -> object:
     names = (finding.host or "", finding.container)
-    return (
-        finding.rule,
-        finding.severity,
-        finding.state,
-        finding.listener,
-        finding.scope,
-        finding.diagnosis,
-        finding.resolver,
-        shape(finding.observed, names),
-        shape(finding.expected, names),
-        shape(finding.remedy, names),
-        _written(finding, names),
-    )
+    texts = (finding.observed, finding.expected, finding.remedy)
+    shapes = (shape(text, names) for text in texts)
+    return (*_COMMON(finding), *shapes, _written(finding, names))
 
 
 def _written(finding: Finding, names: Iterable[str]) -> object:
@@ -113,6 +94,5 @@ def shape(text: str, names: Iterable[str]) -> str:
 
 def _nodes(findings: Sequence[Finding]) -> list[str]:
     """`broker 1`, `brokers 1 to 3`, and the same of controllers."""
-    ids = {role: [it.node for it in findings if it.role is role] for role in Role}
-    known = {role: [id for id in listed if id is not None] for role, listed in ids.items()}
-    return [numbered(str(role), listed) for role, listed in known.items() if listed]
+    ids = by_key((item.role, item.node) for item in findings if item.node is not None)
+    return [numbered(str(role), ids[role]) for role in Role if role in ids]

@@ -5,24 +5,14 @@ The grammar is stricter than Kafka's (see `earshot.listeners.grammar`): Kafka ta
 later. What Kafka makes of settings that follow the grammar is KL002's business.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from earshot.errors import AddressError
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners import grammar
 from earshot.listeners.address import HOST_ALLOWED
-from earshot.listeners.grammar import (
-    Bad,
-    read_listeners,
-    read_name,
-    read_names,
-    read_protocols,
-    read_servers,
-    read_voters,
-)
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule
+from earshot.listeners.grammar import Bad
+from earshot.rules.registry import Finding, Rule
 
 Entry = tuple[object, object]
 Problem = tuple[str, AddressError]
@@ -57,7 +47,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _read_advertised(text: str) -> Iterator[Entry | Bad]:
-    for item in read_listeners(text):
+    for item in grammar.read_listeners(text):
         if not isinstance(item, Bad) and not item[1].host:
             name, address = item
             error = AddressError(
@@ -72,14 +62,14 @@ def _read_advertised(text: str) -> Iterator[Entry | Bad]:
 
 
 READERS: dict[str, Callable[[str], Iterator[Entry | Bad]]] = {
-    "listeners": read_listeners,
+    "listeners": grammar.read_listeners,
     "advertised.listeners": _read_advertised,
-    "listener.security.protocol.map": read_protocols,
-    "controller.quorum.voters": read_voters,
-    "controller.quorum.bootstrap.servers": read_servers,
-    "controller.listener.names": read_names,
-    "inter.broker.listener.name": read_name,
-    "early.start.listeners": read_names,
+    "listener.security.protocol.map": grammar.read_protocols,
+    "controller.quorum.voters": grammar.read_voters,
+    "controller.quorum.bootstrap.servers": grammar.read_servers,
+    "controller.listener.names": grammar.read_names,
+    "inter.broker.listener.name": grammar.read_name,
+    "early.start.listeners": grammar.read_names,
 }
 
 RULE = Rule(

@@ -4,31 +4,37 @@ The checks follow `KafkaConfig.validateValues` and what it calls. They check set
 can read; a list that it refuses is reported there, and checks that need it are passed over here.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.facts.deployment import Endpoint
 from earshot.facts.settings import ForeignSettings, Memo, Unreadable
 from earshot.listeners.terms import DEFAULT_KAFKA
+from earshot.names.kinds import NameKind, kind_of
 from earshot.rules import (
-    kl002_kafka_advertised,
     kl002_kafka_controllers,
     kl002_kafka_inter_broker,
     kl002_kafka_listeners,
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
 )
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.node_objections import Check, readable, strict_settings
-from earshot.rules.registry import Rule
+from earshot.rules.registry import (
+    Check,
+    Finding,
+    Objection,
+    Rule,
+    Severity,
+    readable,
+    strict_settings,
+)
+
+REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
+
 
 CHECKS: tuple[Check, ...] = (
     *kl002_kafka_roles.CHECKS,
     *kl002_kafka_listeners.CHECKS,
-    *kl002_kafka_advertised.CHECKS,
     *kl002_kafka_controllers.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_zookeeper.flags,
@@ -47,7 +53,6 @@ def objections(
 ZOOKEEPER: tuple[Check, ...] = (
     *kl002_kafka_zookeeper.CHECKS,
     *kl002_kafka_listeners.CHECKS,
-    *kl002_kafka_advertised.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_controllers.early,
 )
@@ -69,6 +74,25 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
             # a voter at 0.0.0.0 is accepted, and Kafka stopped by it while it starts
             if item.refused or (item.check == "R4a" and view.version >= (3, 8)):
                 yield item
+
+
+def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
+    """The first listener that Redpanda does not start with; ``setting`` holds what is advertised.
+
+    An advertised address that is not known is none that it refuses. Source: in redpanda-data's
+    redpanda `validate_multi_node_property_config` of `src/v/config/node_config.cc`.
+    """
+    for item in endpoints:
+        if item.advertised and kind_of(item.advertised.host) is NameKind.ANY_ADDRESS:
+            yield RULE.finding(
+                f"{setting}: {item.name} advertises {item.advertised}; Redpanda does not start",
+                "a name or an address at which clients reach this broker",
+                listener=item.name,
+                remedy="advertise the broker's own name, and keep 0.0.0.0 for what it binds",
+                inputs=(setting,),
+                source=REDPANDA,
+            )
+            return
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

@@ -1,12 +1,10 @@
 """KL002: the controllers' listeners (C) and those that open early (E)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.terms import Protocol
-from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.registry import Objection
 
 NAMES = "controller.listener.names"
 AUTO_JOIN = "controller.quorum.auto.join.enable"

@@ -1,12 +1,10 @@
 """KL002: the listener over which brokers talk to each other (I)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.terms import Protocol
-from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.registry import Objection
 
 NAME = "inter.broker.listener.name"
 PROTOCOL = "security.inter.broker.protocol"

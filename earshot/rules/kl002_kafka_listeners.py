@@ -1,21 +1,20 @@
-"""KL002: ports of `listeners` (P) and the protocol map (M)."""
+"""KL002: `listeners` (P), the protocol map (M), `advertised.listeners` (A) and what a controller
+advertises (C10)."""
 
-from __future__ import annotations
-
-from collections import defaultdict
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.kl002_kafka_objection import Objection, family, is_wildcard
+from earshot.listeners.listed import by_key
+from earshot.listeners.terms import ANY_IPV4
+from earshot.rules.registry import Objection, family, is_wildcard
+
+KEY = "advertised.listeners"
 
 
 def ports(view: StrictSettings) -> Iterator[Objection]:
     """P2, P3: one port, one listener; an IPv4 and an IPv6 address may share it (KIP-797)."""
-    holders: dict[int, list[str]] = defaultdict(list)
-    for name, address in view.listeners.items():
-        if address.port:  # 0 stands for whichever is free
-            holders[address.port].append(name)
-    for port, names in holders.items():
+    fixed = ((at.port, name) for name, at in view.listeners.items() if at.port)  # 0: any free one
+    for port, names in by_key(fixed).items():
         hosts = [view.listeners[name].host for name in names]
         paired = sorted(family(host) or 0 for host in hosts) == [4, 6]
         allowed = paired and view.version >= (3, 6)
@@ -38,15 +37,127 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
     check = "M4" if by_default else "M5"
     expected = "an entry in listener.security.protocol.map for every listener"
     held = "is not set" if by_default else f"has {', '.join(view.protocols)}"
-    for key, names in (
-        ("listeners", view.listeners),
-        ("advertised.listeners", view.advertised if view.has("advertised.listeners") else {}),
-    ):
-        for name in names:
-            if name not in view.protocols:
-                observed = f"{name} has no protocol: listener.security.protocol.map {held}"
-                remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
-                yield Objection(check, key, observed, expected, remedy, name)
+    named = [("listeners", name) for name in view.listeners]
+    named += [(KEY, name) for name in (view.advertised if view.has(KEY) else ())]
+    for key, name in named:
+        if name not in view.protocols:
+            observed = f"{name} has no protocol: listener.security.protocol.map {held}"
+            remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
+            yield Objection(check, key, observed, expected, remedy, name)
 
 
-CHECKS = (ports, mapped)
+def some(view: StrictSettings) -> Iterator[Objection]:
+    """A2."""
+    if view.is_broker and not view.advertised_to_clients:
+        names = ", ".join(view.advertised)
+        held = f"holds nothing for clients: {names} belong to the controller"
+        expected = "at least one listener that is not in controller.listener.names"
+        yield Objection("A2", KEY, held if names else "is empty", expected)
+
+
+def bound(view: StrictSettings) -> Iterator[Objection]:
+    """A1: nothing is advertised that is not listened on."""
+    if not view.is_broker:
+        return
+    for name in view.advertised_to_clients:
+        if name not in view.listeners:
+            observed = f"{name} is advertised and not in listeners"
+            remedy = f"add {name} to listeners, or advertise it no more"
+            expected = f"some of {', '.join(view.listeners)}"
+            yield Objection("A1", KEY, observed, expected, remedy, name)
+
+
+def routable(view: StrictSettings) -> Iterator[Objection]:
+    """A3, A4: Kafka knows the one text 0.0.0.0; KL003 knows the others."""
+    inherited = not view.has(KEY)
+    remedy = "advertise the host that was provisioned for these clients"
+    for name, address in view.advertised_to_clients.items() if view.is_broker else ():
+        if address.host == ANY_IPV4:
+            observed = f"{name} advertises {address}"
+            observed += ", taken from listeners" if inherited else ""
+            expected = "an address that clients can connect to"
+            yield Objection("A4" if inherited else "A3", KEY, observed, expected, remedy, name)
+        elif inherited and not address.host:
+            observed = f"is not set, and {name} listens on every interface"
+            expected = "an advertised host for every listener"
+            instead = "hands out the machine's own name"
+            yield Objection("A4a", KEY, observed, expected, remedy, name, instead)
+
+
+def heeded(view: StrictSettings) -> Iterator[Objection]:
+    """A5a, A5b, A5c: a node advertises the listeners of its own roles, and no others."""
+    if not view.has(KEY):
+        return
+    early = view.version < (3, 9)
+    text = view.text(KEY)  # a variable that nobody has set may leave nothing of it
+    if early and not view.is_broker:
+        if not text.strip() and view.version < (3, 3):
+            return
+        observed = (
+            "is set on a node that is a controller only: before Kafka 3.9 it advertises nothing"
+        )
+        yield Objection("A5b", KEY, observed, f"no {KEY}", "take it away")
+        return
+    for name in view.advertised:
+        is_quorum = name not in view.advertised_to_clients
+        remedy = f"take {name} away"
+        if early and is_quorum:
+            observed = f"{name} is the controllers', which Kafka before 3.9 advertises to nobody"
+            yield Objection("A5a", KEY, observed, "the brokers' listeners alone", remedy, name)
+        elif not (view.is_controller if is_quorum else view.is_broker):
+            role = "broker" if is_quorum else "controller"
+            observed = f"{name} is advertised by a node that is a {role} only"
+            expected = "listeners of the node's own roles"
+            yield Objection("A5c", KEY, observed, expected, remedy, name, "ignores it")
+
+
+def quorum(view: StrictSettings) -> Iterator[Objection]:
+    """A3 and C10 of controllers: advertised explicitly, as wildcards differ between versions."""
+    if not view.is_controller:
+        return
+    for name, address in view.advertised_by_quorum.items():
+        explicit = view.has(KEY) and name in view.advertised
+        if explicit and address.host == ANY_IPV4:
+            observed, expected = f"{name} advertises {address}", "the host that the voters name"
+            yield Objection("A3", KEY, observed, expected, listener=name)
+        elif not explicit and is_wildcard(address.host):
+            yield _guessed(view, name, refused=view.version[:3] == (3, 9, 0))
+        elif not explicit and view.has(KEY):
+            yield Objection(
+                "C10",
+                KEY,
+                f"lacks {name}",
+                "every listener of the controller, advertised",
+                remedy=f"add {name}://{address}",
+                listener=name,
+                instead="takes it from listeners",
+                grave=False,
+            )
+
+
+def _guessed(view: StrictSettings, name: str, refused: bool) -> Objection:
+    """C10: nobody said where this controller is.
+
+    The voters of a static quorum find each other where `controller.quorum.voters` says, so that
+    it forms and elects all the same (run with 4.1.1). What the leader then calls itself is its
+    machine's own name, since 4.2.1 its entry of the voters (KAFKA-18281, KAFKA-20380): a name
+    that its Docker network knows, and other hosts do not. A dynamic quorum has nothing else.
+    """
+    refused = refused and view.listeners[name].host == ANY_IPV4
+    static = view.id in view.voters
+    own = f"{name}://{view.voters[view.id]}" if static else name
+    return Objection(
+        "C10",
+        KEY,
+        f"lacks {name}, which listens on every interface",
+        "the controller's own entry of the voters, advertised",
+        remedy=f"advertise {own}, which Kafka 3.9 and later allow"
+        if view.is_broker
+        else f"advertise {own}, or in an image that refuses it bind that",
+        listener=name,
+        instead="" if refused else "hands out a name that depends on its version",
+        grave=refused or not static,
+    )
+
+
+CHECKS = (ports, mapped, some, bound, routable, heeded, quorum)

@@ -1,13 +1,11 @@
 """KL002: roles, ids and the quorum (R)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.grammar import MAX_ID
 from earshot.listeners.terms import ANY_IPV4, Role
-from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.registry import Objection
 
 ROLES = "process.roles"
 VOTERS = "controller.quorum.voters"

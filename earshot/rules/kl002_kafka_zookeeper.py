@@ -1,12 +1,10 @@
 """KL002: what Kafka up to 3.9 asks of a broker with ZooKeeper alone (Z)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.grammar import MAX_ID
-from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.registry import Objection
 
 CONTROL_PLANE = "control.plane.listener.name"
 NAMES = "controller.listener.names"
@@ -19,11 +17,8 @@ RESERVED = "reserved.broker.max.id"
 def ensemble(view: StrictSettings) -> Iterator[Objection]:
     """Z1a."""
     if not view.has(CONNECT):
-        observed, expected = (
-            f"is not set, nor is {CONNECT}",
-            f"process.roles for KRaft, or {CONNECT}",
-        )
-        yield Objection("Z1a", "process.roles", observed, expected)
+        expected = f"process.roles for KRaft, or {CONNECT}"
+        yield Objection("Z1a", "process.roles", f"is not set, nor is {CONNECT}", expected)
 
 
 def of_kraft(view: StrictSettings) -> Iterator[Objection]:
@@ -56,9 +51,8 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
 def flags(view: StrictSettings) -> Iterator[Objection]:
     """Z5: what is true or false, and says neither."""
     for key, first in ((GENERATION, (0,)), (MIGRATION, (3, 4))):
-        if not (first <= view.version < (4, 0) and view.has(key)):
-            continue
-        if view.text(key).strip().lower() not in ("true", "false"):
+        known = first <= view.version < (4, 0) and view.has(key)
+        if known and view.text(key).strip().lower() not in ("true", "false"):
             yield Objection("Z5", key, f"is {view.text(key)!r}", "true or false")
 
 

@@ -1,7 +1,5 @@
 """KL003: no listener advertises an address that leads its clients nowhere, or to themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
@@ -10,10 +8,9 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
 from earshot.placements import VantageKind
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
-_NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
+NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
 """Wrong to advertise to anybody, whatever the scope."""
 _LOOPBACK = frozenset({NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST})
 _CONFINED = frozenset({NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS})
@@ -50,7 +47,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _severity(kind: NameKind, scope: Scope, vantage: VantageKind) -> Severity | None:
     at_itself = kind in _LOOPBACK and outlook(kind, vantage).reaches is Expected.ITSELF
-    if kind in _NEVER or at_itself:
+    if kind in NEVER or at_itself:
         return Severity.ERROR
     if kind in _CONFINED and scope is Scope.EXTERNAL:
         return Severity.WARNING

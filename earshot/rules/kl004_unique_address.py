@@ -10,8 +10,7 @@ from earshot.facts.container import folded
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import vantage_of
 from earshot.placements import VantageKind
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule, label
+from earshot.rules.registry import Finding, Rule, label
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

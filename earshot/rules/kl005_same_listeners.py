@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule, label
+from earshot.rules.registry import Finding, Rule, label
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -27,19 +26,13 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         for name, (first, model) in firsts.items():
             mine = held.get(name)
             if mine is None and not facts.may_have(node.id, name):  # else KL001 says why
-                yield RULE.finding(
-                    f"is missing; the broker has {', '.join(held)}",
-                    f"{name}, which {label(first)} has",
-                    node=node,
-                    listener=name,
-                )
+                observed = f"is missing; the broker has {', '.join(held)}"
+                expected = f"{name}, which {label(first)} has"
             elif mine is not None and _terms(mine) != _terms(model):
-                yield RULE.finding(
-                    f"is {_terms(mine)}",
-                    f"{_terms(model)}, as on {label(first)}",
-                    node=node,
-                    listener=name,
-                )
+                observed, expected = f"is {_terms(mine)}", f"{_terms(model)}, as on {label(first)}"
+            else:
+                continue
+            yield RULE.finding(observed, expected, node=node, listener=name)
 
 
 def _terms(listener: Listener) -> str:

@@ -14,8 +14,7 @@ from earshot.facts.container import Container, PublishedPort, is_loopback
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -48,29 +47,23 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 def _bound(
     facts: ClusterFacts, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
-    host = listener.bind_host
-    where = f"listens on {listener.bind}"
+    host, anywhere = listener.bind_host, f"{_ANY}:{listener.bind_port}"
+    remedy = f"write {listener.name}://{anywhere} into `listeners`"
     if is_loopback(host):
         if _loopback_will_do(facts, listener, container):
             return
         published = container.published_at(listener.bind_port)
         behind = f", behind the published port {published[0]}" if published else ""
-        yield RULE.finding(
-            f"{where}, which inside the container is the container alone{behind}",
-            f"a listener on all of the container's interfaces ({_ANY}:{listener.bind_port})",
-            node=node,
-            listener=listener.name,
-            remedy=f"write {listener.name}://{_ANY}:{listener.bind_port} into `listeners`, and "
-            "keep what it advertises",
-        )
+        where = f"which inside the container is the container alone{behind}"
+        expected = f"a listener on all of the container's interfaces ({anywhere})"
+        remedy += ", and keep what it advertises"
     elif ip_of(host) is None and not container.answers_to(host) and not container.on_host_network:
-        yield RULE.finding(
-            f"{where}, and {host} is no name of the container",
-            f"{_ANY}, or one of its names: {', '.join(sorted(container.names))}",
-            node=node,
-            listener=listener.name,
-            remedy=f"write {listener.name}://{_ANY}:{listener.bind_port} into `listeners`",
-        )
+        where = f"and {host} is no name of the container"
+        expected = f"{_ANY}, or one of its names: {', '.join(sorted(container.names))}"
+    else:
+        return
+    observed = f"listens on {listener.bind}, {where}"
+    yield RULE.finding(observed, expected, remedy, node=node, listener=listener.name)
 
 
 def _loopback_will_do(facts: ClusterFacts, listener: Listener, container: Container) -> bool:
@@ -166,30 +159,23 @@ def _port(node: Node, listener: Listener, container: Container, scope: Scope) ->
         remedy = f"advertise {listener.name}://{expected}, or {remedy}"
     else:
         fitting = [item for item in usable if item.host_port == listener.port]
-        yield from _interface(node, listener, fitting, scope)
-        return
+        where = _elsewhere(str(listener.host), fitting)
+        if not where:
+            return
+        observed = f"advertises {listener.advertised}, and the port is published {where}"
+        expected = "a port published on the address that the advertised name leads to"
+        remedy += " on all of the host's addresses"
     yield RULE.finding(observed, expected, remedy, node=node, listener=listener, scope=scope)
 
 
-def _interface(
-    node: Node, listener: Listener, published: list[PublishedPort], scope: Scope
-) -> Iterator[Finding]:
-    """The address of the host that the port is published on."""
-    local_name = is_loopback(str(listener.host))
+def _elsewhere(host: str, published: list[PublishedPort]) -> str:
+    """On which addresses of the machine a port is, where the advertised ``host`` leads to none."""
+    local_name = is_loopback(host)
     if local_name and not any(item.for_loopback for item in published):
-        reason = f"on {published[0].host_ip} alone, where {listener.host} does not lead"
-    elif not local_name and all(item.for_host_only for item in published):
-        reason = "on loopback alone, where nothing but localhost leads"
-    else:
-        return
-    yield RULE.finding(
-        f"advertises {listener.advertised}, and the port is published {reason} ({published[0]})",
-        "a port published on the address that the advertised name leads to",
-        node=node,
-        listener=listener,
-        scope=scope,
-        remedy=f"publish {listener.port}:{listener.bind_port} on all of the host's addresses",
-    )
+        return f"on {published[0].host_ip} alone, where {host} does not lead ({published[0]})"
+    if not local_name and all(item.for_host_only for item in published):
+        return f"on loopback alone, where nothing but localhost leads ({published[0]})"
+    return ""
 
 
 RULE = Rule(

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
-from earshot.facts.clients import WORLD, Clients, IpRange, Members, Reach, Source, Unread
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.security_groups import Ingress, admitted
+from earshot.facts.security_groups import (
+    WORLD,
+    Clients,
+    Ingress,
+    IpRange,
+    Members,
+    Reach,
+    Source,
+    Unread,
+    admitted,
+)
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node

@@ -11,8 +11,7 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -28,22 +27,16 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if listener is None and facts.may_have(node.id, name):
             continue  # KL001 says why it cannot be read
         if listener is None:
-            yield RULE.finding(
-                f"is the inter-broker listener, and the broker has "
-                f"{', '.join(item.name for item in node.listeners)}",
-                f"{name} on every broker",
-                node=node,
-                listener=name,
-            )
+            held = f"the broker has {', '.join(item.name for item in node.listeners)}"
+            expected = f"{name} on every broker"
         elif Scope.INTERNAL not in listener.scopes and not _alone(facts, node):
-            yield RULE.finding(
-                f"is the inter-broker listener, and it is for {', '.join(listener.scopes)}",
-                "an inter-broker listener of scope internal",
-                node=node,
-                listener=name,
-            )
-        elif not on_this_machine(facts.placement) and listener.known:
+            held = f"it is for {', '.join(listener.scopes)}"
+            expected = "an inter-broker listener of scope internal"
+        else:
             yield from _public(facts, node, listener)
+            continue
+        observed = f"is the inter-broker listener, and {held}"
+        yield RULE.finding(observed, expected, node=node, listener=name)
 
 
 def _alone(facts: ClusterFacts, node: Node) -> bool:
@@ -53,6 +46,8 @@ def _alone(facts: ClusterFacts, node: Node) -> bool:
 
 
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Finding]:
+    if on_this_machine(facts.placement) or not listener.known:
+        return
     evidence = facts.evidence_for(listener, Scope.INTERNAL)
     host = str(listener.host)
     for text in facts.shown(listener, Scope.INTERNAL):

@@ -11,13 +11,12 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-
+_NOT_ASKED = Evidence(EvidenceKind.NONE, None, "it was not looked up")
 _REMEDIES = {
     Diagnosis.NXDOMAIN: "create the record in a zone that these clients use, or advertise a name "
     "that exists there",
@@ -46,25 +45,23 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         kind, vantage = kind_of(listener.host), vantage_of(scope, facts.placement)
         if kind is NameKind.LOCALHOST and outlook(kind, vantage).reaches is Expected.ITSELF:
             continue  # it resolves, to the client itself: KL003 reports it
-        evidence = facts.evidence_for(listener, scope)
-        proved = evidence is not None and evidence.kind is not EvidenceKind.NONE
-        if not proved and not facts.waived(listener.host):
+        evidence = facts.evidence_for(listener, scope) or _NOT_ASKED
+        if evidence.kind is EvidenceKind.NONE and not facts.waived(listener.host):
             yield _violation(facts, node, listener, scope, evidence)
 
 
 def _violation(
-    facts: ClusterFacts, node: Node, listener: Listener, scope: Scope, evidence: Evidence | None
+    facts: ClusterFacts, node: Node, listener: Listener, scope: Scope, evidence: Evidence
 ) -> Finding:
     host = str(listener.host)
     vantage = vantage_of(scope, facts.placement)
-    lookup = evidence.lookup if evidence is not None else None
-    why, remedy = evidence.why if evidence is not None else "it was not looked up", ""
-    observed = f"nothing shows that {host} resolves: {why}"
+    lookup, remedy = evidence.lookup, ""
+    observed = f"nothing shows that {host} resolves: {evidence.why}"
     if lookup is not None:
         detail = f" ({lookup.detail})" if lookup.detail else ""
         observed = f"{host} does not resolve at {lookup.resolver}: {lookup.diagnosis}{detail}"
         remedy = _REMEDIES[lookup.diagnosis].format(scope=scope)
-    if evidence is not None and evidence.hint:
+    if evidence.hint:
         observed += f"; {evidence.hint}"
         remedy = "advertise the full name, with its domain"
     kind = kind_of(host)

@@ -1,7 +1,5 @@
 """KL012: an advertised name leads to the broker that advertises it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -9,15 +7,10 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
 from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule, label
+from earshot.rules.kl003_kind_of_address import NEVER
+from earshot.rules.registry import Finding, FindingState, Rule, label
 
-_LEFT_TO_KL003 = (
-    NameKind.LOOPBACK_ADDRESS,  # every machine's own
-    NameKind.ANY_ADDRESS,
-    NameKind.LINK_LOCAL_ADDRESS,
-    NameKind.RESERVED_ADDRESS,
-)
+_LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # the last is every machine's own
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

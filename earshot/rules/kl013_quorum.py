@@ -1,23 +1,17 @@
 """KL013: what the controllers advertise agrees with the quorum in every node's settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from earshot.errors import AddressError
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import Bad, parse_voters, read_servers
-from earshot.listeners.properties import NodeSettings
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
-
-if TYPE_CHECKING:
-    from earshot.listeners.model import Node
+from earshot.rules.registry import Finding, FindingState, Rule
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
+Difference = tuple[str, str]
+"""What was observed, and what was expected."""
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -41,20 +35,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 node=node,
                 listener=facts.plan.controller,
             )
-    read = _QuorumReader(advertised, unknown)
+    # each distinct setting is compared once: a thousand nodes usually say the same
+    compared: dict[tuple[str, str], tuple[Difference, ...]] = {}
     for node in facts.plan.nodes:
-        yield from read.node(node, facts.settings.get(node.id))
-
-
-class _QuorumReader:
-    """Compares each distinct setting once: a thousand nodes usually say the same."""
-
-    def __init__(self, advertised: Mapping[int, Address], unknown: set[int]) -> None:
-        self.advertised = advertised
-        self.unknown = unknown
-        self.compared: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
-
-    def node(self, node: Node, settings: NodeSettings | None) -> Iterator[Finding]:
+        settings = facts.settings.get(node.id)
         if settings is None:
             yield RULE.finding(
                 "its settings are not known",
@@ -63,40 +47,46 @@ class _QuorumReader:
                 state=FindingState.UNKNOWN,
                 remedy="hand in the settings of every node",
             )
-            return
+            continue
         key = VOTERS if VOTERS in settings.values else SERVERS
         text = settings.values.get(key, "")
-        if (key, text) not in self.compared:
-            compare = self._voters if key == VOTERS else self._servers
-            self.compared[key, text] = tuple(compare(text))
-        for observed, expected in self.compared[key, text]:
+        if (key, text) not in compared:
+            compare = _voters if key == VOTERS else _servers
+            compared[key, text] = tuple(compare(text, advertised, unknown))
+        for observed, expected in compared[key, text]:
             yield RULE.finding(observed, expected, node=node)
 
-    def _voters(self, text: str) -> Iterator[tuple[str, str]]:
-        try:
-            voters = parse_voters(text)
-        except AddressError:
-            return  # KL001 says why
-        for id, address in self.advertised.items():
-            if id not in voters:
-                yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
-            elif str(voters[id]).lower() != str(address).lower():
-                expected = f"{id}@{address}, which controller {id} advertises"
-                yield f"{VOTERS} has {id}@{voters[id]}", expected
-        known = sorted({*self.advertised, *self.unknown})
-        expected = f"only controllers of this cluster: {', '.join(map(str, known))}"
-        for id, address in voters.items():
-            if id not in known:
-                yield f"{VOTERS} has {id}@{address}, and no such controller exists", expected
 
-    def _servers(self, text: str) -> Iterator[tuple[str, str]]:
-        known = {str(address).lower() for address in self.advertised.values()}
-        if self.unknown or any(isinstance(entry, Bad) for entry in read_servers(text)):
-            return  # an unknown controller may be the one that is meant
-        for entry in filter(None, map(str.strip, text.split(","))):
-            if entry.lower() not in known:
-                expected = f"one of {', '.join(map(str, self.advertised.values()))}"
-                yield f"{SERVERS} has {entry}, which no controller advertises", expected
+def _voters(
+    text: str, advertised: Mapping[int, Address], unknown: set[int]
+) -> Iterator[Difference]:
+    try:
+        voters = parse_voters(text)
+    except AddressError:
+        return  # KL001 says why
+    for id, address in advertised.items():
+        if id not in voters:
+            yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
+        elif str(voters[id]).lower() != str(address).lower():
+            expected = f"{id}@{address}, which controller {id} advertises"
+            yield f"{VOTERS} has {id}@{voters[id]}", expected
+    known = sorted({*advertised, *unknown})
+    expected = f"only controllers of this cluster: {', '.join(map(str, known))}"
+    for id, address in voters.items():
+        if id not in known:
+            yield f"{VOTERS} has {id}@{address}, and no such controller exists", expected
+
+
+def _servers(
+    text: str, advertised: Mapping[int, Address], unknown: set[int]
+) -> Iterator[Difference]:
+    known = {str(address).lower() for address in advertised.values()}
+    if unknown or any(isinstance(entry, Bad) for entry in read_servers(text)):
+        return  # an unknown controller may be the one that is meant
+    for entry in filter(None, map(str.strip, text.split(","))):
+        if entry.lower() not in known:
+            expected = f"one of {', '.join(map(str, advertised.values()))}"
+            yield f"{SERVERS} has {entry}, which no controller advertises", expected
 
 
 RULE = Rule(

@@ -5,8 +5,6 @@ not tell whose it is, or of which only the id is given, is taken for one like ap
 found then is no more than a warning.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,21 +12,12 @@ from dataclasses import dataclass, replace
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.facts.settings import readable
+from earshot.listeners import images
 from earshot.listeners.grammar import read_listeners, read_protocols
 from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
-from earshot.listeners.images import (
-    APACHE_DEFAULTS,
-    BITNAMI_PREFIX,
-    IMAGE_NOTE,
-    PREFIX,
-    Family,
-    cluster_id_variables,
-    is_unnamed,
-    variable_of,
-)
+from earshot.listeners.images import Family, variable_of
 from earshot.listeners.terms import Protocol
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
 
 _SCRIPTED = (Family.APACHE, Family.CONFLUENT)
 """Their start scripts look at advertised listeners, and derive what is not given."""
@@ -41,7 +30,7 @@ _SSL_FILES = (
 _KRAFT = ("process.roles", "node.id", "controller.listener.names")
 _QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _MAPPED_BY_OTHERS = frozenset(
-    variable_of(Family.APACHE, key) for key in (*APACHE_DEFAULTS, *_QUORUM)
+    variable_of(Family.APACHE, key) for key in (*images.APACHE_DEFAULTS, *_QUORUM)
 )
 """Variables that set a listener of other images; bitnami's drops some of them."""
 
@@ -66,24 +55,13 @@ class Case:
     def is_controller_only(self) -> bool:
         return self.values.get("process.roles", "").strip() == "controller"
 
-    @property
-    def is_combined(self) -> bool:
-        return "," in self.values.get("process.roles", "")
-
-    @property
-    def on_defaults(self) -> bool:
-        """Whether no property is set, and the image has a whole configuration for that."""
-        return self.family is Family.APACHE and not self.values
-
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
     for id, container in facts.containers.items():
-        family = container.family
-        values = container.settings.values
-        for found in _checked(Case(container, family, values)):
-            found = replace(found, node=id)
-            yield _guessed(found, container) if family is Family.UNKNOWN else found
+        case = Case(container, container.family, container.settings.values)
+        for found in (replace(item, node=id) for item in _checked(case)):
+            yield _guessed(found, container) if case.family is Family.UNKNOWN else found
     yield from _one_cluster(facts)
 
 
@@ -92,8 +70,8 @@ def _guessed(found: Finding, container: Container) -> Finding:
     observed, remedy = found.observed, found.remedy
     if found.state is FindingState.VIOLATED:
         observed += " - if its image is like apache/kafka"
-    if is_unnamed(container.image):
-        remedy += f"; {IMAGE_NOTE}=NAME among its variables says which image it is"
+    if images.is_unnamed(container.image):
+        remedy += f"; {images.IMAGE_NOTE}=NAME among its variables says which image it is"
     return replace(found, observed=observed, remedy=remedy, severity=Severity.WARNING)
 
 
@@ -107,7 +85,9 @@ def _checked(case: Case) -> Iterator[Finding]:
     yield from _variables(case)
     yield from _values(case)
     yield from _names(case)
-    if case.on_defaults or case.family is Family.WURSTMEISTER:
+    # where no property is set, apache/kafka has a whole configuration for that
+    on_defaults = case.family is Family.APACHE and not case.values
+    if on_defaults or case.family is Family.WURSTMEISTER:
         return
     if case.container.unknown or case.container.has_file:
         reason, remedy = "not all inputs are known yet", "nothing yet"
@@ -140,8 +120,8 @@ def _variables(case: Case) -> Iterator[Finding]:
                 "listeners and advertised.listeners, which replace it",
                 f"take {name} away; in Kubernetes set enableServiceLinks to false",
             )
-        elif name.startswith(BITNAMI_PREFIX) and case.family is not Family.BITNAMI:
-            wanted = PREFIX + name.removeprefix(BITNAMI_PREFIX)
+        elif name.startswith(images.BITNAMI_PREFIX) and case.family is not Family.BITNAMI:
+            wanted = images.PREFIX + name.removeprefix(images.BITNAMI_PREFIX)
             yield RULE.finding(
                 f"sets {name}, which only bitnami's image reads; here it becomes the property "
                 f"{key!r}",
@@ -149,7 +129,7 @@ def _variables(case: Case) -> Iterator[Finding]:
                 f"rename it to {wanted}",
             )
         elif case.family is Family.BITNAMI and not key and name in _MAPPED_BY_OTHERS:
-            wanted = BITNAMI_PREFIX + name.removeprefix(PREFIX)
+            wanted = images.BITNAMI_PREFIX + name.removeprefix(images.PREFIX)
             yield RULE.finding(
                 f"sets {name}, which bitnami's image drops", wanted, f"rename it to {wanted}"
             )
@@ -269,12 +249,13 @@ def _listeners(case: Case) -> Iterator[Finding]:
             "advertise a name",
         )
     if not explicit and not case.is_controller_only:
-        severe = case.is_combined or numeric6 or case.family is Family.WURSTMEISTER
+        is_combined = "," in case.values.get("process.roles", "")
+        severe = is_combined or numeric6 or case.family is Family.WURSTMEISTER
         lacks = "; the controller's listener is missing from what it derives"
         yield RULE.finding(
             f"does not set {variable_of(case.family, 'listeners')}: the image derives it from what "
             "is advertised, ports included"
-            + (lacks if case.is_combined else "")
+            + (lacks if is_combined else "")
             + ("; with an IPv6 address it fails" if numeric6 else ""),
             "listeners, with the ports inside the container",
             f"set {variable_of(case.family, 'listeners')}",
@@ -283,18 +264,16 @@ def _listeners(case: Case) -> Iterator[Finding]:
 
 
 def _cluster_id(case: Case) -> Iterator[Finding]:
-    names = cluster_id_variables(case.family)
-    if case.is_zookeeper or any(case.env.get(name) for name in names):
+    names = images.cluster_id_variables(case.family)
+    several = "," in case.values.get("controller.quorum.voters", "")
+    effects = {
+        Family.APACHE: ("takes one that every such container has", Severity.WARNING),
+        Family.BITNAMI: ("makes one up", Severity.ERROR if several else Severity.WARNING),
+        Family.CONFLUENT: ("refuses to start", Severity.ERROR),
+    }
+    if case.is_zookeeper or any(map(case.env.get, names)) or case.family not in effects:
         return
-    if case.family is Family.APACHE:
-        effect, severity = "takes one that every such container has", Severity.WARNING
-    elif case.family is Family.BITNAMI:
-        several = "," in case.values.get("controller.quorum.voters", "")
-        effect, severity = "makes one up", Severity.ERROR if several else Severity.WARNING
-    elif case.family is Family.CONFLUENT:
-        effect, severity = "refuses to start", Severity.ERROR
-    else:
-        return
+    effect, severity = effects[case.family]
     yield RULE.finding(
         f"does not set {names[0]}: the image {effect}",
         "the cluster's own id, the same on all of its nodes",
@@ -306,7 +285,7 @@ def _cluster_id(case: Case) -> Iterator[Finding]:
 def _one_cluster(facts: ClusterFacts) -> Iterator[Finding]:
     first: tuple[str, str] | None = None
     for id, container in facts.containers.items():
-        names = cluster_id_variables(container.family)
+        names = images.cluster_id_variables(container.family)
         own = next((container.env[name] for name in names if container.env.get(name)), "")
         if not own:
             continue

@@ -4,8 +4,6 @@ Images hand over whatever they are given, and Kafka takes no notice of a propert
 have: what the variable was to set stays unset.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,8 +11,8 @@ from typing import NamedTuple
 
 from earshot.facts.container import Container
 from earshot.listeners.images import Family, variable_of
-from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl014_image import RULE as KL014
+from earshot.rules.registry import Finding, Severity
 
 _MEANT = (
     "listeners",

@@ -4,31 +4,17 @@ Unlike `kl014_image`, which demands that nothing is left to an image, only what 
 from starting is said, and only where it is certain.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from earshot.facts.container import Container
 from earshot.facts.settings import BrokerSettings, is_known
-from earshot.listeners.image_demands import (
-    DEMANDS,
-    STORAGE_TOOL,
-    WURSTMEISTER_SCRIPT,
-    Demand,
-    Image,
-)
-from earshot.listeners.images import (
-    BITNAMI_PREFIX,
-    PREFIX,
-    Family,
-    cluster_id_variables,
-    is_old_of_bitnami,
-    tag_of,
-)
+from earshot.listeners import image_demands, images
+from earshot.listeners.image_demands import Demand, Image
+from earshot.listeners.images import Family
 from earshot.listeners.problems import shown
-from earshot.rules.finding import Finding
 from earshot.rules.kl014_image import RULE as KL014
+from earshot.rules.registry import Finding
 
 KRAFT_ONLY = (4, 0)
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
@@ -53,8 +39,8 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
             inputs=("zookeeper.connect", "image"),
         )
         return
-    known = Image(family, release, is_old_of_bitnami(image))
-    demands = [item for item in DEMANDS if item.holds(known, settings.values)]
+    known = Image(family, release, images.is_old_of_bitnami(image))
+    demands = [item for item in image_demands.DEMANDS if item.holds(known, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
     if container.has_own_script:
@@ -86,7 +72,7 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
 
 def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
     """An id that Kafka does not take when the script formats the storage of a KRaft node."""
-    env, name = container.env, cluster_id_variables(image.family)[0]
+    env, name = container.env, images.cluster_id_variables(image.family)[0]
     id = env.get(name, "")
     others = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
     if image.family is Family.BITNAMI and any(env.get(item) for item in others):
@@ -97,7 +83,7 @@ def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
             "a UUID as 22 characters of URL-safe base64; from Kafka 3.7 on, any text",
             remedy=f"set {name} to what `kafka-storage random-uuid` prints, on all nodes the same",
             inputs=(name, "image"),
-            source=STORAGE_TOOL,
+            source=image_demands.STORAGE_TOOL,
         )
 
 
@@ -129,7 +115,7 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
     env = container.env
     if demand.as_yes:
         return not is_known(env.get(name, "")) or bool(_YES.fullmatch(env.get(name, "")))
-    alias = name.replace(BITNAMI_PREFIX, PREFIX)
+    alias = name.replace(images.BITNAMI_PREFIX, images.PREFIX)
     others = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
     if any(env.get(item) for item in others) or (demand.may_be_empty and name in env):
         return True
@@ -140,7 +126,7 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
 def _wurstmeister(container: Container) -> Iterator[Finding]:
     """With Kafka 2 and later."""
     deciding = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
-    if not _WURSTMEISTER.fullmatch(tag_of(container.image)):
+    if not _WURSTMEISTER.fullmatch(images.tag_of(container.image)):
         return
     if any(container.env.get(name) for name in deciding):
         return
@@ -152,5 +138,5 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),
-            source=WURSTMEISTER_SCRIPT,
+            source=image_demands.WURSTMEISTER_SCRIPT,
         )

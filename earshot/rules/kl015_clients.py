@@ -4,17 +4,13 @@ A client begins with one address; the broker answers with what it advertises on 
 the client came in on, and everything after that goes there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from earshot.facts.brokers import Bootstrap, Broker
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.deployment import Arrival, Deployment, End, Way
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 _REASONS = {
     End.SELF: "is its own container, where no broker listens",
@@ -26,29 +22,26 @@ _REASONS = {
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """The first step of every client, then where it is sent; the same cause once."""
-    if facts.deployment is None:
+    deployment = facts.deployment
+    if deployment is None:
         return
     sent: dict[tuple[str, str, str], list[str]] = {}
     answers: dict[Hashable, Sequence[tuple[Broker, str]]] = {}
-    for item in facts.deployment.bootstraps:
-        ways = [
-            (address, facts.deployment.way(item.service, address)) for address in item.addresses
-        ]
-        if facts.deployment.brokers and all(
-            isinstance(way, End) and way in _REASONS for _, way in ways
-        ):
-            yield _no_way(facts.deployment, item, ways)
+    for item in deployment.bootstraps:
+        ways = [(address, deployment.way(item.service, address)) for address in item.addresses]
+        leads_nowhere = all(isinstance(way, End) and way in _REASONS for _, way in ways)
+        if deployment.brokers and leads_nowhere:
+            yield _no_way(deployment, item, ways)
         for _, way in ways:
             if isinstance(way, Arrival) and not way.endpoint.is_controller:
-                key = _alike(facts.deployment, item.service, way)
+                key = _alike(deployment, item.service, way)
                 if key not in answers:
-                    answers[key] = tuple(_answers(facts.deployment, item.service, way))
+                    answers[key] = tuple(_answers(deployment, item.service, way))
                 for broker, problem in answers[key]:
                     place = (broker.service, way.endpoint.name, problem)
                     sent.setdefault(place, []).append(item.service)
-    brokers = {broker.service: broker for broker in facts.deployment.brokers}
     for (service, listener, problem), clients in sent.items():
-        endpoint = brokers[service].named(listener)
+        endpoint = deployment.by_service[service].named(listener)
         advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
         named = list(dict.fromkeys(clients))
         verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
@@ -57,7 +50,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             "an address that works where these clients are",
             listener=listener,
             container=service,
-            severity=_severity(facts.deployment, advertised),
+            severity=_severity(deployment, advertised),
             remedy=f"advertise {listener} under the name that these containers have for {service}, "
             "and give clients elsewhere a listener of their own"
             if endpoint
@@ -70,7 +63,7 @@ def _alike(deployment: Deployment, place: str, arrival: Arrival) -> Hashable:
     """The same for clients that get the same answers: of many, one has to be followed."""
     container = deployment.containers.get(place)
     names = container.names | {place.lower()} if container else {place}
-    itself = bool(names & deployment.advertised_hosts) or place in deployment.broker_names
+    itself = bool(names & deployment.advertised_hosts) or place in deployment.by_service
     outlook = place if itself else deployment.outlook(place)
     broker = arrival.broker
     return (outlook, broker.cluster, broker.container.profiles, arrival.endpoint.name)

@@ -1,18 +1,14 @@
 """KL016: brokers and controllers of a file find each other where each says that it is."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import folded, is_loopback
-from earshot.facts.deployment import Arrival, Deployment, End, Way
+from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
-from earshot.rules.finding import Finding
 from earshot.rules.kl015_clients import failure
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -92,12 +88,8 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             if isinstance(way, Arrival) and not at_itself:
                 continue  # another broker's address, as said above
             problem = failure(way, endpoint.advertised, other.service, broker)
-            is_itself = (
-                isinstance(way, Arrival)
-                and way.broker is other
-                and not other.container.on_host_network
-            )
-            if is_itself or way is End.SELF:
+            is_itself = isinstance(way, Arrival) and way.broker is other
+            if way is End.SELF or (is_itself and not other.container.on_host_network):
                 problem = f"{endpoint.advertised} is the asking broker itself"
             if problem:
                 problems.setdefault(problem, []).append(other.service)

@@ -3,18 +3,14 @@
 A published port shows that clients on the machine, or beyond it, shall use the listener behind it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Deployment, End
+from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 Published = tuple[PublishedPort, ...]
 

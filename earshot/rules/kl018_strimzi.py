@@ -4,8 +4,6 @@ What Strimzi's `ListenersValidator`, or the schema of the resource (`GenericKafk
 `KafkaListenerType`), refuses is never deployed: the resource keeps the state NotReady.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,11 +11,10 @@ from functools import partial
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
-from earshot.facts.strimzi import TYPES, StrimziKafka, StrimziListener
+from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 LOWEST_PORT = 9092
 RESERVED_PORTS = (9404, 9999)
@@ -145,7 +142,7 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
                 "a name that the clients can resolve",
                 "advertise a name at which the clients reach this broker",
             )
-        elif listener.is_beyond and is_loopback(host):
+        elif listener.type in BEYOND and is_loopback(host):
             yield found(
                 f"advertises {host} to clients outside the cluster: each of them takes itself for "
                 "the broker",

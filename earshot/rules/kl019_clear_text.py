@@ -4,8 +4,6 @@ Who carries a packet can read and change it where there is no TLS (RFC 8446, sec
 alone it is certain for addresses that lead elsewhere; of a plan, for full names of scope external.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
@@ -14,9 +12,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Objection, Rule, Severity
 
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})
@@ -72,9 +68,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN
             is_open = is_external and not listener.protocol.tls
             if listener.known and (is_open or leaves_machine(listener.protocol, host)):
-                observed = (
-                    f"is {listener.protocol}, and advertises {listener.advertised}{_IN_CLEAR}"
-                )
+                where = f"advertises {listener.advertised}{_IN_CLEAR}"
+                observed = f"is {listener.protocol}, and {where}"
                 yield RULE.finding(observed, _EXPECTED, node=node, listener=listener)
 
 

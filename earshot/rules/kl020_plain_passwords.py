@@ -1,15 +1,10 @@
 """KL020: the mechanism PLAIN is used over TLS alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.kl019_clear_text import enables_plain, in_clear
-from earshot.rules.node_objections import of_every_node
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:

@@ -4,38 +4,36 @@ Sources: RFC 8996 (TLS 1.0 and 1.1 must not be used), RFC 7568 (SSL 3.0), RFC 93
 NULL, no export, no RC4, less than 112 bits).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.node_objections import of_every_node, tls_listeners, with_prefixes
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node, with_prefixes
 
-_SOUND_VERSIONS = ("TLSv1.2", "TLSv1.3")
-_OLD = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII)
-_BROKEN = re.compile(
-    r".*_(?:NULL|EXPORT|EXPORT40|RC4|RC4_40|DES|DES40|3DES|MD5|anon)(?:_.*)?", re.ASCII
+_VERSIONS = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII), "TLSv1.2 and TLSv1.3"
+_CIPHERS = (
+    re.compile(r".*_(?:NULL|EXPORT|EXPORT40|RC4|RC4_40|DES|DES40|3DES|MD5|anon)(?:_.*)?", re.ASCII),
+    "ciphers of TLS 1.3, or ECDHE with AES GCM",
 )
-_EXPECTED_CIPHERS = "ciphers of TLS 1.3, or ECDHE with AES GCM"
+_OLD = {
+    "ssl.enabled.protocols": _VERSIONS,
+    "ssl.protocol": _VERSIONS,
+    "ssl.cipher.suites": _CIPHERS,
+}
+"""By setting, what is broken in it, and what is sound."""
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
     """Each setting of a node with TLS that names such a version or cipher."""
-    tls = tls_listeners(view)
-    for key in RULE.inputs:
-        is_old = _BROKEN if key == "ssl.cipher.suites" else _OLD
+    protocols = view.protocols
+    tls = [name for name in view.listeners if name in protocols and protocols[name].tls]
+    for key, (old, sound) in _OLD.items():
         for held, listener in with_prefixes(view, key):
             named = [item.strip() for item in view.text(held).split(",")]
-            found = [item for item in named if is_old.fullmatch(item)]
-            if not found or not tls or listener not in (None, *tls):
-                continue
-            expected = _EXPECTED_CIPHERS if is_old is _BROKEN else " and ".join(_SOUND_VERSIONS)
-            observed = f"{held} names {', '.join(found)}"
-            yield Objection("old", held, observed, expected, listener=listener)
+            found = [item for item in named if old.fullmatch(item)]
+            if found and tls and listener in (None, *tls):
+                observed = f"{held} names {', '.join(found)}"
+                yield Objection("old", held, observed, sound, listener=listener)
 
 
 RULE: Rule = Rule(
@@ -46,7 +44,7 @@ RULE: Rule = Rule(
     remedy="take them out of the list, or leave the setting at Kafka's default",
     source="https://www.rfc-editor.org/rfc/rfc9325",
     check=lambda facts: of_every_node(RULE, objections, facts),
-    inputs=("ssl.enabled.protocols", "ssl.protocol", "ssl.cipher.suites"),
+    inputs=tuple(_OLD),
     severity=Severity.WARNING,
     needs="settings",
     in_files=True,

@@ -4,15 +4,10 @@
 client: towards other brokers and the quorum (`SslChannelBuilder`), not for its own clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.node_objections import of_every_node
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node
 
 KEY = "ssl.endpoint.identification.algorithm"
 

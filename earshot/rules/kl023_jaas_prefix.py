@@ -4,15 +4,10 @@ Kafka looks for `listener.name.LISTENER.MECHANISM.sasl.jaas.config` with listene
 lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and reads no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.node_objections import of_every_node
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 

@@ -1,14 +1,12 @@
 """The page about the rules, generated: `python -m earshot.rules.page > docs/rules.md`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import TABLE
 from earshot.placements import VantageKind
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
 from earshot.rules.registry import Rule
 from earshot.rules.reports import REPORTS, FailureReport, link

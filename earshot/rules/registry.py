@@ -1,8 +1,9 @@
-"""What a rule is. One module per rule, `klNNN_subject.py`, ends in `RULE = Rule(...)`.
+"""What a rule is, a finding (what one rule says about one thing), and an objection to a setting.
 
-A check is a generator over `ClusterFacts` that yields findings, made with `RULE.finding(...)`. It
-states what it observed and what it expected, and says "unknown" (never nothing) of what it cannot
-check.
+One module per rule, `klNNN_subject.py`, ends in `RULE = Rule(...)`. A check is a generator over
+`ClusterFacts` that yields findings, made with `RULE.finding(...)`. It states what it observed and
+what it expected, and says "unknown" (never nothing) of what it cannot check. A finding's fields
+hold the facts, the text is derived. Rules about a node's properties make objections first.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
-from earshot.rules.finding import Finding, FindingState, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
+
+
+import ipaddress
+from collections.abc import Mapping
+
+from earshot.facts.settings import Memo, StrictSettings, Unreadable
+from earshot.listeners.terms import DEFAULT_KAFKA
 
 _COMPARE = {
     ">=": operator.ge,
@@ -29,12 +38,117 @@ _COMPARE = {
     ">": operator.gt,
     "<": operator.lt,
 }
-
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
-
-
 _OF_A_PLAN = ("certificates", "instances")
 """Facts that say nothing without a plan."""
+
+
+class Severity(StrEnum):
+    """What a finding is worth where nothing else is configured."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class FindingState(StrEnum):
+    """Whether the rule is broken, or cannot be checked yet."""
+
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+    """A value is not known (yet): never a violation, and never a pass."""
+
+
+@dataclass(frozen=True)
+class LineToWrite:
+    """One line to write: what a service's ``setting`` becomes, a variable, property or key.
+
+    ``replaces`` is the part of the value that ``value`` takes the place of; where it is empty,
+    ``value`` is the whole.
+    """
+
+    service: str
+    setting: str
+    value: str
+    replaces: str = ""
+
+    def __str__(self) -> str:
+        """`kafka: KAFKA_LISTENERS: PLAINTEXT://:9092`, `app: command: a:1 in place of b:1`."""
+        part = f" in place of {self.replaces}" if self.replaces else ""
+        return f"{self.service}: {self.setting}: {self.value}{part}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``observed`` and ``expected`` are always said; the rest says of what, and by whose word."""
+
+    rule: str
+    severity: Severity
+    observed: str
+    expected: str
+    remedy: str
+    source: str
+    """Where the rule comes from: a URL."""
+    state: FindingState = FindingState.VIOLATED
+    node: int | None = None
+    role: Role = Role.BROKER
+    listener: str | None = None
+    scope: Scope | None = None
+    host: str | None = None
+    resolver: str | None = None
+    diagnosis: Diagnosis | None = None
+    inputs: tuple[str, ...] = ()
+    """The properties or facts that the rule looked at."""
+    container: str = ""
+    """What the node runs in, where it runs in a container."""
+    resource: str = ""
+    """What declares the node, where that is a resource of an operator: `Kafka my-cluster`."""
+    lines: tuple[LineToWrite, ...] = ()
+    """What to write, where that is known to cure it and to break nothing else."""
+    is_only_way: bool = False
+    """No other change as small as ``lines`` cures it."""
+
+    @property
+    def is_certain_error(self) -> bool:
+        """An error by the rule's own severity, and not one that waits for a value."""
+        return self.severity is Severity.ERROR and self.state is FindingState.VIOLATED
+
+    @property
+    def subject(self) -> str:
+        """Of what: `broker 2, listener EXTERNAL (scope external)`, what holds it first."""
+        container = f"container {self.container}" if self.container else ""
+        node = "" if self.node is None else f"{self.role} {self.node}"
+        return ", ".join(filter(None, (self.resource, container, node, self.where))) or "cluster"
+
+    @property
+    def where(self) -> str:
+        """`listener EXTERNAL (scope external)`, or an empty text."""
+        if self.listener is None:
+            return ""
+        scope = f" (scope {self.scope})" if self.scope is not None else ""
+        return f"listener {self.listener}{scope}"
+
+    @property
+    def fix(self) -> str:
+        """The remedy, with the lines to write where they are known."""
+        lines = f"; write {'; '.join(map(str, self.lines))}" if self.lines else ""
+        return f"{self.remedy}{lines}"
+
+    @property
+    def line(self) -> str:
+        """Everything on one line."""
+        return (
+            f"{self.subject}: {self.observed} - expected {self.expected} - {self.fix} "
+            f"[{self.rule}] {self.source}"
+        )
+
+    def __str__(self) -> str:
+        """The same, on four lines."""
+        return (
+            f"{self.subject}: {self.observed} [{self.rule}]\n"
+            f"  expected: {self.expected}\n"
+            f"  fix: {self.fix}\n"
+            f"  source: {self.source}"
+        )
 
 
 @dataclass(frozen=True)
@@ -125,9 +239,8 @@ class Rule:
             if not listener.known and only in (None, listener.name)
         ]
         if unknown:
-            more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
             yield self.finding(
-                f"hosts are not known yet: {', '.join(unknown[:3])}{more}",
+                f"hosts are not known yet: {shortened(unknown)}",
                 "every advertised host, checked again with its value",
                 state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update checks it",
@@ -173,3 +286,88 @@ def _numbers(version: str) -> tuple[int, ...]:
     if match is None:
         raise ValueError(f"version {version!r} does not begin with a number")
     return tuple(int(part) for part in match[0].split("."))
+
+
+@dataclass(frozen=True)
+class Objection:
+    """What Kafka refuses, or takes in another sense than its author."""
+
+    check: str
+    """Its id: a letter for the subject, a number, as in the rules' documentation."""
+    key: str
+    observed: str
+    expected: str
+    remedy: str = ""
+    listener: str | None = None
+    instead: str = ""
+    """What Kafka does where it does not refuse to start."""
+    grave: bool = True
+
+    @property
+    def refused(self) -> bool:
+        return not self.instead
+
+    def finding(self, rule: Rule, node: int | None = None, role: Role = Role.BROKER) -> Finding:
+        """The same as a finding of ``rule``."""
+        return rule.finding(
+            self.observed,
+            self.expected,
+            node=node,
+            role=role,
+            listener=self.listener,
+            remedy=self.remedy,
+            inputs=(self.key,),
+        )
+
+
+def family(host: str) -> int | None:
+    """4 or 6 for an IP address, None for a name or an empty host."""
+    try:
+        return ipaddress.ip_address(host).version
+    except ValueError:
+        return None
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether ``host`` binds every interface, so that no client can connect to it."""
+    return not host or (family(host) is not None and ipaddress.ip_address(host).is_unspecified)
+
+
+Check = Callable[[StrictSettings], Iterator[Objection]]
+
+
+def of_every_node(rule: Rule, check: Check, facts: ClusterFacts) -> Iterator[Finding]:
+    """What ``check`` objects to, node by node, as findings of ``rule``."""
+    for id, settings in facts.settings.items():
+        view = strict_settings(settings.values, facts.kafka_version or DEFAULT_KAFKA)
+        for item in readable(check, view):
+            yield item.finding(rule, id, settings.role)
+
+
+def strict_settings(
+    values: Mapping[str, str], version: str, memo: Memo | None = None
+) -> StrictSettings:
+    """One node's properties as Kafka ``version`` ("4.1.1", "4.2.0-rc1") reads them."""
+    numbers = re.findall(r"[0-9]+", version)[:3]
+    return StrictSettings(values, tuple(map(int, numbers)), memo)
+
+
+def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:
+    """What ``check`` objects to until it asks for a setting that is not known."""
+    try:
+        yield from check(view)
+    except Unreadable:
+        return
+
+
+def with_prefixes(view: StrictSettings, key: str) -> Iterator[tuple[str, str | None]]:
+    """Each property that sets ``key``, with the listener that it is for; None: for all."""
+    names = {name.lower(): name for name in view.listeners}
+    for held in view.values:
+        prefix, _, _ = held.rpartition(key)
+        if held == key:
+            yield held, None
+        elif held == f"{prefix}{key}" and prefix.startswith("listener.name."):
+            name = names.get(prefix.removeprefix("listener.name.").removesuffix("."))
+            if name is not None:
+                yield held, name

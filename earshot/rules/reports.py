@@ -1,7 +1,5 @@
 """Failures that people have reported in public, and the rules that name them before a deploy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

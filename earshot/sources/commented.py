@@ -4,8 +4,6 @@ An entry in a comment beside the one that counts, of the same name and with anot
 that the user changes between the two by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ Pure: files that the compose file names are asked for from `Read`, by their path
 (relative to the compose file). Source: the Compose Specification.
 """
 
-from __future__ import annotations
-
 import contextlib
 import posixpath
 import re
@@ -23,10 +21,8 @@ from earshot.facts.container import (
 )
 from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_port
-from earshot.sources.compose_tags import Keys, tagged, untagged, without
-from earshot.sources.dotenv import read_env_file, read_raw_env_file
-from earshot.sources.substitution import Variables
-from earshot.yaml_document import read_yaml_texts
+from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
+from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
 Read = Callable[[str], str]
 """The text of a file; raises OSError."""
@@ -142,7 +138,7 @@ def is_compose(text: str, shown: str) -> bool:
         return isinstance(untagged(document["services"]), Mapping)
     items = [item for key, item in document.items() if not str(key).startswith("x-")]
     known = bool(_KNOWN_TOP & set(document)) or "apiVersion" in document
-    return not known and bool(items) and all(_is_service(item) for item in items)
+    return not known and bool(items) and all(map(_is_service, items))
 
 
 def _is_service(item: object) -> bool:
@@ -161,17 +157,15 @@ def _is_overlay(services: Mapping[str, Section]) -> bool:
     return False
 
 
+@dataclass
 class _Files:
-    def __init__(
-        self, roots: Sequence[str], variables: Variables, read: Read, lenient: bool
-    ) -> None:
-        self.roots = roots
-        self.lenient = lenient
-        self.variables = variables
-        self.read = read
-        self.is_whole = True
-        """No other file has services that these may meet."""
-        self._others: dict[str, dict[str, object]] = {}
+    roots: Sequence[str]
+    variables: Variables
+    read: Read
+    lenient: bool
+    is_whole: bool = True
+    """No other file has services that these may meet."""
+    _others: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def sections(
         self, text: str, shown: str
@@ -225,7 +219,7 @@ class _Files:
             return own
         target = {"service": extends} if isinstance(extends, str) else _map(extends, where)
         if self.lenient and target.get("file") and not self._is_there(str(target["file"]), folder):
-            return {**own, _UNKNOWN: (*_unknown(own), "extends")}
+            return {**own, _UNKNOWN: (*_noted(own, _UNKNOWN), "extends")}
         base_name, file = str(target.get("service") or name), target.get("file")
         others, base_shown = sections, shown
         if file:
@@ -238,7 +232,7 @@ class _Files:
                 allowed=", ".join(others),
             )
         base = self.resolved(base_name, others, base_shown, (*seen, mark))
-        return _merged(without(base, _gone(section)), own)
+        return _merged(without(base, _noted(section, _GONE)), own)
 
     def _replaced(self, value: object, shown: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in every text; keys are left alone."""
@@ -280,7 +274,7 @@ class _Files:
     def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
         where = f"{shown}: services.{name}"
         mode = str(section.get("network_mode") or "")
-        unknown = list(_unknown(section))
+        unknown = list(_noted(section, _UNKNOWN))
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
         published: list[PublishedPort] = []
@@ -291,6 +285,7 @@ class _Files:
                 if not self.lenient:
                     raise
                 unknown.append("ports")
+        volumes = [*_volumes(section, where)]
         container = Container(
             name=str(section.get("container_name") or name),
             image=str(section.get("image") or ""),
@@ -298,13 +293,19 @@ class _Files:
             networks=() if mode else tuple(_networks(name, section, top, where)),
             published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
             env=self._environment(section, where, unknown),
-            mounts=tuple(_mounts(section, where)),
+            mounts=tuple(target for _, target in volumes),
             network_mode=mode,
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(_extra_hosts(section, where)),
             open_networks=not self.is_whole or _is_open(section, top),
             profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
         )
+        beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
+        yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
+        of_kafka = [
+            it if it.endswith(".properties") else posixpath.join(it, "server.properties")
+            for it in beside
+        ]
         words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
         deploy = section.get("deploy")
         deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
@@ -313,28 +314,10 @@ class _Files:
             container,
             words,
             str(section.get("scale") or deployed or ""),
-            self._properties(section) if self.lenient else "",
-            self._redpanda(section) if self.lenient else "",
+            self._first_read(of_kafka, LISTENERS),
+            self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
             "build" in section,
         )
-
-    def _redpanda(self, section: Section) -> str:
-        """The mounted redpanda.yaml, or an empty text."""
-        return self._first_read(
-            source
-            for source in _sources(section)
-            if source.endswith((".yaml", ".yml")) and "redpanda" in posixpath.basename(source)
-        )
-
-    def _properties(self, section: Section) -> str:
-        """The mounted properties file that names listeners, or an empty text."""
-        paths = (
-            source
-            if source.endswith(".properties")
-            else posixpath.join(source, "server.properties")
-            for source in _sources(section)
-        )
-        return self._first_read(paths, LISTENERS)
 
     def _first_read(self, paths: Iterable[str], holding: re.Pattern[str] | None = None) -> str:
         """The first text that can be read, and has what it shall hold; else an empty one."""
@@ -472,13 +455,9 @@ def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:
         yield name.strip().lower(), address.strip().strip("[]")
 
 
-def _unknown(section: Section) -> tuple[str, ...]:
-    found = section.get(_UNKNOWN)
-    return found if isinstance(found, tuple) else ()
-
-
-def _gone(section: Section) -> tuple[Keys, ...]:
-    found = section.get(_GONE)
+def _noted(section: Section, key: str) -> tuple[Any, ...]:
+    """What `_UNKNOWN` or `_GONE` has, which no file can: its lists are no tuples."""
+    found = section.get(key)
     return found if isinstance(found, tuple) else ()
 
 
@@ -486,22 +465,14 @@ def _sections(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _mounts(section: Section, where: str) -> Iterator[str]:
+def _volumes(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    """What is mounted, and where in the container."""
     for item in _list(section.get("volumes"), f"{where}.volumes"):
         if isinstance(item, Mapping):
-            yield str(item.get("target") or "")
+            yield str(item.get("source") or ""), str(item.get("target") or "")
         else:
-            parts = str(item).split(":")
-            yield parts[1] if len(parts) > 1 else parts[0]
-
-
-def _sources(section: Section) -> Iterator[str]:
-    """What is mounted from beside the file."""
-    volumes = section.get("volumes")
-    for item in volumes if isinstance(volumes, list) else ():
-        source = item.get("source") if isinstance(item, Mapping) else str(item).split(":")[0]
-        if str(source or "").startswith("."):
-            yield str(source)
+            source, *rest = str(item).split(":")
+            yield source, rest[0] if rest else source
 
 
 def _words(value: object) -> tuple[str, ...]:

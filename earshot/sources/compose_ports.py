@@ -4,8 +4,6 @@ Short: `[[host ip:][host port]:]container port[/protocol]`, ports as numbers or 
 address in brackets. Long: a map of `target`, `published`, `host_ip` and `protocol`.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The inputs are those of any `docker.Container` (or of a compose service): what r
 enough for the rules that need no other node.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -16,9 +14,14 @@ from earshot.facts.settings import node_id
 from earshot.listeners.images import Family, family_of, tag_of
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
-from earshot.sources.audience import audience, noted_scopes
 from earshot.sources.image_settings import effective, handed_over
-from earshot.sources.parsed_listener import ParsedListener, lone_plan, parsed_listeners
+from earshot.sources.parsed_listener import (
+    ParsedListener,
+    audience,
+    lone_plan,
+    noted_scopes,
+    parsed_listeners,
+)
 
 _VERSION = re.compile(r"(3\.9|[4-9]\.\d+)\.\d+", re.ASCII)
 

@@ -1,19 +1,18 @@
 """The services of a Compose file as a deployment: brokers with their listeners, and clients.
 
 What an image makes of its variables is in `earshot.listeners.images`. Of an image that is not
-known, what stands in its variables counts, and what does not is not known.
+known, what stands in its variables counts, and what does not is not known. What services begin with
+is found by the names that clients have for it (`bootstrap.servers` in every spelling of a variable,
+`KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`), in the environment and in the command.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, is_loopback
-from earshot.facts.deployment import Deployment
+from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
 from earshot.facts.settings import (
     NEWEST,
     BrokerSettings,
@@ -34,9 +33,8 @@ from earshot.listeners.images import (
 )
 from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.properties import read_properties
-from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import BASE_FILE, Service
-from earshot.sources.image_settings import effective, handed_over
+from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
 
 _RUNS_BROKER = re.compile(
@@ -51,14 +49,30 @@ _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also where a variable stands for a host."""
-_DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
-
-
-_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
+QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
 """Where a container has variables, or a script that sets some, that nobody has read."""
+_SETTING = re.compile(
+    r"(?:.*[_.\-])?(?:BOOTSTRAP[_.\-]?(?:SERVERS?|BROKERS?)|BROKERCONNECT|BROKER[_.\-]LIST"
+    r"|KAFKA[_.\-](?:BROKERS?|SERVERS?|HOSTS?|URLS?|ADDR(?:ESS(?:ES)?)?|BROKER[_.\-](?:ADDR(?:ESS(?:ES)?)?|URLS?|HOSTS?|SERVERS?))"
+    r"|BOOTSTRAPSERVERS|KAFKASTORE[_.\-]BOOTSTRAP[_.\-]SERVERS)(?:[_.\-][0-9]+)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ADDRESS = re.compile(
+    r"(?:(?!https?:)[A-Za-z_]+://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{2,5})", re.ASCII
+)
+_OPTION = re.compile(
+    r"(?<![\w.-])(?:--|-D)(?:[\w.-]*bootstrap[.-]servers?|broker-list|kafka-server|brokers?)"
+    r"[= ]([^\s'\";|&]+)"
+    r"|\b(?:cub kafka-ready (?:-b|.{0,200}? -b)|kcat -b|kafkacat -b) ([^\s'\";|&]+)",
+    re.ASCII,
+)
+_REPORTERS = "KAFKA_METRIC_REPORTERS"
+_REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
+_WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
+"""In a variable that holds a whole configuration, as AKHQ's."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
@@ -88,7 +102,10 @@ def settings_of(service: Service) -> BrokerSettings:
         scripted |= {"listeners"} - container.settings.values.keys()
     values = {key: value for key, value in values.items() if key not in scripted}
     if family is Family.BITNAMI:
-        values = _with_bitnami_s(values)
+        # every release of it listens with PLAINTEXT at 9092 where nothing is set
+        advertised = values.get("advertised.listeners", "")
+        if re.fullmatch(r"PLAINTEXT://[^,]*", advertised, re.IGNORECASE):
+            values.setdefault("listeners", "PLAINTEXT://:9092")
     complete = (
         family in _AS_GIVEN
         and not _is_confluent_local(container.image)
@@ -163,14 +180,6 @@ def _with_port(container: Container) -> Container:
     published = container.published_at(int(port)) if re.fullmatch(r"[0-9]{1,5}", port) else ()
     known = published[0].host_port if len(published) == 1 else None
     return replace(container, env={**env, "KAFKA_ADVERTISED_PORT": str(known or "${PORT}")})
-
-
-def _with_bitnami_s(values: Mapping[str, str]) -> dict[str, str]:
-    """Every release of bitnami's listens with PLAINTEXT at 9092 where nothing is set."""
-    found = dict(values)
-    if re.fullmatch(r"PLAINTEXT://[^,]*", values.get("advertised.listeners", ""), re.IGNORECASE):
-        found.setdefault("listeners", "PLAINTEXT://:9092")
-    return found
 
 
 def released(image: str) -> tuple[int, int] | None:
@@ -263,7 +272,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
     """None where some of them are not known."""
     values = dict(view.values)
     if "listeners" not in values and "advertised.listeners" in values:
-        if container.family not in _DERIVING or _derives_no_more(container):
+        if container.family not in DERIVE or _derives_no_more(container):
             return
         values["listeners"] = derived_listeners(values["advertised.listeners"])
     if "listeners" not in values and not view.complete:
@@ -290,7 +299,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
 def _cluster(service: Service, values: Mapping[str, str]) -> str:
     """What nodes of one cluster have in common; who asks only itself is alone."""
     alone = f"of {service.name} alone"
-    for key in _QUORUM:
+    for key in QUORUM:
         listed = values.get(key, "").replace(" ", "")
         if not listed or not is_known(listed):
             continue
@@ -300,3 +309,48 @@ def _cluster(service: Service, values: Mapping[str, str]) -> str:
             return alone
         return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
     return alone
+
+
+def bootstraps(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
+    """Those of ``services``; of ``brokers``, their listeners' own settings are none."""
+    own = set(brokers)
+    for service in services:
+        listed = [*_in_variables(service, is_broker=service.name in own)]
+        if service.name not in own:
+            listed += _in_command(" ".join(service.command))
+        for setting, value in listed:
+            if found := _addresses(value):
+                yield Bootstrap(service.name, setting, found)
+
+
+def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:
+    env = service.container.env
+    for name, value in env.items():
+        if not _SETTING.fullmatch(name):
+            yield from ((name, item) for item in dict.fromkeys(_WITHIN.findall(value)))
+            continue
+        if is_broker and "QUORUM" in name.upper():
+            continue
+        if "METRICS_REPORTER" in name.upper() and not env.get(_REPORTERS):
+            continue  # nobody reads it
+        yield name, value
+
+
+def _in_command(text: str) -> Iterator[tuple[str, str]]:
+    for match in _OPTION.finditer(text):
+        yield "command", match[1] or match[2]
+    if servers := _REPEATED.findall(text):  # one each, and all of one client
+        yield "command", ",".join(servers)
+
+
+def _addresses(text: str) -> tuple[Address, ...]:
+    """All of them, or none where one cannot be read: a part proves nothing."""
+    if not is_known(text):
+        return ()
+    found = []
+    for entry in re.split(r"[,;\s]+", text.strip().strip("[]\"'")):
+        match = _ADDRESS.fullmatch(entry.strip("\"'"))
+        if match is None or int(match[2]) > 65_535:
+            return ()
+        found.append(Address(match[1].strip("[]"), int(match[2])))
+    return tuple(found)

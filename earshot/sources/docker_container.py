@@ -1,9 +1,8 @@
 """The inputs of a `docker.Container`, read into what rules know a container by.
 
-What is not known yet is named in a list that the caller hands in.
+What is not known yet is named in a list that the caller hands in. The other resources of a stack
+say more: which image it is, and who made its networks.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,22 @@ from earshot.facts.container import (
     JoinedNetwork,
     PublishedPort,
 )
-from earshot.listeners.images import IMAGE_NOTE, spellings
+from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
 from earshot.sources.compose import LISTENERS, Service
+from earshot.sources.stack_resources import RegisteredStack
 
+NETWORK = "docker:index/network:Network"
+REMOTE_IMAGE = "docker:index/remoteImage:RemoteImage"
+BUILT_IMAGES = frozenset(
+    {
+        "docker:index/image:Image",
+        "docker:index/registryImage:RegistryImage",
+        "docker-build:index:Image",
+        "docker-build:index:Index",
+    }
+)
+TYPES = frozenset({NETWORK, REMOTE_IMAGE, *BUILT_IMAGES})
+"""Resources whose outputs a container is given."""
 Envs = Mapping[str, str | None] | Iterable[str | None]
 """By name, or as `NAME=value` texts; None stands for what is not known yet."""
 Inputs = Iterable[Mapping[str, object] | None]
@@ -168,7 +180,7 @@ def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
     """The variables whose values are known."""
-    pairs = envs.items() if isinstance(envs, Mapping) else [_pair(text) for text in envs]
+    pairs = envs.items() if isinstance(envs, Mapping) else map(_pair, envs)
     found = {}
     for name, value in pairs:
         if value is None:
@@ -179,10 +191,7 @@ def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
 
 
 def _pair(text: str | None) -> tuple[str, str | None]:
-    if text is None:
-        return "", None
-    name, _, value = text.partition("=")
-    return name, value
+    return text.partition("=")[::2] if text is not None else ("", None)
 
 
 def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
@@ -223,3 +232,44 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
 
 def _whole(value: object) -> int:
     return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats
+
+
+def built_names(props: Mapping[str, object]) -> Iterator[str]:
+    """What a resource calls the image that it builds, by the properties of `BUILT_IMAGES`."""
+    tags = props.get("tags")
+    named = [props.get(key) for key in ("imageName", "name", "tag")]
+    for name in (*named, *(tags if isinstance(tags, (list, tuple)) else ())):
+        if isinstance(name, str) and name:
+            yield name
+
+
+def is_one_of(image: str, names: Iterable[str]) -> bool:
+    """Whether ``image`` is one of ``names``; no tag is `latest`, a digest any of them."""
+    repository, tag = repository_of(image), tag_of(image) or "latest"
+    return any(
+        repository_of(name) == repository and ("@" in image or (tag_of(name) or "latest") == tag)
+        for name in names
+    )
+
+
+def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
+    """``service`` with the image that a resource of ``stack`` names in place of an id.
+
+    Networks that the stack does not make may have names that nobody has described.
+    """
+    holder = stack.get(urn)
+    sources = holder.depends.get("image", ()) if holder is not None else ()
+    images = [item for item in map(stack.get, sources) if item is not None]
+    container = service.container
+    if is_unnamed(container.image) and IMAGE_NOTE not in container.env:
+        names = [item.text("name") for item in images if item.type == REMOTE_IMAGE]
+        container = replace(container, image=next(filter(None, names), container.image))
+    own = {item.props.get("name") for item in stack.all(NETWORK)}
+    is_open = any(item.name not in own for item in container.networks)
+    built = [name for item in stack.all(*BUILT_IMAGES) for name in built_names(item.props)]
+    return replace(
+        service,
+        container=replace(container, open_networks=is_open),
+        is_built=any(item.type in BUILT_IMAGES for item in images)
+        or is_one_of(container.image, built),
+    )

@@ -1,7 +1,5 @@
 """The files that a source is read from: itself, what stands beside it, and its `.env`."""
 
-from __future__ import annotations
-
 import errno
 import io
 from collections.abc import Callable, Mapping
@@ -9,8 +7,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.reading import read_bytes
-from earshot.sources.dotenv import read_env_file
-from earshot.sources.substitution import Variables
+from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"
 

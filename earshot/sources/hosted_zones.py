@@ -5,21 +5,12 @@ with see it, where both DNS attributes are on) and on split-view DNS (an associa
 hides the public one of the same name, also for names that it does not hold).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from earshot.names.aws import VpcDns
 from earshot.names.evidence import Declaration
-from earshot.sources.stack_resources import (
-    RECORD,
-    VPCS,
-    ZONE,
-    ZONE_ASSOCIATION,
-    Pointed,
-    RegisteredResource,
-    RegisteredStack,
-)
+from earshot.sources import stack_resources as aws
+from earshot.sources.stack_resources import Pointed, RegisteredResource, RegisteredStack
 
 _ADDRESSES = ("A", "AAAA", "CNAME")
 
@@ -63,10 +54,10 @@ class Zones:
 
     def __init__(self, stack: RegisteredStack) -> None:
         self._stack = stack
-        self._zones = list(stack.all(ZONE))
+        self._zones = list(stack.all(aws.ZONE))
         self._by_name: dict[str, list[_Held]] = {}
         self._unnamed = False
-        for record in stack.all(RECORD):
+        for record in stack.all(aws.RECORD):
             if record.props.get("type") in _ADDRESSES:
                 self._add(record)
 
@@ -116,7 +107,7 @@ class Zones:
         return item.declare(host)
 
     def _add(self, record: RegisteredResource) -> None:
-        pointed = self._stack.pointed(record, "zoneId", ZONE)
+        pointed = self._stack.pointed(record, "zoneId", aws.ZONE)
         zone = pointed.found[0] if pointed.found else None
         name = record.text("fqdn") or record.text("name")
         if name is None:
@@ -134,9 +125,9 @@ class Zones:
         return self._vpcs(zone) != Pointed()
 
     def _vpcs(self, zone: RegisteredResource) -> Pointed:
-        parts = [self._stack.pointed(zone, "vpcs", *VPCS, inner="vpcId")]
-        for item in self._stack.pointing(zone.urn, "zoneId", (ZONE_ASSOCIATION,), (ZONE,)):
-            parts.append(self._stack.pointed(item, "vpcId", *VPCS))
+        joined = self._stack.pointing(zone.urn, "zoneId", (aws.ZONE_ASSOCIATION,), (aws.ZONE,))
+        parts = [self._stack.pointed(zone, "vpcs", *aws.VPCS, inner="vpcId")]
+        parts += [self._stack.pointed(item, "vpcId", *aws.VPCS) for item in joined]
         return Pointed(
             tuple(found for part in parts for found in part.found),
             tuple(id for part in parts for id in part.foreign),

@@ -1,14 +1,12 @@
 """The broker properties that a container's image hands to Kafka, and those that Kafka adds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from earshot.facts.container import Container
 from earshot.facts.settings import is_known
 from earshot.listeners.images import APACHE_DEFAULTS, Family, derived_listeners
 
-_DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
+DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 """Images that bind what is advertised where nothing else is given; unknown ones count as such."""
 
 
@@ -18,14 +16,14 @@ def handed_over(container: Container) -> dict[str, str]:
     if not values and container.family is Family.APACHE:
         return dict(APACHE_DEFAULTS)
     advertised = values.get("advertised.listeners", "")
-    if advertised and not values.get("listeners") and container.family in _DERIVE:
+    if advertised and not values.get("listeners") and container.family in DERIVE:
         values["listeners"] = derived_listeners(advertised)
     return values
 
 
 def effective(container: Container) -> dict[str, str]:
     """The broker properties with what the image and Kafka put where nothing is set."""
-    return completed(handed_over(container), derives=container.family in _DERIVE)
+    return completed(handed_over(container), derives=container.family in DERIVE)
 
 
 def completed(values: Mapping[str, str], *, derives: bool = False) -> dict[str, str]:

@@ -4,8 +4,6 @@ A comment line `#earshot.scopes=CLIENTS:internal,LAN:external` in the properties
 the listener's own name does, or the kind of host that it advertises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from earshot.facts.cluster import ClusterFacts
@@ -16,8 +14,7 @@ from earshot.listeners.grammar import read_listeners, read_servers, read_voters
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
-from earshot.sources.audience import Audience, noted_scopes
-from earshot.sources.parsed_listener import lone_plan, parsed_listeners
+from earshot.sources.parsed_listener import Audience, lone_plan, noted_scopes, parsed_listeners
 from earshot.sources.user_data import PLACE, UserDataFile
 
 _SAID = {

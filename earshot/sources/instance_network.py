@@ -1,33 +1,17 @@
 """What surrounds an instance of any program, as the stack's resources show it: its addresses, who
 is let in, its Elastic IPs, and the DNS attributes of its VPC."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.facts.clients import Unread
-from earshot.facts.ingress_inputs import read_group, read_ingress
-from earshot.facts.security_groups import Ingress
+from earshot.facts.cloud import read_group, read_ingress
+from earshot.facts.security_groups import Ingress, Unread
 from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns
-from earshot.sources.stack_resources import (
-    EIP,
-    EIP_ASSOCIATION,
-    GROUP_ATTACHMENT,
-    GROUPS,
-    INSTANCE,
-    INTERFACE,
-    INTERFACE_ATTACHMENT,
-    RULES,
-    SUBNETS,
-    VPCS,
-    Pointed,
-    RegisteredResource,
-    RegisteredStack,
-)
+from earshot.sources import stack_resources as aws
+from earshot.sources.stack_resources import Pointed, RegisteredResource, RegisteredStack
 
 Interfaces = tuple[RegisteredResource, ...]
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]?", re.ASCII)
@@ -76,10 +60,12 @@ def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfa
     found: dict[str, RegisteredResource] = {}
     for key in ("primaryNetworkInterface", "networkInterfaces"):
         if instance.given(key):
-            pointed = stack.pointed(instance, key, INTERFACE, inner="networkInterfaceId")
+            pointed = stack.pointed(instance, key, aws.INTERFACE, inner="networkInterfaceId")
             found |= {item.urn: item for item in pointed.found}
-    for item in stack.pointing(instance.urn, "instanceId", (INTERFACE_ATTACHMENT,), (INSTANCE,)):
-        attached = stack.pointed(item, "networkInterfaceId", INTERFACE).found
+    for item in stack.pointing(
+        instance.urn, "instanceId", (aws.INTERFACE_ATTACHMENT,), (aws.INSTANCE,)
+    ):
+        attached = stack.pointed(item, "networkInterfaceId", aws.INTERFACE).found
         found |= {other.urn: other for other in attached}
     return tuple(found.values())
 
@@ -87,12 +73,12 @@ def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfa
 def _elastic(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> Iterator[str | UnknownHost]:
-    held = ((item, "networkInterface", INTERFACE) for item in interfaces)
-    for holder, key, type in ((instance, "instance", INSTANCE), *held):
-        for eip in stack.pointing(holder.urn, key, (EIP,), (type,)):
+    held = ((item, "networkInterface", aws.INTERFACE) for item in interfaces)
+    for holder, key, type in ((instance, "instance", aws.INSTANCE), *held):
+        for eip in stack.pointing(holder.urn, key, (aws.EIP,), (type,)):
             yield _address(eip)
-        for item in stack.pointing(holder.urn, f"{key}Id", (EIP_ASSOCIATION,), (type,)):
-            eips = stack.pointed(item, "allocationId", EIP).found
+        for item in stack.pointing(holder.urn, f"{key}Id", (aws.EIP_ASSOCIATION,), (type,)):
+            eips = stack.pointed(item, "allocationId", aws.EIP).found
             yield from map(_address, eips or (item,))
 
 
@@ -117,13 +103,13 @@ def _addresses(holders: Interfaces, elastic: tuple[str | UnknownHost, ...]) -> I
 def _groups(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> tuple[Pointed, ...]:
-    found = [stack.pointed(item, "securityGroups", *GROUPS) for item in interfaces]
+    found = [stack.pointed(item, "securityGroups", *aws.GROUPS) for item in interfaces]
     if not interfaces:
-        found.append(stack.pointed(instance, "vpcSecurityGroupIds", *GROUPS))
+        found.append(stack.pointed(instance, "vpcSecurityGroupIds", *aws.GROUPS))
     key = "networkInterfaceId"
     for item in interfaces:
-        for other in stack.pointing(item.urn, key, (GROUP_ATTACHMENT,), (INTERFACE,)):
-            found.append(stack.pointed(other, "securityGroupId", *GROUPS))
+        for other in stack.pointing(item.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
+            found.append(stack.pointed(other, "securityGroupId", *aws.GROUPS))
     return tuple(found)
 
 
@@ -142,7 +128,7 @@ def _let_in(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingre
     own = group.name
     if group.given("ingress"):  # else a group has none, and AWS lists here what rules add
         yield from read_group(_named(stack, group, group.props), own)
-    for rule in stack.pointing(group.urn, "securityGroupId", RULES, GROUPS):
+    for rule in stack.pointing(group.urn, "securityGroupId", aws.RULES, aws.GROUPS):
         yield from read_ingress(_named(stack, rule, rule.props), own)
 
 
@@ -152,7 +138,7 @@ def _named(
     """With the names of this stack's groups for the ids of those that are referred to."""
     found = dict(props)
     for key in _REFERRED:
-        pointed = stack.pointed(rule, key, *GROUPS)
+        pointed = stack.pointed(rule, key, *aws.GROUPS)
         if pointed.found:
             found[key] = pointed.found[0].name
     return found
@@ -167,11 +153,11 @@ def _vpc(
     """By its subnet, else by its groups; unknown where neither is of this stack."""
     holders = [*interfaces, instance]
     subnets = [
-        other for item in holders for other in stack.pointed(item, "subnetId", *SUBNETS).found
+        other for item in holders for other in stack.pointed(item, "subnetId", *aws.SUBNETS).found
     ]
     carried = [group for pointed in groups for group in pointed.found]
     for item in (*subnets, *carried):
-        found = stack.pointed(item, "vpcId", *VPCS)
+        found = stack.pointed(item, "vpcId", *aws.VPCS)
         if found.keys:
             return found
     return Pointed(unknown=True)
@@ -181,7 +167,7 @@ def _dns(vpc: Pointed) -> VpcDns | None:
     if not vpc.found:
         return None
     props, default = vpc.found[0].props, VpcDns()
-    if vpc.found[0].type == VPCS[1]:
+    if vpc.found[0].type == aws.VPCS[1]:
         default = VpcDns(support=True, hostnames=True)
     support = props.get("enableDnsSupport", default.support)
     hostnames = props.get("enableDnsHostnames", default.hostnames)

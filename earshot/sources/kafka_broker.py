@@ -1,16 +1,36 @@
-"""A broker or controller as it was found in a file: its settings, and where it runs."""
+"""Brokers and controllers as they were found in a Compose file, or one in a `server.properties`.
 
-from __future__ import annotations
+Of the latter no container and no published port shows whom a listener is for: what it advertises
+has to. A name that could be anything (one label, a private address) is for nobody until the user
+says so.
+"""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from earshot.errors import EarshotError
 from earshot.facts.container import Container
-from earshot.facts.settings import inter_broker_name, roles_of
-from earshot.listeners.images import Family, family_of
-from earshot.listeners.properties import NodeSettings
-from earshot.listeners.terms import Role
-from earshot.sources.parsed_listener import ParsedListener
+from earshot.facts.settings import controller_names, inter_broker_name, node_id, roles_of
+from earshot.listeners.address import Address, bracketed
+from earshot.listeners.images import Family, broker_settings, family_of, is_broker
+from earshot.listeners.properties import NodeSettings, read_properties
+from earshot.listeners.terms import Role, Scope
+from earshot.names.kinds import NameKind, kind_of
+from earshot.sources.compose import Service
+from earshot.sources.container import listeners_in
+from earshot.sources.image_settings import completed, effective
+from earshot.sources.parsed_listener import Audience, ParsedListener, parsed_listeners
+
+_SCOPES = {
+    NameKind.LOOPBACK_ADDRESS: Scope.HOST,
+    NameKind.LOCALHOST: Scope.HOST,
+    NameKind.EC2_PRIVATE: Scope.INTERNAL,
+    NameKind.EC2_RESOURCE: Scope.INTERNAL,
+    NameKind.PRIVATE_TLD: Scope.INTERNAL,
+    NameKind.EC2_PUBLIC: Scope.EXTERNAL,
+    NameKind.PUBLIC_ADDRESS: Scope.EXTERNAL,
+    NameKind.FQDN: Scope.EXTERNAL,
+}
 
 
 @dataclass(frozen=True)
@@ -52,3 +72,114 @@ class KafkaBroker:
     @property
     def family(self) -> Family:
         return family_of(self.image)
+
+
+def brokers_in(
+    services: Sequence[Service], chosen: Sequence[str], scopes: Mapping[str, tuple[Scope, ...]]
+) -> tuple[KafkaBroker, ...]:
+    """Those of ``chosen`` services (default: all), in the order of the file.
+
+    A broker without an id gets the first free one. Raises EarshotError where there is none, a
+    chosen service is none, or two have the same id.
+    """
+    names = [service.name for service in services]
+    kafka = [it for it in services if is_broker(it.container.image, it.container.env, it.command)]
+    running = [item.name for item in kafka]
+    for known, observed in (
+        (names, "the file has no such service"),
+        (running, "runs no Kafka broker or controller"),
+    ):
+        for name in (name for name in chosen if name not in known):
+            allowed = ", ".join(known) or "none in this file"
+            raise EarshotError(f"--service {name}", observed=observed, allowed=allowed)
+    wanted = [item for item in kafka if not chosen or item.name in chosen]
+    if not wanted:
+        raise EarshotError(
+            "services",
+            observed=f"none of {', '.join(names)} runs a Kafka broker",
+            allowed="a service with an image of Kafka, or with KAFKA_ variables for a broker",
+        )
+    return _numbered([(item, *_broker(item.container, scopes)) for item in wanted])
+
+
+def _broker(
+    container: Container, scopes: Mapping[str, tuple[Scope, ...]]
+) -> tuple[KafkaBroker, bool]:
+    """The broker, and whether it has an id of its own."""
+    raw = broker_settings(family_of(container.image), container.env, container.image)
+    values = effective(container)
+    broker = KafkaBroker(
+        id=node_id(values),
+        name=container.name,
+        raw=NodeSettings(raw.values, raw.notes),
+        values=values,
+        listeners=tuple(listeners_in(container, values, scopes)),
+        container=container,
+    )
+    text = values.get("node.id", values.get("broker.id", ""))
+    return broker, text.isdigit()
+
+
+def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
+    holders: dict[int, str] = {}
+    for service, broker, has_id in found:
+        other = holders.setdefault(broker.id, service.name) if has_id else service.name
+        if other != service.name:
+            raise EarshotError(
+                f"services {other} and {service.name}",
+                observed=f"both have the node id {broker.id}",
+                allowed="a node id of its own for each",
+                remedy="fix one of them, or choose with --service",
+            )
+    free = iter(id for id in range(1, len(found) + len(holders) + 2) if id not in holders)
+    return tuple(
+        replace(broker, name=service.name, id=broker.id if has_id else next(free))
+        for service, broker, has_id in found
+    )
+
+
+def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
+    """The broker of a properties file. Raises EarshotError where it is none."""
+    raw = read_properties(text)
+    if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(raw.values):
+        raise EarshotError(
+            shown,
+            observed="sets neither listeners nor a node's id",
+            allowed="the properties file of a broker",
+        )
+    values = completed(raw.values)
+    between, controllers = inter_broker_name(values), controller_names(values)
+    listeners = parsed_listeners(
+        values,
+        lambda name, _, advertised: audience_of(
+            name, advertised, name == between, name in controllers, scopes
+        ),
+        "localhost",
+    )
+    return KafkaBroker(
+        id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)
+    )
+
+
+def audience_of(
+    name: str,
+    advertised: Address,
+    between: bool,
+    is_controller: bool,
+    scopes: Mapping[str, tuple[Scope, ...]],
+) -> Audience:
+    """Whom a listener outside containers is for."""
+    if name in scopes:
+        return Audience(scopes[name], "said so")
+    if is_controller:
+        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+    host, kind = bracketed(advertised.host), kind_of(advertised.host)
+    scope = _SCOPES.get(kind)
+    if between and scope in (None, Scope.INTERNAL, Scope.HOST):
+        return Audience((Scope.INTERNAL,), "the brokers talk through it")
+    if scope is None:
+        return Audience((), f"{host} is {kind}, which says nothing about who resolves it")
+    why = f"{host} is {kind}"
+    if between:
+        return Audience((Scope.INTERNAL, scope), f"the brokers talk through it; {why}")
+    return Audience((scope,), why)

@@ -5,14 +5,13 @@ another file) is not known: the variable stays there as `$(NAME)`, or `Container
 is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from earshot.facts.container import Container
+from earshot.listeners.listed import by_key
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among
 
@@ -24,13 +23,8 @@ MAX_EXPANDED = 4_000
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
 _POD_IN: Mapping[str, Keys] = {
     "Pod": ("spec",),
-    "StatefulSet": _TEMPLATE_OF_POD,
-    "Deployment": _TEMPLATE_OF_POD,
-    "DaemonSet": _TEMPLATE_OF_POD,
-    "ReplicaSet": _TEMPLATE_OF_POD,
-    "ReplicationController": _TEMPLATE_OF_POD,
-    "DeploymentConfig": _TEMPLATE_OF_POD,
-    "Job": _TEMPLATE_OF_POD,
+    **dict.fromkeys(("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet"), _TEMPLATE_OF_POD),
+    **dict.fromkeys(("ReplicationController", "DeploymentConfig", "Job"), _TEMPLATE_OF_POD),
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
 }
 KINDS = frozenset({*_POD_IN, "Service", "ConfigMap"})
@@ -107,15 +101,12 @@ class Manifest:
             del parts[2:]
         if len(parts) > 2:
             return ()
-        return self._named.get((parts[0], parts[1] if len(parts) > 1 else namespace), ())
+        key = (parts[0], parts[1] if len(parts) > 1 else namespace)
+        return tuple(self._named.get(key, ()))
 
     @cached_property
-    def _named(self) -> Mapping[tuple[str, str], tuple[ClusterService, ...]]:
-        found: dict[tuple[str, str], tuple[ClusterService, ...]] = {}
-        for item in self.services:
-            key = (item.name, item.namespace)
-            found[key] = (*found.get(key, ()), item)
-        return found
+    def _named(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
+        return by_key(((item.name, item.namespace), item) for item in self.services)
 
 
 def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:

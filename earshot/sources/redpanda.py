@@ -6,13 +6,11 @@ quorum and no listener between brokers that Kafka's rules know. Sources: the ref
 (https://docs.redpanda.com/current/reference/).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 
 from earshot.errors import EarshotError
-from earshot.facts.brokers import Broker, Endpoint
+from earshot.facts.deployment import Broker, Endpoint
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of

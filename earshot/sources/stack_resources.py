@@ -4,11 +4,11 @@ A preview does not know the ids of what is still to be made; there a property po
 its value comes from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from earshot.listeners.listed import by_key
 
 INSTANCE = "aws:ec2/instance:Instance"
 INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
@@ -102,16 +102,12 @@ class RegisteredStack:
     """The resources of `TYPES` that a stack has."""
 
     def __init__(self, resources: Iterable[RegisteredResource]) -> None:
-        self._by_type: dict[str, list[RegisteredResource]] = {}
-        self._by_urn: dict[str, RegisteredResource] = {}
-        self._by_id: dict[str, list[RegisteredResource]] = {}
+        listed = list(resources)
+        self._by_type = by_key((item.type, item) for item in listed)
+        self._by_urn = {item.urn: item for item in listed}
+        self._by_id = by_key((id, item) for item in listed for id in item.ids)
         # asked for every instance: the answers for all of them are found at once
         self._pointing: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
-        for item in resources:
-            self._by_type.setdefault(item.type, []).append(item)
-            self._by_urn[item.urn] = item
-            for id in item.ids:
-                self._by_id.setdefault(id, []).append(item)
 
     def all(self, *types: str) -> Iterator[RegisteredResource]:
         """Every resource of ``types``."""
@@ -149,11 +145,11 @@ class RegisteredStack:
         which is one of the types ``at``."""
         question = (key, types, at)
         if question not in self._pointing:
-            found: dict[str, list[RegisteredResource]] = {}
-            for item in self.all(*types):
-                for urn in self.pointed(item, key, *at).keys:
-                    found.setdefault(urn, []).append(item)
-            self._pointing[question] = found
+            self._pointing[question] = by_key(
+                (urn, item)
+                for item in self.all(*types)
+                for urn in self.pointed(item, key, *at).keys
+            )
         return tuple(self._pointing[question].get(target, ()))
 
 

@@ -4,8 +4,6 @@ Source: `GenericKafkaListener` and its configuration in strimzi/strimzi-kafka-op
 form, a map of `plain`, `tls` and `external`, is no longer served by any operator and is not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What the text does not hold (a secret, a file in S3) is not known. Source: the E
 ContainerDefinition.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

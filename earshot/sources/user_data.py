@@ -4,8 +4,6 @@ Read are the `write_files` of a cloud-config and the here-documents of shell scr
 parts of a MIME archive. Source: cloud-init's documentation of user-data formats.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import email
@@ -18,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.errors import EarshotError
+from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.yaml_document import read_cloud_config
@@ -34,7 +33,7 @@ _MIME = ("content-type:", "mime-version:")
 _JINJA_HEAD = "## template: jinja"
 _CLOUD_HEAD = "#cloud-config"
 _SCRIPT_HEAD = "#!"
-_BROKERS = frozenset(
+OF_BROKERS = frozenset(
     {"advertised.listeners", "process.roles", "broker.id", "node.id", "zookeeper.connect"}
 )
 _CLIENTS = "bootstrap.servers"
@@ -129,7 +128,7 @@ class _File:
 
 def _is_broker(item: UserDataFile) -> bool:
     keys = {*item.settings.values, *item.computed}
-    return bool(keys & _BROKERS) and _CLIENTS not in keys
+    return bool(keys & OF_BROKERS) and _CLIENTS not in keys
 
 
 def _written(item: _File) -> UserDataFile:
@@ -241,12 +240,9 @@ def _target(line: str) -> tuple[str, bool]:
 
 def _assignments(script: str) -> dict[str, str]:
     """Variables that are given one literal value, once."""
-    found: dict[str, list[str]] = {}
-    for name, value in _ASSIGNED.findall(script):
-        found.setdefault(name, []).append(value.strip())
     known = {}
-    for name, (value, *more) in found.items():
-        match = _LITERAL.fullmatch(value)
+    for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
+        match = _LITERAL.fullmatch(value.strip())
         if match is not None and not more:
             known[name] = next((item for item in match.groups() if item is not None), "")
     return known

@@ -1,11 +1,14 @@
-"""What a node's instance must know besides the plan: where Kafka, its volume and its role are."""
-
-from __future__ import annotations
+"""What a node's instance must know besides the plan (its operating system, and where Kafka, its
+volume and its role are), and what it reports of itself through that role, where nobody can see it
+from outside."""
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from earshot.cluster_id import ClusterId
 from earshot.config.kafka_release import FileName, KafkaRelease
@@ -13,7 +16,49 @@ from earshot.listeners.model import Frozen, matching
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse
 from earshot.listeners.secrets import revealed
-from earshot.user_data.systems import System
+
+
+class System(StrEnum):
+    AMAZON_LINUX_2023 = "amazon-linux-2023"
+    DEBIAN = "debian"
+
+
+@dataclass(frozen=True)
+class Packaging:
+    """How to come by a command that the machine lacks."""
+
+    packages: Mapping[str, str]
+    """The package of each command."""
+    install: tuple[str, ...]
+    """Shell lines that install the packages in the array `missing`."""
+
+
+_COMMANDS = ("java", "curl", "tar", "gzip", "mkfs.xfs", "aws", "ss", "python3.11")
+# Amazon Linux: https://docs.aws.amazon.com/corretto/latest/corretto-17-ug/amazon-linux-install.html
+# It comes with curl-minimal, beside which the package curl cannot be installed.
+_OF_AMAZON = (
+    *("java-17-amazon-corretto-headless", "curl-minimal", "tar", "gzip", "xfsprogs"),
+    *("awscli-2", "iproute", "python3.11"),
+)
+_OF_DEBIAN = (
+    *("openjdk-17-jre-headless", "curl", "tar", "gzip", "xfsprogs"),
+    *("awscli", "iproute2", "python3.11-venv"),
+)
+PACKAGING = {
+    System.AMAZON_LINUX_2023: Packaging(
+        packages=dict(zip(_COMMANDS, _OF_AMAZON, strict=True)),
+        install=('dnf --assumeyes --quiet install "${missing[@]}"',),
+    ),
+    System.DEBIAN: Packaging(
+        packages=dict(zip(_COMMANDS, _OF_DEBIAN, strict=True)),
+        install=(
+            "export DEBIAN_FRONTEND=noninteractive",
+            "options=(--yes --quiet --no-install-recommends -o DPkg::Lock::Timeout=300)",
+            'apt-get --quiet update && apt-get "${options[@]}" install "${missing[@]}"',
+        ),
+    ),
+}
+
 
 _VOLUME = re.compile(r"vol-[0-9a-f]{8,32}|/dev/[A-Za-z0-9/_.-]+", re.ASCII)
 _HEAP = re.compile(r"[1-9]\d*[mg]", re.ASCII)
@@ -102,3 +147,55 @@ def ssm_secret(name: str, parameter: str, region: str) -> SecretFile:
         "--with-decryption", "--query", "Parameter.Value", "--output", "text",
     )  # fmt: skip
     return SecretFile(name=name, command=command)
+
+
+class NodeState(StrEnum):
+    STARTING = "starting"
+    IN_SYNC = "in-sync"
+    FAILED = "failed"
+
+
+class NodeReport(Frozen):
+    """One report; the instance and its user data tell whether it is of the node now meant."""
+
+    node: int
+    instance: str
+    """The instance's id, as cloud-init knows it."""
+    user_data: str
+    """SHA-256 of the user data that the instance booted with, in hexadecimal digits."""
+    state: NodeState
+    detail: str
+    clients: dict[str, dict[str, int]] | None = None
+    """By listener that a later change takes away, the connections of each address; None where no
+    listener leaves, and where nobody could count."""
+    at: str
+    """When, by the instance's clock (ISO 8601, UTC)."""
+
+    @property
+    def serves(self) -> bool:
+        return self.state is NodeState.IN_SYNC
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """The report in ``text``, or None where it is none (as before the first)."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            return None
+
+    def lacks(self, node: int, instance: str, user_data: str) -> str:
+        """Why this does not say that ``node`` serves on ``instance`` with ``user_data`` (its
+        digest); an empty text where it does."""
+        if self.node != node:
+            return f"the last report is node {self.node}'s"
+        if self.instance != instance:
+            return f"the last report is of another instance, {self.instance}"
+        if self.user_data != user_data:
+            booted = f"{instance} booted with other user data: {self.user_data[:12]}…"
+            return f"{booted}, not {user_data[:12]}…"
+        return "" if self.serves else ": ".join(filter(None, (self.state, self.detail)))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether waiting longer is of no use."""
+        return self.state is NodeState.FAILED

@@ -8,8 +8,6 @@ Pure and deterministic. On the instance, systemd does the work on every boot:
     kafka-failed    reports what the first could not fix
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,9 +19,8 @@ from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
 from earshot.listeners.security import USERS, own_stores, token_options
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import CLIENTS_SECONDS, SECRETS, SHOWN_CLIENTS, Boot
+from earshot.user_data.boot import CLIENTS_SECONDS, PACKAGING, SECRETS, SHOWN_CLIENTS, Boot
 from earshot.user_data.cloud_config import cloud_config, rendered
-from earshot.user_data.systems import PACKAGING
 
 MOUNT = "/var/lib/kafka"
 """Where the data volume is mounted; a node's `log_dir` is a directory below."""
@@ -76,11 +73,8 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
                 remedy="render it when the name's resource is there",
             )
     if PurePosixPath(MOUNT) not in PurePosixPath(node.log_dir).parents or ".." in node.log_dir:
-        observed, allowed = (
-            f"{node.log_dir} is not on the data volume",
-            f"a directory below {MOUNT}",
-        )
-        raise EarshotError(f"{who}: log_dir", observed=observed, allowed=allowed)
+        observed, below = f"{node.log_dir} is not on the data volume", f"a directory below {MOUNT}"
+        raise EarshotError(f"{who}: log_dir", observed=observed, allowed=below)
     if keys := revealed(settings(plan, node)):
         raise EarshotError(
             f"{who}: user data",

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from earshot.adopt.adoption import Adoption, adopt_compose, adopt_properties
-from earshot.adopt.report import as_json, as_text
-from earshot.adopt.stack_file import stack_file
+from earshot.adopt.report import as_json, as_text, stack_file
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.added_listener import added_listener
-from earshot.checks.remedy_lines import Whole
+from earshot.checks.remedy_lines import Whole, added_listener
 from earshot.sources.deployment import deployment
 from tests.rules.deployment_examples import services
 
@@ -23,5 +22,7 @@ services:
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:29092
 """)
     whole = Whole(listed, deployment(listed))
-    found = added_listener(whole, whole.brokers["kafka"], "PLAINTEXT", ("EXTERNAL",), 19092)
+    found = added_listener(
+        whole, whole.deployment.by_service["kafka"], "PLAINTEXT", ("EXTERNAL",), 19092
+    )
     assert (found.port if found is not None else None) == port

@@ -15,18 +15,16 @@ from hypothesis import strategies as st
 
 from earshot.checks import kubernetes
 from earshot.checks.containers import ContainerRun, RegisteredContainer
-from earshot.checks.deployment import mistakes
+from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.instances import InstanceRun
 from earshot.checks.lone_settings import mistakes_in_properties, mistakes_in_variables
-from earshot.checks.security_advice import advice_on_services
 from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
 from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.compose import Service, read_compose
-from earshot.sources.docker_container import read_service
-from earshot.sources.docker_stack import NETWORK
+from earshot.sources.docker_container import NETWORK, read_service
 from earshot.sources.kubernetes import read_manifest
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 from earshot.sources.user_data import broker_files

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from earshot.checks.instance_names import Named, is_never, names, never_but_asked
+from earshot.checks.instances import Named, is_never, names, never_but_asked
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope, UnknownHost

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from earshot.checks.instance_plan import disagreements
+from earshot.checks.instances import disagreements
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import settings
 from earshot.sources.user_data import UserDataFile

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 
 ZOOKEEPER = "zookeeper.connect=zookeeper:2181\n"
 KRAFT = """\

@@ -16,7 +16,7 @@ from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import applied, with_lines
 from earshot.facts.container import Container, PublishedPort
 from earshot.facts.deployment import Arrival, Deployment
-from earshot.rules.finding import Finding, LineToWrite
+from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
 from tests.goldens import is_golden

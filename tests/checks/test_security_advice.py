@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.checks.security_advice import advice_on_services, advice_on_settings
+from earshot.checks.deployment import advice_on_services, advice_on_settings
 from earshot.facts.settings import BrokerSettings
 from earshot.lint.check import check
 from earshot.listeners.terms import Protocol

@@ -26,7 +26,7 @@ from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.report.json import json as as_json
 from earshot.report.json import read_report
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
 from earshot.validation.contract import Contract, read_contract
 from earshot.validation.result import Report

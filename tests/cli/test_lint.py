@@ -16,8 +16,8 @@ from earshot.cli import lint, run
 from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import Linted, Mistake, Place, Said
-from earshot.rules.catalogue import RULES
-from earshot.rules.finding import Severity
+from earshot.rules.evaluate import RULES
+from earshot.rules.registry import Severity
 from tests.lint.samples import finding
 
 KNOWN = ", ".join(rule.id for rule in RULES)

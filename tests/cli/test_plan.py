@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from earshot.checks.plan import PlanCheck
 from earshot.cli import run
 from earshot.cli.plan import findings_text
 from earshot.project import Project
 from earshot.report.terminal import Terminal
 from earshot.rules import kl003_kind_of_address as rule
-from earshot.rules.finding import FindingState, Severity
+from earshot.rules.evaluate import Checked
+from earshot.rules.registry import FindingState, Severity
 from tests.config import aws_documents
 from tests.doubles.dns_server import dns_server
 
@@ -158,7 +158,7 @@ def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> Non
     error = rule.RULE.finding("says a", "b", listener="A")
     warning = rule.RULE.finding("says c", "d", listener="B", severity=Severity.WARNING)
     unknown = rule.RULE.finding("says e", "f", listener="C", state=FindingState.UNKNOWN)
-    text = findings_text(PlanCheck((unknown, warning, error), ("accepted",)), Terminal())
+    text = findings_text(Checked((unknown, warning, error), ("accepted",)), Terminal())
     heads = [line for line in text.splitlines() if line.endswith("[KL003]")]
     assert heads == [
         "error: listener A: says a [KL003]",
@@ -173,6 +173,6 @@ def test_where_there_is_anything_wrong_it_is_not_said_that_nothing_was_found(
     severity: Severity,
 ) -> None:
     finding = rule.RULE.finding("says a", "b", listener="A", severity=severity)
-    text = findings_text(PlanCheck((finding,), ()), Terminal())
+    text = findings_text(Checked((finding,), ()), Terminal())
     assert "listener A: says a [KL003]" in text and "rules:" not in text
-    assert findings_text(PlanCheck((), ()), Terminal()) == "rules: nothing found\n"
+    assert findings_text(Checked((), ()), Terminal()) == "rules: nothing found\n"

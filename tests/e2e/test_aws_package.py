@@ -16,7 +16,7 @@ import yaml
 
 import components.package
 from components.package.provider import PackageProvider
-from earshot.user_data.node_report import NodeState
+from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
 from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from tests.doubles.aws.addresses import POOL_VARIABLE

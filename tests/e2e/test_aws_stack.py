@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from earshot.user_data.node_report import NodeState
+from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
 from tests.config.aws_documents import INTERNAL, ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
 from tests.doubles.aws.server import REGION, MotoServer

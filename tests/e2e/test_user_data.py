@@ -14,9 +14,8 @@ import pytest
 from earshot.config.kafka_release import KafkaRelease
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState, System
 from earshot.user_data.render import MOUNT, digest, user_data
-from earshot.user_data.systems import System
 from tests.e2e.depot import Depot
 from tests.e2e.docker_engine import Engine
 from tests.e2e.instance import (

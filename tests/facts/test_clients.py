@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.clients import Reach, read_range
+from earshot.facts.security_groups import Reach, read_range
 
 
 @pytest.mark.parametrize(

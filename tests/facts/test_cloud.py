@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from earshot.facts.clients import Clients, Members, read_range
 from earshot.facts.cloud import Cloud, Instance
-from earshot.facts.security_groups import Ingress
+from earshot.facts.security_groups import Clients, Ingress, Members, read_range
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration
 

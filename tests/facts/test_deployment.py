@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Deployment, End, Way, owners, sharing
+from earshot.facts.deployment import (
+    GATEWAYS,
+    HOST,
+    Arrival,
+    Broker,
+    Deployment,
+    End,
+    Endpoint,
+    Way,
+)
 from earshot.listeners.address import Address, parse_address
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
@@ -229,9 +237,15 @@ def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
         "ring": Container("ring", network_mode="service:back"),
         "back": Container("back", network_mode="service:ring"),
     }
-    found = owners(containers)
-    assert found == {"vpn": "vpn", "kafka": "vpn", "app": "vpn", "ring": "back", "back": "ring"}
-    assert sharing(found)["vpn"] == ["vpn", "kafka", "app"]
+    found = Deployment(containers, ())
+    assert found._owners == {
+        "vpn": "vpn",
+        "kafka": "vpn",
+        "app": "vpn",
+        "ring": "back",
+        "back": "ring",
+    }
+    assert found._sharing["vpn"] == ["vpn", "kafka", "app"]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.clients import Clients, Members, Unread
-from earshot.facts.ingress_inputs import read_group, read_ingress, write_ingress
-from earshot.facts.security_groups import Ingress, ingress_of, security_groups
+from earshot.facts.cloud import read_group, read_ingress, write_ingress
+from earshot.facts.security_groups import (
+    Clients,
+    Ingress,
+    Members,
+    Unread,
+    ingress_of,
+    security_groups,
+)
 from tests.aws.plans import node, plan
 
 TCP = {"protocol": "tcp", "fromPort": 9092.0, "toPort": 9094.0}

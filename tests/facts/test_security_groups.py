@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.clients import Clients, Members
 from earshot.facts.security_groups import (
     BROKERS,
     CONTROLLERS,
     MAX_RULES,
+    Clients,
+    Members,
     groups_of,
     ingress_of,
     security_groups,

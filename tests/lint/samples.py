@@ -7,10 +7,9 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.lint.baseline import IN_BASELINE
-from earshot.lint.model import Linted, Mistake, Place
-from earshot.lint.outcome import Failed, Outcome
+from earshot.lint.model import Failed, Linted, Mistake, Outcome, Place
 from earshot.listeners.terms import Scope
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
 
 ROOT = Path("/project")
 COMPOSE = """\

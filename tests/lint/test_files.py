@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.lint import files
-from earshot.lint.files import choose, relative
-from earshot.lint.model import Linted
+from earshot.lint.files import choose
+from earshot.lint.model import Linted, relative
 
 WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from earshot.lint.check import check_compose
 from earshot.lint.fix import difference, fixed, with_lines
 from earshot.lint.model import Said
-from earshot.rules.finding import LineToWrite
+from earshot.rules.registry import LineToWrite
 from tests.checks.test_remedies import deployments
 
 FILE = """\

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from earshot.errors import EarshotError
 from earshot.lint.ignores import NO_REASON, of_rules, rules_named, with_comments
 from earshot.lint.model import Linted, Mistake
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from tests.lint.samples import mistake
 
 TODAY = date(2026, 12, 1)

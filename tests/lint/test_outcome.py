@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.lint.model import Linted, Mistake, Place
-from earshot.lint.outcome import Failed, said, where
+from earshot.lint.model import Failed, Linted, Mistake, Place, said, where
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from earshot.lint.check import check
-from earshot.lint.files import choose
-from earshot.lint.overrides import base_of, laid_over
+from earshot.lint.files import base_of, choose, laid_over
 
 BASE = """
 services:

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from earshot import __version__
 from earshot.errors import EarshotError
 from earshot.lint.baseline import Recorded
-from earshot.lint.model import Linted, Mistake, Place
-from earshot.lint.outcome import Failed
+from earshot.lint.model import Failed, Linted, Mistake, Place
 from earshot.lint.sarif import FINGERPRINT, sarif
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, KNOWN, NOTE, ROOT, WARNING, outcome
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from earshot.lint.model import Linted, Place
 from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
-from earshot.rules.finding import LineToWrite
+from earshot.rules.registry import LineToWrite
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, outcome
 

@@ -31,7 +31,7 @@ from earshot.placement.aws import (
     unknown_names,
 )
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import FindingState
+from earshot.rules.registry import FindingState
 from earshot.user_data.cloud_config import LIMIT
 from tests.certificates.handed_over import FILES, hand_over
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws

@@ -14,7 +14,7 @@ from earshot.aws.costs import Footprint, Machines, Volume, bill
 from earshot.config.aws import AwsSpec
 from earshot.listeners.problems import describe
 from earshot.placement.aws import footprint, plan_aws
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from tests.config.aws_documents import BOTH
 from toolchain.paths import POLICIES, STACKS
 

@@ -15,7 +15,7 @@ from earshot.listeners.security import trusted_by
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.local import plan_local
 from earshot.placement.secured import unit_of
-from earshot.rules.finding import Severity
+from earshot.rules.registry import Severity
 from tests.certificates.made import made
 from tests.config.read import read_local
 from tests.config.test_security import PRIVATE_CA, secured

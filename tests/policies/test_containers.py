@@ -12,10 +12,10 @@ from components.gate import GATE_TYPE
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
 from earshot.placement.docker import DockerPlan, plan_docker
-from earshot.rules.catalogue import RULES
-from earshot.rules.finding import Severity
+from earshot.rules.evaluate import RULES
+from earshot.rules.registry import Severity
 from earshot.sources.compose import read_compose
-from earshot.sources.docker_stack import NETWORK, REMOTE_IMAGE
+from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE
 from policies.containers import CONTAINER_TYPE
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack

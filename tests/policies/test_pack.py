@@ -17,7 +17,7 @@ from earshot.checks import containers, instance_stack
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from policies.containers import CONTAINER_TYPE
 from policies.pack import NOT_OF_ONE, policies
 from tests.config.read import read_local

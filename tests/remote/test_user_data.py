@@ -12,9 +12,8 @@ import yaml
 
 from earshot.errors import EarshotError
 from earshot.remote.user_data import CLIENT, BundleRef, ValidatorSettings, validator_user_data
-from earshot.user_data.boot import ssm_secret
+from earshot.user_data.boot import PACKAGING, System, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
-from earshot.user_data.systems import PACKAGING, System
 from tests.user_data.test_scripts import schema
 
 BUNDLE = BundleRef(key="bundles/0a.tar", sha256="0a" * 32)

@@ -22,7 +22,7 @@ from earshot.remote.user_data import (
     ValidatorSettings,
     validator_user_data,
 )
-from earshot.user_data.systems import System
+from earshot.user_data.boot import System
 from tests.remote.test_user_data import files
 
 AWS = """#!/bin/bash

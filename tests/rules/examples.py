@@ -12,10 +12,9 @@ import yaml
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
-from earshot.facts.clients import Clients, IpRange, Members, Unread
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.security_groups import Ingress
+from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, Unread
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
@@ -23,8 +22,7 @@ from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.lookup import Diagnosis
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
 from tests.doubles.resolvers import Table, TableAsked
 
 HERE = Path(__file__).parent / "examples"

@@ -12,9 +12,8 @@ from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment
 from earshot.listeners.terms import Role, Scope, UnknownHost
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import FindingState
+from earshot.rules.evaluate import RULES, evaluate
+from earshot.rules.registry import FindingState
 from tests.rules.container_examples import load
 from tests.rules.examples import described, files
 

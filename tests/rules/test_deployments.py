@@ -8,9 +8,8 @@ import pytest
 
 from earshot.checks.deployment import mistakes
 from earshot.facts.cluster import ClusterFacts
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import FindingState
+from earshot.rules.evaluate import RULES, evaluate
+from earshot.rules.registry import FindingState
 from tests.rules.deployment_examples import load, services
 from tests.rules.examples import described, files
 

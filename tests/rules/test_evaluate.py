@@ -12,10 +12,8 @@ from earshot.listeners.terms import Scope
 from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate, remarks
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule
+from earshot.rules.evaluate import RULES, evaluate, remarks
+from earshot.rules.registry import Finding, Rule
 from tests.config.read import read_local
 from tests.rules.examples import HERE, files, load
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import FindingState
+from earshot.rules.evaluate import RULES, evaluate
+from earshot.rules.registry import FindingState
 from tests.rules.examples import described, files, load
 
 RAW = ("KL001", "KL002", "KL006", "KL014", "KL015", "KL016", "KL017", "KL018")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
-from earshot.rules.catalogue import RULES
-from earshot.rules.finding import Finding, FindingState, LineToWrite, Severity
+from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped, shape
+from earshot.rules.registry import Finding, FindingState, LineToWrite, Severity
 
 RULE = next(rule for rule in RULES if rule.id == "KL011")
 

@@ -10,8 +10,8 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import FindingState
 from earshot.rules.kl001_grammar import READERS, RULE, problems
+from earshot.rules.registry import FindingState
 from tests.listeners.clusters import plans
 from tests.rules.examples import described
 from tests.rules.settings_examples import files, load

@@ -10,8 +10,8 @@ from earshot.facts.settings import BrokerSettings, ForeignSettings
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka import RULE, objections, refusals
+from earshot.rules.registry import Severity
 from tests.goldens import is_golden
 from tests.listeners.clusters import plans
 from tests.rules.examples import described

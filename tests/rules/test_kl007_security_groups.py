@@ -10,16 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.clients import Clients, IpRange, Members, Unread
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.security_groups import Ingress, ingress_of, security_groups
+from earshot.facts.security_groups import (
+    Clients,
+    Ingress,
+    IpRange,
+    Members,
+    Unread,
+    ingress_of,
+    security_groups,
+)
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Finding, FindingState
 from earshot.rules.kl007_security_groups import RULE
 from earshot.rules.kl009_lasting_address import RULE as LASTING
+from earshot.rules.registry import Finding, FindingState
 from tests.aws.plans import ONE_LISTENER, TWO_LISTENERS, node, plan
 
 VPC = ip_network("10.0.0.0/16")

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, JoinedNetwork
-from earshot.facts.deployment import Arrival, Deployment, End
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Endpoint
 from earshot.listeners.address import Address
-from earshot.rules.finding import Finding
 from earshot.rules.kl015_clients import RULE, failure
+from earshot.rules.registry import Finding
 
 ADDRESS = Address("kafka", 9092)
 ENDPOINT = Endpoint("A", Address("", 9092), ADDRESS)

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, JoinedNetwork
-from earshot.facts.deployment import Deployment
+from earshot.facts.deployment import Broker, Deployment, Endpoint
 from earshot.listeners.address import Address
-from earshot.rules.finding import Finding
 from earshot.rules.kl016_nodes import RULE
+from earshot.rules.registry import Finding
 
 
 def node(

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, JoinedNetwork, NodePort, PublishedPort
-from earshot.facts.deployment import Deployment
+from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
 from earshot.listeners.address import Address
-from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl017_published import RULE
+from earshot.rules.registry import Finding, Severity
 
 ON_ITS_NODE = NodePort(9092, 1)
 NET = (JoinedNetwork("net", ("kafka",)),)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.page import page
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"

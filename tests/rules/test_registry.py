@@ -12,10 +12,8 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.lookup import Diagnosis
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule, holds_for
+from earshot.rules.evaluate import RULES, evaluate
+from earshot.rules.registry import Finding, FindingState, Rule, Severity, holds_for
 from tests.rules.examples import HERE, load
 
 

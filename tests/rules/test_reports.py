@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.reports import REPORTS, link
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
-from earshot.checks.container_names import evidence
+from earshot.checks.containers import evidence
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.security_groups import Ingress
@@ -22,11 +22,9 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import gather
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
+from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.examples import FOLDER, example_of
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.container import facts_of
 from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile

@@ -9,7 +9,7 @@ import pytest
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.address import parse_address
 from earshot.listeners.terms import Scope
-from earshot.sources.audience import Audience, audience
+from earshot.sources.parsed_listener import Audience, audience
 
 PUBLISHED = PublishedPort(9092, 39092)
 INSIDE = Container(

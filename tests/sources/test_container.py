@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.container_names import declarations
+from earshot.checks.containers import declarations
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.facts.settings import asks_itself_alone, node_id
 from earshot.listeners.model import ClusterPlan, Listener, Node

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, PublishedPort
+from earshot.facts.deployment import Broker, Endpoint
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service

@@ -6,7 +6,7 @@ import pytest
 
 from earshot.facts.container import Container, JoinedNetwork
 from earshot.sources.compose import Service
-from earshot.sources.docker_stack import NETWORK, REMOTE_IMAGE, TYPES, in_stack
+from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE, TYPES, in_stack
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 
 ID = "sha256:" + "0123456789abcdef" * 4

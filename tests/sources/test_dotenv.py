@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.sources.dotenv import read_env_file, read_raw_env_file
-from earshot.sources.substitution import Variables
+from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import read_environment, read_properties
 from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
-from earshot.sources.audience import Audience
-from earshot.sources.parsed_listener import lone_plan, parsed_listeners
+from earshot.sources.parsed_listener import Audience, lone_plan, parsed_listeners
 from tests.listeners.clusters import plans
 
 BROKER = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from earshot.checks.deployment import mistakes
-from earshot.facts.brokers import Endpoint
+from earshot.facts.deployment import Endpoint
 from earshot.listeners.address import Address
 from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.redpanda import is_redpanda, redpanda_among

@@ -7,8 +7,7 @@ from typing import Any
 from earshot.config.kafka_release import KafkaRelease
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
-from earshot.user_data.boot import Boot
-from earshot.user_data.systems import System
+from earshot.user_data.boot import Boot, System
 
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
 BOTH = (Role.BROKER, Role.CONTROLLER)

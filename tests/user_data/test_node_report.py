@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState
 
 WANTED = {"node": 1, "instance": "i-1", "user_data": "ab" * 32}
 

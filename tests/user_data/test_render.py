@@ -14,10 +14,9 @@ from earshot.listeners.model import SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import annotated, server_properties
 from earshot.listeners.terms import Mechanism, Protocol, Role, UnknownHost
-from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
+from earshot.user_data.boot import PACKAGING, SecretFile, System, ssm_report, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
 from earshot.user_data.render import PROPERTIES, digest, user_data
-from earshot.user_data.systems import PACKAGING, System
 from tests.listeners.clusters import odd_properties
 from tests.user_data.nodes import boot, cluster, node
 from tests.user_data.properties import properties_in

@@ -15,10 +15,15 @@ import pytest
 import yaml
 
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import SHOWN_CLIENTS, ssm_report, ssm_secret
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import (
+    SHOWN_CLIENTS,
+    NodeReport,
+    NodeState,
+    System,
+    ssm_report,
+    ssm_secret,
+)
 from earshot.user_data.render import user_data
-from earshot.user_data.systems import System
 from tests.doubles.kafka_tools import KafkaToolDoubles
 from tests.user_data.nodes import boot, cluster, node
 

@@ -5,8 +5,6 @@ They lie beside this module: `KL006.bad.yaml` and `KL006.good.yaml`, a Compose f
 what the properties alone do not show.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -12,7 +12,7 @@ import pytest
 from components.aws import changes
 from components.aws.changes import ChangePreflightProvider, HeldStack, problems
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState
 from tests.components.aws.registered import (
     CHANGE_PREFLIGHT,
     GATE,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.aws.clients import problems
-from earshot.user_data.node_report import NodeState
+from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, TWO, Parameters, report
 
 GOING = ["EXTERNAL"]

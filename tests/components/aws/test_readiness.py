@@ -11,7 +11,7 @@ from components import owner
 from components.aws import readiness
 from components.aws.readiness import ReadinessProvider
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeState
+from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, Parameters, report
 
 VOTERS = ["/p/1", "/p/2", "/p/3"]

@@ -9,7 +9,7 @@ import pytest
 
 from components.aws.reports import Awaited, quorum_with, wait_for
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState
 
 ONE = Awaited(1, "/p/1", "i-1", "a" * 64)
 TWO = Awaited(2, "/p/2", "i-2", "b" * 64)

@@ -17,7 +17,7 @@ from earshot.config.aws_parts import ClientsSpec, InstanceSpec, VolumeSpec, VpcS
 from earshot.config.cluster import ControllerSpec
 from earshot.config.kafka_release import KafkaRelease
 from earshot.config.listener import ListenerSpec
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState
 from earshot.user_data.render import digest
 from earshot.validation.contract import Contract
 from tests.components.aws.registered import (

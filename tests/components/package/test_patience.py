@@ -13,7 +13,7 @@ from pulumi.errors import InputPropertiesError
 
 from components.aws.reports import Awaited
 from components.package import patience
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState
 
 NODE = Awaited(1, "/p/1", "i-1", "a" * 64)
 VOTERS = ["/p/1", "/p/2", "/p/3"]

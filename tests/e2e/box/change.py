@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from earshot.placement.aws import report_parameter
-from earshot.user_data.node_report import NodeReport
+from earshot.user_data.boot import NodeReport
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.secured import (
     BROKERS,

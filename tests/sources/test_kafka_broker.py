@@ -6,7 +6,7 @@ import pytest
 
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
-from earshot.sources.properties_file import audience_of, read_broker
+from earshot.sources.kafka_broker import audience_of, read_broker
 
 SAID = {"NOTED": (Scope.HOST, Scope.EXTERNAL)}
 PUBLIC = "ec2-198-51-100-1.eu-central-1.compute.amazonaws.com"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.checks.container_names import declarations, evidence
+from earshot.checks.containers import declarations, evidence
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKind
