@@ -33,8 +33,12 @@ class Provider(ResourceProvider):
     serialize_as_secret_always = False
     ID = ""
     """The id of its resource."""
+    ID_IN = ""
+    """The output that is the id, where it has no fixed one."""
     DECISIVE: tuple[str, ...] = ()
-    """The inputs that change its resource; without any, the engine compares all inputs."""
+    """The inputs that change its resource; without any, all do but those that are `IDLE`."""
+    IDLE: tuple[str, ...] = ()
+    """The inputs that do not; without any of both, the engine compares all inputs."""
     _config: Any = None
     """The stack's configuration."""
 
@@ -46,18 +50,26 @@ class Provider(ResourceProvider):
         """The outputs, once the resource is made or changed; ``olds`` are empty at first."""
         return news
 
-    def differs(self, olds: Props, news: Props) -> bool:
-        """Whether a decisive input has changed."""
-        return any(olds.get(key) != news.get(key) for key in self.DECISIVE)
+    def differs(self, olds: Props, news: Props) -> bool | None:
+        """Whether the resource is to be changed; None leaves it to the engine."""
+        if not self.DECISIVE and not self.IDLE:
+            return None
+        return any(
+            olds.get(key) != news.get(key) for key in self.DECISIVE or news.keys() - set(self.IDLE)
+        )
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=self.differs(olds, news) if self.DECISIVE else None)
+        with on_lines_of_its_own():
+            return DiffResult(changes=self.differs(olds, news))
 
     def create(self, props: Props) -> CreateResult:
-        return CreateResult(self.ID, self.made({}, props))
+        with on_lines_of_its_own():
+            made = self.made({}, props)
+        return CreateResult(made[self.ID_IN] if self.ID_IN else self.ID, made)
 
     def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(self.made(olds, news))
+        with on_lines_of_its_own():
+            return UpdateResult(self.made(olds, news))
 
 
 class CheckedProvider(Provider):

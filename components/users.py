@@ -11,7 +11,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from components.certificates import store_of
-from components.dynamic import Props, Provider, on_lines_of_its_own
+from components.dynamic import Props, Provider
 from components.writing import writing
 from earshot import cache
 from earshot.certificates.client import client_properties
@@ -45,12 +45,11 @@ class UsersProvider(Provider):
 
     def made(self, olds: Props, news: Props) -> Props:
         store = store_of(news)
-        with on_lines_of_its_own():
-            known = merged(remembered(store), olds.get("users", {}))
-            # an interrupted run may have made some of them, and a state may be lost
-            remember(store, merged(known, news["users"]))
-            self.carry_out(_order(known, olds, news, self.access(news)), news)
-            remember(store, news["users"])
+        known = merged(remembered(store), olds.get("users", {}))
+        # an interrupted run may have made some of them, and a state may be lost
+        remember(store, merged(known, news["users"]))
+        self.carry_out(_order(known, olds, news, self.access(news)), news)
+        remember(store, news["users"])
         return news
 
 

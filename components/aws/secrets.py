@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from pulumi.dynamic import CreateResult, DiffResult, Resource
+from pulumi.dynamic import Resource
 
 from components.aws.ssm import client
 from components.certificates import store_of
@@ -46,15 +46,11 @@ class SecretProvider(Provider):
     listener asks for passwords.
     """
 
+    ID_IN = "parameter"
     DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        with on_lines_of_its_own():
-            changed = self.differs(olds, news) or self._version(olds) != olds.get("written")
-        return DiffResult(changes=changed)
-
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["parameter"], self.made({}, props))
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or self._version(olds) != olds.get("written")
 
     def delete(self, _id: str, props: Props) -> None:
         with on_lines_of_its_own(), _called(props):
@@ -65,21 +61,18 @@ class SecretProvider(Provider):
         return client(self._config, props["region"])
 
     def made(self, olds: Props, news: Props) -> Props:
-        with on_lines_of_its_own():
-            known = _known_from_now_on(olds, news)
-            text = _content(store_of(news), {**news, "known": known})
-            if (size := len(text.encode())) > LIMIT:
-                raise EarshotError(
-                    f"SSM parameter {news['parameter']}",
-                    observed=f"would have {size} bytes",
-                    allowed=f"{LIMIT} bytes",
-                    remedy=_SHORTER.get(
-                        news["kind"],
-                        "have certificates issued for keys of EC, or by fewer authorities",
-                    ),
-                )
-            with _called(news):
-                written = self._put(news, text)
+        known = _known_from_now_on(olds, news)
+        text = _content(store_of(news), {**news, "known": known})
+        if (size := len(text.encode())) > LIMIT:
+            shorter = "have certificates issued for keys of EC, or by fewer authorities"
+            raise EarshotError(
+                f"SSM parameter {news['parameter']}",
+                observed=f"would have {size} bytes",
+                allowed=f"{LIMIT} bytes",
+                remedy=_SHORTER.get(news["kind"], shorter),
+            )
+        with _called(news):
+            written = self._put(news, text)
         return {**news, "known": known, "written": written}
 
     def _put(self, props: Props, text: str) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, Resource
+from pulumi.dynamic import Resource
 
 from components.certificates import store_of
 from components.docker import throwaway
 from components.docker.container_address import Engines, asking
-from components.dynamic import Props, Provider, on_lines_of_its_own
+from components.dynamic import Props, Provider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
@@ -28,17 +28,15 @@ class KeysProvider(Provider):
     `certificate`'s fingerprint.
     """
 
+    ID_IN = "volume"
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=self.differs(olds, news) or _made(olds) != olds.get("made"))
-
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["volume"], self.made({}, props))
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or _made(olds) != olds.get("made")
 
     def made(self, _olds: Props, props: Props) -> Props:
         store, name = store_of(props), props["store"]
-        with on_lines_of_its_own(), Engines() as engines:
+        with Engines() as engines:
             files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
             if (store.folder / TRUSTED).exists():
                 # a node that runs with the other name until its turn may start again before

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
+from pulumi.dynamic import CreateResult, UpdateResult
 
 from components import leaving
 from components.docker import (
@@ -48,15 +48,12 @@ from earshot.remote.leftovers import remove_leftovers
 class EnginePreflightProvider(CheckedProvider):
     """Checks before any container is touched; also makes up this deployment's id."""
 
+    IDLE = ("gate", "remove")  # a new evaluation of the plan is no change here
+
     def problems(self, olds: Props, news: Props) -> Iterator[str]:
         # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         return _problems(olds, news)
-
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        # not the gate's digest: a new evaluation of the plan is no change here
-        keys = news.keys() - {"gate", "remove"}
-        return DiffResult(changes=any(olds.get(key) != news[key] for key in keys))
 
     def create(self, props: Props) -> CreateResult:
         return CreateResult(props["deployment"], props)
@@ -102,7 +99,7 @@ class StopPreflightProvider(Provider):
 
     def made(self, _olds: Props, news: Props) -> Props:
         address = ContainerAddress.from_props(news["place"])
-        with on_lines_of_its_own(), Engines() as engines:
+        with Engines() as engines:
             found = engines.inspect(str(address), address, address.name)
             if found and is_up(found):
                 own = found["Config"]["Labels"] or {}
@@ -127,10 +124,10 @@ class ReadinessProvider(Provider):
     update repairs the container, waits for the node, and so changes the incarnation.
     """
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        inputs = news.keys() - {"incarnation", "state_dir"}
-        changed = any(olds.get(key) != news[key] for key in inputs)
-        return DiffResult(changes=changed or (not news["whole"] and not _is_unchanged(olds)))
+    IDLE = ("incarnation", "state_dir")
+
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or (not news["whole"] and not _is_unchanged(olds))
 
     def create(self, props: Props) -> CreateResult:
         # a first start: all voters start together, then one wait covers the whole cluster
