@@ -16,7 +16,7 @@ from pulumi.dynamic import Resource
 from pulumi.output import Unknown
 from pulumi.runtime import is_dry_run
 
-from components.dynamic import Props, Provider, here
+from components.dynamic import Props, Provider, here, on_lines_of_its_own
 from components.outputs import applied, known_or, with_run_errors
 from components.passwords import given_to
 from components.writing import writing
@@ -40,6 +40,7 @@ class CertificatesProvider(Provider):
     DECISIVE = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
     """What decides beside them is seen in the folder."""
 
+    @on_lines_of_its_own()
     def differs(self, olds: Props, news: Props) -> bool:
         if isinstance(news["hosts"], Unknown):  # while a node's name is
             return True

@@ -59,8 +59,7 @@ class Provider(ResourceProvider):
         )
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        with on_lines_of_its_own():
-            return DiffResult(changes=self.differs(olds, news))
+        return DiffResult(changes=self.differs(olds, news))
 
     def create(self, props: Props) -> CreateResult:
         with on_lines_of_its_own():

@@ -9,7 +9,7 @@ from pulumi.output import Unknown
 
 from components.aws.ssm import reader
 from components.certificates import CertificatesProvider, store_of
-from components.dynamic import Props
+from components.dynamic import Props, on_lines_of_its_own
 from components.writing import writing
 from earshot.certificates.copies import restore
 from earshot.listeners.properties import read_properties
@@ -22,7 +22,8 @@ class AwsCertificatesProvider(CertificatesProvider):
 
     def differs(self, olds: Props, news: Props) -> bool:
         if not isinstance(news["hosts"], Unknown):
-            self._take_over(news)
+            with on_lines_of_its_own():
+                self._take_over(news)
         return super().differs(olds, news)
 
     def made(self, olds: Props, news: Props) -> Props:

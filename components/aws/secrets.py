@@ -49,6 +49,7 @@ class SecretProvider(Provider):
     ID_IN = "parameter"
     DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
 
+    @on_lines_of_its_own()
     def differs(self, olds: Props, news: Props) -> bool:
         return super().differs(olds, news) or self._version(olds) != olds.get("written")
 

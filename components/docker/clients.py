@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from docker.errors import DockerException
+
 from components import leaving
 from components.docker.container_address import Engines
 from components.docker.on_engines import WantedStack
@@ -83,8 +85,6 @@ def _going(it: Running, wanted: WantedStack) -> dict[int, _Going]:
 
 def _connections(engines: Engines, it: Running) -> list[tuple[Bound, Bound]] | None:
     """The connections in a container, each with its own end first; None is not known."""
-    from docker.errors import DockerException
-
     try:
         _, output = engines.of(it.host).containers.get(it.seen.id).exec_run(list(_TABLES))
     except (DockerException, OSError):

@@ -11,17 +11,16 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
+
+import docker
 
 from components.docker import throwaway
 from earshot import sockets
 from earshot.engine import HasEngine, address_of, is_here
 from earshot.facts.container import PublishedPort
 from earshot.sockets import ANY_IPV4, ANY_IPV6, Bound
-
-if TYPE_CHECKING:
-    import docker
 
 _ANSWERS: Final = "### IPv4 "
 # no table says whether a socket on :: takes IPv4: only a connection shows it

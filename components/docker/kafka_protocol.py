@@ -10,7 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
+
+import docker
+from docker.errors import DockerException
 
 from components.docker.tls_exchange import NodeKeys, exchange
 from components.node_data import METADATA_TOPIC
@@ -18,9 +21,6 @@ from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol
-
-if TYPE_CHECKING:
-    import docker
 
 ANSWER_SECONDS: Final = 5
 CAUGHT_UP_MS: Final = 3000
@@ -154,8 +154,6 @@ head -c "$((16#${size:-0}))" <&3"""
 def _ask(
     client: docker.DockerClient, container: str, endpoint: InnerListener, request: bytes
 ) -> bytes:
-    from docker.errors import DockerException
-
     if endpoint.keys is not None:
         try:
             return exchange(

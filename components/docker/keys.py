@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 
 import pulumi
+from docker.errors import DockerException, NotFound
 from pulumi.dynamic import Resource
 
 from components.certificates import store_of
@@ -56,8 +57,6 @@ class KeysProvider(Provider):
 
     def delete(self, _id: str, props: Props) -> None:
         """Releases the volume, which is removed next; Pulumi reports where that fails."""
-        from docker.errors import DockerException
-
         with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
             client = engines.of(DockerHost.model_validate(props["host"]))
             throwaway.remove_left(client, props["volume"])
@@ -73,8 +72,6 @@ class DockerKeys(Resource, module="earshot", name="DockerKeys"):
 def _made(props: Props) -> str:
     """When the volume was made: another one of its name is empty. Raises EarshotError where its
     engine does not tell; empty where there is none."""
-    from docker.errors import NotFound
-
     host = DockerHost.model_validate(props["host"])
     with Engines() as engines:
         client = engines.of(host)

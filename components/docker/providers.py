@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pulumi
+from docker.errors import DockerException
 from pulumi.dynamic import CreateResult, UpdateResult
 
 from components import leaving
@@ -44,6 +45,9 @@ from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import remove_leftovers
 
+_IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
+"""For steps that may fail, because others do the same later."""
+
 
 class EnginePreflightProvider(CheckedProvider):
     """Checks before any container is touched; also makes up this deployment's id."""
@@ -63,7 +67,7 @@ class EnginePreflightProvider(CheckedProvider):
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
             for host in _hosts(olds, news):
-                with _docker_errors_ignored():
+                with _IGNORING_ERRORS:
                     # Pulumi deletes it only after the validation, which must not find it any more
                     for found in engines.of(host).containers.list(filters=_of_deployment(news)):
                         if int(found.labels.get(labels.NODE, "-1")) not in staying:
@@ -75,9 +79,9 @@ class EnginePreflightProvider(CheckedProvider):
         own = _of_deployment(props)
         with Engines() as engines:
             for host in hosts_of(props):
-                with _docker_errors_ignored():
+                with _IGNORING_ERRORS:
                     client = engines.of(host)
-                    with _docker_errors_ignored():
+                    with _IGNORING_ERRORS:
                         # of those who proved listeners or made users: they have passwords
                         remove_leftovers(client, props["stack"])
                     containers = {"filters": own, "all": True, "ignore_removed": True}
@@ -156,7 +160,7 @@ class ReadinessProvider(Provider):
         ((address, id),) = _nodes(props)
         if props.get("state_dir"):  # states of earlier releases have none
             put_back.forget(here(props["state_dir"]), address.name)
-        with Engines() as engines, _docker_errors_ignored():
+        with Engines() as engines, _IGNORING_ERRORS:
             grace = (
                 GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE
             )
@@ -234,9 +238,9 @@ def _of_deployment(props: Props) -> dict[str, str]:
 
 def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None:
     """Removes what ``collection`` lists, each whatever becomes of the others."""
-    with _docker_errors_ignored():
+    with _IGNORING_ERRORS:
         for found in collection.list(**listed):
-            with _docker_errors_ignored():
+            with _IGNORING_ERRORS:
                 found.remove(**options)
 
 
@@ -259,12 +263,3 @@ def _is_unchanged(olds: Props) -> bool:
     except EarshotError:
         return False
     return fits(found, address) and incarnation(found) == olds.get("incarnation")
-
-
-@contextlib.contextmanager
-def _docker_errors_ignored() -> Iterator[None]:
-    """A context for steps that may fail, because others do the same later."""
-    from docker.errors import DockerException
-
-    with contextlib.suppress(DockerException, OSError, EarshotError):
-        yield

@@ -10,10 +10,9 @@ import functools
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-if TYPE_CHECKING:
-    import docker
+import docker
 
 SECONDS: Final = 5
 _STDOUT: Final = 1
