@@ -7,31 +7,17 @@ from typing import Any
 
 from components.aws.credentials import KEYS, endpoint
 from components.aws.reports import AT_ONCE, Read
+from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
-
-TIMEOUT = 20
-"""Seconds for one call."""
 
 
 def client(config: Any, region: str) -> Any:
     """boto3's client of SSM in ``region``, with the credentials and endpoints of the stack's `aws:`
     settings or else of the environment, as Pulumi's own provider. Raises EarshotError."""
-    import boto3  # slow to import
-    from botocore.client import Config
-    from botocore.exceptions import BotoCoreError
-
     given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
     try:
-        return boto3.Session(region_name=region, **given).client(
-            "ssm",
-            endpoint_url=endpoint(config, "ssm"),
-            config=Config(
-                connect_timeout=TIMEOUT,
-                read_timeout=TIMEOUT,
-                retries={"total_max_attempts": 5, "mode": "standard"},
-            ),
-        )
-    except BotoCoreError as reason:
+        return new_client("ssm", region, endpoint(config, "ssm"), attempts=5, **given)
+    except NotMade as reason:
         raise _unreachable(region, reason) from None
 
 

@@ -143,6 +143,8 @@ def _prove(
         for item in spec.listeners:
             if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
                 pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
-    ready = validator.ready if validator else ()
+    now, ready = cluster.incarnations, [cluster.ready, *(validator.ready if validator else ())]
     provider = AwsValidationProvider()
-    return prove(stack, spec, contract, cluster, state, standpoints, client_config, provider, ready)
+    return prove(
+        stack, spec, contract, now, ready, state, standpoints, client_config, provider=provider
+    )

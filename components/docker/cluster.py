@@ -24,7 +24,7 @@ from components.docker.providers import (
     digest,
 )
 from components.dynamic import formerly
-from components.gate import AdvertisedListeners, GateApproval
+from components.gate import AdvertisedListeners, approval_of
 from components.outputs import kept, known_or
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of, in_clear
@@ -240,11 +240,7 @@ class DockerCluster(pulumi.ComponentResource):
         )
 
     def _engine_preflight(self) -> EnginePreflight:
-        approved_digest: pulumi.Input[str] = "off"
-        if self._spec.gate == "required":
-            approved_digest = GateApproval(self.stack, self._gate).approved
-        else:
-            pulumi.log.warn("gate: off - nobody has checked the advertised listeners", self)
+        approval = approval_of(self.stack, self._gate, self._spec.gate, self)
         return EnginePreflight(
             EnginePreflightProvider(),
             self.stack,
@@ -252,7 +248,7 @@ class DockerCluster(pulumi.ComponentResource):
                 **self._wanted.to_props(),
                 "plan": kept(self.plan),
                 "cluster_id": self.cluster_id,
-                "gate": approved_digest,
+                "gate": approval.approved if approval else "off",
                 "deployment": None,
                 "remove": self._spec.remove,
             },

@@ -222,8 +222,10 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     listening = sockets.listening()
     for node in plan.nodes:
         for item in node.listeners:
+            if (wanted := _wanted(item)) is None:
+                continue
             remedy = f"Free the port, or choose another `port` for {item.name}"
-            holders = list(_holders(item, listening))
+            holders = [held for held in listening if sockets.clash(wanted, held.bound)]
             for holder in holders:
                 neighbour = _node_of(holder.pid, directories)
                 if neighbour != node.id:
@@ -235,7 +237,7 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                         + f". {remedy}"
                     )
                     break
-            if not holders and (keeper := _keeper(item)):
+            if not holders and (keeper := sockets.kept(wanted)):
                 yield f"listener {item.name} of node {node.id}: {keeper}. {remedy}"
 
 
@@ -253,22 +255,8 @@ def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
     return None
 
 
-def _holders(listener: Listener, listening: list[sockets.Listening]) -> Iterator[sockets.Listening]:
-    """Those of ``listening`` that keep a JVM from binding ``listener``."""
-    if (wanted := _wanted(listener)) is None:
-        return
-    for held in listening:
-        if sockets.clash(wanted, held.bound):
-            yield held
-
-
-def _keeper(listener: Listener) -> str:
-    """Who keeps a JVM from binding ``listener`` and does not listen; empty where nobody does."""
-    wanted = _wanted(listener)
-    return sockets.kept(wanted) if wanted is not None else ""
-
-
 def _wanted(listener: Listener) -> sockets.Bound | None:
+    """What a JVM binds for ``listener``."""
     try:
         return sockets.of_java(listener.bind_host, listener.bind_port)
     except OSError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.aws.subnets import Nat, Subnet, check_room, lay_out, spread
 from earshot.cluster_id import ClusterId
@@ -41,7 +41,7 @@ class AwsSpec(ClusterSpec):
     """Brokers as EC2 instances."""
 
     placement: Literal["aws"]
-    region: str
+    region: Annotated[str, AfterValidator(partial(reraised, check_region))]
     vpc: VpcSpec
     listeners: tuple[ListenerSpec, ...] = (
         ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
@@ -91,11 +91,6 @@ class AwsSpec(ClusterSpec):
     timer; without it nobody stands there."""
     ready_seconds: Whole = Field(default=900, ge=60, le=7200)
     """How long a new or replaced node may take to be in sync."""
-
-    @field_validator("region")
-    @classmethod
-    def _known_region(cls, value: str) -> str:
-        return reraised(check_region, value)
 
     @field_validator("client")
     @classmethod
