@@ -216,6 +216,16 @@ class AwsSpec(ClusterSpec):
         needed = self.vpc.id is None and self._needs_way_out
         return self.nat or ("one" if needed else "none")
 
+    @property
+    def gateways(self) -> int:
+        """How many NAT gateways there are."""
+        return {"none": 0, "one": 1, "per-zone": len(self.vpc.zones)}[self.nat_gateways]
+
+    @property
+    def elastic_ips(self) -> int:
+        """One per NAT gateway, and one per broker where external clients are served."""
+        return self.gateways + (self.brokers if self.external else 0)
+
     @cached_property
     def subnets(self) -> tuple[Subnet, ...]:
         """The subnets of a new VPC; none where the VPC exists already."""

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.clients import Clients
@@ -189,27 +188,6 @@ def report_parameter(stack: str, name: str) -> str:
     return f"/earshot/{stack}/{name}"
 
 
-def footprint(spec: AwsSpec) -> Footprint:
-    """How much ``spec`` makes of what AWS charges for."""
-    separate = [id for id in spec.controller_ids if id not in spec.ids]
-    return Footprint(
-        zones=len(spec.vpc.zones),
-        brokers=_machines(spec, list(spec.ids)),
-        controllers=_machines(spec, separate) if separate else None,
-        validator=Machines(1, spec.validator.instance.root_gib) if spec.validator else None,
-        external=spec.external,
-        nat=spec.nat_gateways,
-        hosted_zones=1 if spec.zone is not None else 0,
-        flow_logs=spec.flow_logs,
-    )
-
-
-def _machines(spec: AwsSpec, ids: list[int]) -> Machines:
-    volume = spec.volume_of(ids[0])
-    data = Volume(volume.size_gib, volume.type, volume.iops, volume.throughput)
-    return Machines(len(ids), spec.instance_of(ids[0]).root_gib, data)
-
-
 def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
     """An attribute of the VPC that is off shows as an empty name, which is a value like others."""
     off = f"; {' and '.join(dns.off)} of the VPC: off" if dns.off else ""
@@ -274,11 +252,9 @@ def _declared(
 
 
 def _notes(spec: AwsSpec) -> Iterator[str]:
-    gateways = {"none": 0, "one": 1, "per-zone": len(spec.vpc.zones)}[spec.nat_gateways]
-    wanted = gateways + (spec.brokers if spec.external else 0)
-    if wanted > ELASTIC_QUOTA:
+    if spec.elastic_ips > ELASTIC_QUOTA:
         yield (
-            f"{wanted} Elastic IPs are needed in {spec.region}; "
+            f"{spec.elastic_ips} Elastic IPs are needed in {spec.region}; "
             f"AWS allows {ELASTIC_QUOTA} before one asks for more"
         )
     if spec.clients.anywhere:
