@@ -49,7 +49,7 @@ def ensure() -> Installation:
 
 def _settle() -> Installation:
     if found := official.find(os.environ.get("PATH", "")):
-        return Installation(found.directory, found.version, Origin.INSTALLED)
+        return Installation(*found, Origin.INSTALLED)
     if not build.is_done(VERSION) and (downloaded := download.ensure(VERSION)):
         return Installation(downloaded, VERSION, Origin.DOWNLOADED)
     built = build.ensure(VERSION, pip=PYTHON)
