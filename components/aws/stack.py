@@ -30,7 +30,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.placement.aws_step import spec_at, written
-from earshot.remote.bundle import bundle
+from earshot.remote.image import bundle
 from earshot.transition.change import Change
 from earshot.transition.steps import leaving
 from earshot.validation.contract import Contract

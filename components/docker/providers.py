@@ -19,16 +19,7 @@ from docker.errors import DockerException
 from pulumi.dynamic import CreateResult, UpdateResult
 
 from components import leaving
-from components.docker import (
-    clients,
-    data_version,
-    labels,
-    on_engines,
-    put_back,
-    removal,
-    rolling,
-    settings,
-)
+from components.docker import data_version, labels, on_engines, put_back, removal, running
 from components.docker.container_address import (
     ContainerAddress,
     Disturbed,
@@ -204,10 +195,10 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
             engines.of(host)
         seen = on_engines.look(engines, _answering(engines, hosts, wanted))
         yield from on_engines.problems(wanted, seen)
-        running = list(settings.running(engines, wanted, seen))
-        yield from rolling.problems(running, wanted)
+        there = list(running.running(engines, wanted, seen))
+        yield from running.link_problems(there, wanted)
         if leaving.matters(news["remove"]):
-            yield from clients.problems(engines, wanted, running)
+            yield from running.client_problems(engines, wanted, there)
         before = WantedStack.from_props(olds) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)
         yield from removal.problems(engines, wanted, seen, hosts)

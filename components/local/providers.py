@@ -17,7 +17,6 @@ from components.dynamic import CheckedProvider, Props, Provider, here, on_lines_
 from components.local import (
     access,
     changes,
-    clients,
     data_root,
     on_disk,
     process,
@@ -44,7 +43,7 @@ class LocalPreflightProvider(CheckedProvider):
         yield from access.problems(plan, news)
         yield from changes.problems(root, plan, _wanted(news))
         if leaving.matters(news["remove"]):
-            yield from clients.problems(root, plan)
+            yield from changes.client_problems(root, plan)
 
     def made(self, _olds: Props, news: Props) -> Props:
         return {**news, "cluster_id": _settled(news)}

@@ -12,7 +12,9 @@ from earshot.aws.subnets import Nat, Subnet, check_room, lay_out, spread
 from earshot.cluster_id import ClusterId
 from earshot.config.aws_parts import (
     ClientsSpec,
+    FileName,
     InstanceSpec,
+    KafkaRelease,
     ParameterName,
     ValidatorInstanceSpec,
     VolumeId,
@@ -22,7 +24,6 @@ from earshot.config.aws_parts import (
     on_or_off,
 )
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
-from earshot.config.kafka_release import FileName, KafkaRelease
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.errors import EarshotError

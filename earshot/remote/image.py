@@ -2,7 +2,7 @@
 
 Its tag names the version and a digest of the context, so that an image is there or is not: it is
 never out of date. How this machine's pip reaches its index (certificates, mirror) goes into the
-build and not into the image.
+build and not into the image. A validator on an instance runs a bundle of the same files.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from earshot.remote.archive import archive
 
 if TYPE_CHECKING:
     import docker
+
+
+from dataclasses import dataclass
 
 NAME: Final = "earshot-validator"
 LABEL: Final = "earshot.validator"
@@ -252,3 +255,31 @@ def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     )
     observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last])
     return EarshotError("validator image", observed=observed, remedy=remedy)
+
+
+NOT_IN_IT: Final = ("Dockerfile",)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An archive on this machine."""
+
+    file: Path
+    sha256: str
+
+
+def bundle(folder: Path) -> Bundle:
+    """The bundle of what is installed here, in ``folder``, where older ones are removed.
+
+    Raises EarshotError where Spark's jars cannot be had.
+    """
+    files = {path: it for path, it in context().items() if path not in NOT_IN_IT}
+    content = archive(files)  # not compressed, for compressors differ
+    sha256 = hashlib.sha256(content).hexdigest()
+    file = folder / f"validator-{sha256[:12]}.tar"
+    if not file.exists():
+        cache.write_bytes(file, content)
+    for older in folder.glob("validator-*.tar"):
+        if older != file:
+            older.unlink(missing_ok=True)
+    return Bundle(file, sha256)
