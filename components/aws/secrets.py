@@ -21,17 +21,15 @@ from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, read_mechanisms
-from earshot.placement.aws_secrets import (
-    COPY_PARAMETER,
-    TRUSTED_PARAMETER,
-    USERS_PARAMETER,
-    VALIDATOR_PARAMETER,
-)
+from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
 
 _FEWER = "let there be fewer users or prefixes in `security.users`"
-_SHORTER = {USERS_PARAMETER: _FEWER, COPY_PARAMETER: "let there be fewer users in `security.users`"}
+_SHORTER = {
+    aws_secrets.USERS_PARAMETER: _FEWER,
+    aws_secrets.COPY_PARAMETER: "let there be fewer users in `security.users`",
+}
 """By the kind of secret, what makes it shorter; of others are certificates."""
 LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
@@ -115,13 +113,13 @@ def _known_from_now_on(olds: Props, news: Props) -> Props:
 
 def _content(store: Store, props: Props) -> str:
     match props["kind"]:
-        case kind if kind == TRUSTED_PARAMETER:
+        case aws_secrets.TRUSTED_PARAMETER:
             return store.authority()
-        case kind if kind == COPY_PARAMETER:
+        case aws_secrets.COPY_PARAMETER:
             return copied(store)
-        case kind if kind == VALIDATOR_PARAMETER:
+        case aws_secrets.VALIDATOR_PARAMETER:
             return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]), whole=True)
-        case kind if kind == USERS_PARAMETER:
+        case aws_secrets.USERS_PARAMETER:
             return _users(store, props)
         case kind:
             return store.key_store(kind).read_text()

@@ -154,20 +154,16 @@ head -c "$((16#${size:-0}))" <&3"""
 def _ask(
     client: docker.DockerClient, container: str, endpoint: InnerListener, request: bytes
 ) -> bytes:
-    if endpoint.keys is not None:
-        try:
-            return exchange(
-                client, container, (endpoint.host, endpoint.port), endpoint.keys, request
-            )
-        except EarshotError as error:
-            raise NoAnswer(error.line) from None
-        except (DockerException, OSError) as reason:
-            raise NoAnswer(root_cause(reason)) from None
     command = ["timeout", str(ANSWER_SECONDS), "bash", "-c", _ASK, "ask"]
     command += [endpoint.host, str(endpoint.port), _escaped(request)]
     try:
+        if endpoint.keys is not None:
+            at = (endpoint.host, endpoint.port)
+            return exchange(client, container, at, endpoint.keys, request)
         started = client.api.exec_create(container, command)["Id"]
         answer, errors = client.api.exec_start(started, demux=True)
+    except EarshotError as error:
+        raise NoAnswer(error.line) from None
     except (DockerException, OSError) as reason:
         raise NoAnswer(root_cause(reason)) from None
     if not answer:

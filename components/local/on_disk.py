@@ -69,7 +69,9 @@ def found(root: Path) -> QuorumMemory | None:
         if node_id != node.id:
             raise _refusal(root, f"the data in {node.directory} is of node {node_id}")
     ids = {node: node.meta.values.get("cluster.id", "") for node in nodes}
-    voters = {node: _voters(node.server) for node in nodes}
+    voters = {
+        node: addresses(node.server.values.get("controller.quorum.voters", "")) for node in nodes
+    }
     voter_ids = {node: ", ".join(sorted(them)) for node, them in voters.items()}
     own = {id: address for node in nodes for id, address in voters[node].items() if id == node.id}
     cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
@@ -125,9 +127,9 @@ def _settings(path: Path) -> NodeSettings:
         raise EarshotError(str(path), observed=f"cannot be read ({reason.strerror})") from None
 
 
-def _voters(server: NodeSettings) -> dict[str, str]:
-    entries = server.values.get("controller.quorum.voters", "").split(",")
-    parts = (entry.partition("@") for entry in entries if "@" in entry)
+def addresses(voters: str) -> dict[str, str]:
+    """By id, the host:port of each of ``voters``, as Kafka's settings list them."""
+    parts = (entry.partition("@") for entry in voters.split(",") if "@" in entry)
     return {id: address for id, _, address in parts}
 
 

@@ -12,6 +12,7 @@ from components.local.readiness import CatchingUp, wait_for
 from components.local.record import Record, running
 from earshot.errors import EarshotError
 from earshot.listeners.grammar import parse_entries
+from earshot.listeners.listed import listed
 from earshot.listeners.properties import read_properties
 
 GRACE = 30.0
@@ -70,12 +71,12 @@ def restart(
 def _check_others(root: Path, id: int) -> None:
     """Raises EarshotError where another node has ended: two at a time are too many to miss."""
     if gone := quorum.ended(root, but=id):
-        listed = ", ".join(map(str, gone))
+        nodes = listed(gone)
         raise EarshotError(
             f"node {id} was not stopped",
-            observed=f"down already: node {listed}; with one more away, brokers could take "
+            observed=f"down already: node {nodes}; with one more away, brokers could take "
             "no records",
-            remedy=f"run the same command again: it starts node {listed} first",
+            remedy=f"run the same command again: it starts node {nodes} first",
         )
 
 
