@@ -31,8 +31,7 @@ from earshot.engine import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
-from earshot.placement.docker_names import KEYS
-from earshot.placement.node_container import NodeContainer
+from earshot.placement.node_container import KEYS, NodeContainer
 
 if TYPE_CHECKING:
     from components.certificates import Certificates

@@ -20,7 +20,7 @@ from earshot.errors import AddressError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_environment
 from earshot.listeners.security import node_name
-from earshot.placement.docker_names import KEYS
+from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
 
 _TABLES: Final = ("cat", "/proc/net/tcp", "/proc/net/tcp6")

@@ -16,9 +16,7 @@ from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.placement.aws_secrets import makes_users, node_secrets, secret_parameter
-from earshot.placement.local_names import LOCALHOST
-from earshot.placement.plan import NodeNames, plan
-from earshot.placement.planned import Planned
+from earshot.placement.plan import LOCALHOST, NodeNames, Planned, plan
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
