@@ -24,7 +24,6 @@ from components.gate import UNGATED, AdvertisedListeners, GateApproval, approval
 from components.outputs import with_run_errors, without_dependencies
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
-from earshot.facts.cloud import Cloud
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import GRACE
 
@@ -81,7 +80,7 @@ class Cluster(pulumi.ComponentResource):
             spec.placement,
             shown.apply(lambda made: made.addresses),
             child,
-            cloud=shown.apply(lambda made: Cloud(made.instances, made.clients, made.declared)),
+            cloud=shown.apply(lambda made: made.cloud),
             certificates=draft.certificates,
         )
         approval = approval_of(name, self.gate, spec.gate, self, self._gate_note)

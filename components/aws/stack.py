@@ -112,17 +112,16 @@ def _names(made: AwsPlan) -> dict[str, dict[str, str]]:
 
 
 def _ids(cluster: AwsStackCluster) -> dict[str, dict[str, pulumi.Input[str]]]:
-    found: dict[str, dict[str, pulumi.Input[str]]] = {}
-    for id, node in cluster.nodes.items():
-        ids: dict[str, pulumi.Input[str]] = {
+    names = cluster.names
+    return {
+        str(id): {
             "instance": node.instance.id,
             "volume": node.volume_id,
-            "interface": cluster.names.interfaces[id].id,
+            "interface": names.interfaces[id].id,
+            **({"address": names.addresses[id].id} if id in names.addresses else {}),
         }
-        if id in cluster.names.addresses:
-            ids["address"] = cluster.names.addresses[id].id
-        found[str(id)] = ids
-    return found
+        for id, node in cluster.nodes.items()
+    }
 
 
 def _prove(

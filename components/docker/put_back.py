@@ -83,10 +83,9 @@ def put_back(
     try:
         _set_aside(engines, address, failed)
         id = _made(engines, address, definition)
-    except (DockerException, OSError) as reason:
-        return f"it could not be made again as it was: {root_cause(reason)}"
-    except EarshotError as error:
-        return f"it could not be made again as it was: {error.line}"
+    except (DockerException, OSError, EarshotError) as error:
+        why = error.line if isinstance(error, EarshotError) else root_cause(error)
+        return f"it could not be made again as it was: {why}"
     try:
         serves(id)
     except EarshotError as error:

@@ -155,19 +155,19 @@ def _idle(about: Mapping[str, Any]) -> bool:
 def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What this machine's pip is set to, by files or by variables: option -> value."""
     try:
-        done = subprocess.run(
+        listing = subprocess.run(
             [sys.executable, "-m", "pip", "config", "list"],
+            check=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PIP_SECONDS,
             env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        )
-        lines = done.stdout.splitlines() if done.returncode == 0 else []
-    except (OSError, subprocess.TimeoutExpired):
-        lines = []
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        listing = ""
     settings: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
-    for line in lines:
+    for line in listing.splitlines():
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
         if section in settings and (plain := value.strip().strip("'\"")):
