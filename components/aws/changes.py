@@ -12,7 +12,7 @@ from typing import Any
 
 from pulumi.dynamic import Resource
 
-from components.aws.ssm import reader
+from components.aws.credentials import reader
 from components.dynamic import CheckedProvider, Props, read, write
 from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pulumi.output import Unknown
 
-from components.aws.ssm import reader
+from components.aws.credentials import reader
 from components.certificates import CertificatesProvider, store_of
 from components.dynamic import Props, on_lines_of_its_own
 from components.writing import writing

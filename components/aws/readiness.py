@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pulumi.dynamic import Resource
 
+from components.aws.credentials import reader
 from components.aws.reports import Awaited, quorum_with, wait_for
-from components.aws.ssm import reader
 from components.dynamic import Props, Provider, read
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pulumi.dynamic import Resource
 
-from components.aws.ssm import client
+from components.aws.credentials import client
 from components.certificates import store_of
 from components.dynamic import Props, Provider, on_lines_of_its_own
 from components.users import merged, remember, remembered

@@ -17,8 +17,7 @@ import pulumi
 from components.announced import log_notes, prove
 from components.aws import clients
 from components.aws.cluster import AwsStackCluster
-from components.aws.credentials import StackSettings
-from components.aws.ssm import reader
+from components.aws.credentials import StackSettings, reader
 from components.aws.validation import AwsValidationProvider
 from components.aws.validator import Validator
 from components.change_memory import BegunChange, HeldChanges, Made, ProvedChange, recalled

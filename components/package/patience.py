@@ -12,9 +12,8 @@ from functools import partial
 import pulumi
 from pulumi.errors import InputPropertiesError
 
-from components.aws.credentials import StackSettings
+from components.aws.credentials import StackSettings, reader
 from components.aws.reports import Awaited, Read, quorum_with, wait_for
-from components.aws.ssm import reader
 from earshot.errors import EarshotError
 
 
