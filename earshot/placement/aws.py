@@ -11,7 +11,7 @@ from earshot.errors import EarshotError
 from earshot.facts.clients import Clients
 from earshot.facts.cloud import Cloud, Instance
 from earshot.facts.security_groups import SecurityGroup, ingress_of, security_groups
-from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
@@ -43,9 +43,14 @@ class Provisioned:
     public_address: Known | None = None
 
     @property
+    def elastic(self) -> tuple[Known, ...]:
+        """The address of its Elastic IP, if it has one."""
+        return () if self.public_address is None else (self.public_address,)
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Those that are known."""
-        both = (self.private_address, self.public_address)
+        both = (self.private_address, *self.elastic)
         return tuple(item for item in both if isinstance(item, str))
 
 
@@ -125,7 +130,12 @@ def plan_aws(
         notes=(*_notes(spec), *found.notes),
         groups=groups,
         clients=clients,
-        instances={node.id: _instance(node, groups, provisioned[node.id]) for node in made.nodes},
+        instances={
+            node.id: Instance(
+                ingress=ingress_of(node, groups), elastic=provisioned[node.id].elastic
+            )
+            for node in made.nodes
+        },
         declared=dict(_declarations(spec, made, provisioned, attributes)),
         certificates=found.certificates,
     )
@@ -208,11 +218,6 @@ def _names(given: Provisioned, zone: str) -> NodeNames:
     if given.public_name is not None:
         hosts[Scope.EXTERNAL] = given.public_name
     return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
-
-
-def _instance(node: Node, groups: tuple[SecurityGroup, ...], given: Provisioned) -> Instance:
-    elastic = () if given.public_address is None else (given.public_address,)
-    return Instance(ingress=ingress_of(node, groups), elastic=elastic)
 
 
 def _declarations(
