@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from components.certificates import Certificates
     from components.docker.keys import DockerKeys
 
+OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
 
 
@@ -362,22 +363,15 @@ class DockerCluster(pulumi.ComponentResource):
             "restart": "unless-stopped",
             "must_run": True,
             "start": True,
-            "wait": False,
-            "rm": False,
             "remove_volumes": True,
             "stop_signal": "SIGTERM",
             "stop_timeout": GRACE,
             "destroy_grace_seconds": GRACE,
-            "init": False,
-            "privileged": False,
-            "publish_all_ports": False,
-            "read_only": False,
-            "stdin_open": False,
-            "tty": False,
             "ipc_mode": "private",
             "shm_size": 64,
             "log_driver": "json-file",
             "log_opts": LOGS,
+            **dict.fromkeys(OFF, False),
         }
 
     def _readiness(

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from components.local.record import PROPERTIES
+from components.refusals import release
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, read_properties
@@ -82,7 +83,7 @@ def found(root: Path) -> QuorumMemory | None:
         cluster_id=cluster_id,
         # each voter's own address counts: a change of addresses may have reached only some nodes
         voters={id: own.get(id, at) for them in voters.values() for id, at in them.items()},
-        kafka_version=max(versions, key=_numbers),
+        kafka_version=max(versions, key=release),
         brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
         serving=True,  # assumed: then a change waits for each broker
     )
@@ -137,7 +138,3 @@ def _is_broker(node: _Node) -> bool:
     roles = node.server.values.get("process.roles", "")
     # a node whose roles are not known may hold replicas: it counts as a broker
     return Role.BROKER in roles.split(",") if roles else int(node.id) < FIRST_SEPARATE_CONTROLLER
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".") if part.isdigit()]
