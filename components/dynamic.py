@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ from earshot.project import Project
 
 Props = dict[str, Any]
 T = TypeVar("T")
-_adapters: dict[Any, TypeAdapter[Any]] = {}
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 
 class Provider(ResourceProvider):
@@ -107,12 +108,6 @@ def read(kind: type[T], props: Any) -> T:
 def write(value: Any) -> Any:
     """The props that `read` reads as ``value``."""
     return _adapter(type(value)).dump_python(value, mode="json")
-
-
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
 
 
 def here(path: str) -> Path:
