@@ -192,7 +192,7 @@ class DockerCluster(pulumi.ComponentResource):
 
     def _with_users(self, ready: pulumi.Resource) -> pulumi.Resource:
         """``ready``, or where there are users, what they are ready with."""
-        if self._spec.security is None or self._certificates is None:
+        if self._certificates is None:
             return ready
         from components.docker.users import DockerUsersProvider, reached
         from components.users import Users
@@ -200,11 +200,10 @@ class DockerCluster(pulumi.ComponentResource):
         return Users(
             DockerUsersProvider(),
             self.stack,
-            self._spec.security,
-            self._spec.mechanisms(self._spec.security),
+            self._spec,
             self._root,
             self.cluster_id,
-            self._certificates.passwords,
+            self._certificates,
             reached(self.stack, self._spec, self._planned),
             pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
         )

@@ -102,18 +102,17 @@ class LocalCluster(pulumi.ComponentResource):
         self.ready: pulumi.Resource = self._readiness(
             "cluster", self.plan.nodes, gate, last, whole=True
         )
-        if spec.security is not None and self._certificates is not None:
+        if self._certificates is not None:
             from components.local.users import LocalUsersProvider, reached
             from components.users import Users
 
             self.ready = Users(
                 LocalUsersProvider(),
                 name,
-                spec.security,
-                spec.mechanisms(spec.security),
+                spec,
                 local.root,
                 self.cluster_id,
-                self._certificates.passwords,
+                self._certificates,
                 reached(self.plan),
                 pulumi.ResourceOptions(parent=gate, depends_on=[self.ready]),
             )

@@ -257,9 +257,6 @@ def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     return EarshotError("validator image", observed=observed, remedy=remedy)
 
 
-NOT_IN_IT: Final = ("Dockerfile",)
-
-
 @dataclass(frozen=True)
 class Bundle:
     """An archive on this machine."""
@@ -273,7 +270,7 @@ def bundle(folder: Path) -> Bundle:
 
     Raises EarshotError where Spark's jars cannot be had.
     """
-    files = {path: it for path, it in context().items() if path not in NOT_IN_IT}
+    files = {path: it for path, it in context().items() if path != "Dockerfile"}
     content = archive(files)  # not compressed, for compressors differ
     sha256 = hashlib.sha256(content).hexdigest()
     file = folder / f"validator-{sha256[:12]}.tar"
