@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -31,8 +32,8 @@ def replicas(names: Iterable[str]) -> list[str]:
 
 
 def is_formatted(log_dirs: Iterable[Path]) -> bool:
-    """Whether any node's data directory is formatted."""
-    return any((folder / "meta.properties").exists() for folder in log_dirs)
+    """Whether any node's data directory is formatted; one that may not be searched is none."""
+    return any(os.access(folder / "meta.properties", os.F_OK) for folder in log_dirs)
 
 
 def feature_level(log_dirs: Iterable[Path]) -> int | None:

@@ -13,13 +13,26 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from earshot.errors import EarshotError
+
 
 def root() -> Path:
-    """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet."""
+    """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet.
+
+    Raises EarshotError where neither that variable nor a home is known.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative path.
-    folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return folder / "earshot"
+    if base.startswith("/"):
+        return Path(base) / "earshot"
+    try:
+        return Path.home() / ".cache" / "earshot"
+    except RuntimeError:
+        raise EarshotError(
+            "the per-user cache",
+            observed="has no place: HOME is not set, and this user has no home folder",
+            remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
+        ) from None
 
 
 @contextlib.contextmanager
@@ -87,8 +100,10 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
             file.flush()
             os.fsync(file.fileno())  # or the new name may lead to an empty file
         Path(name).replace(path)
-    except BaseException:
+    except BaseException as reason:
         Path(name).unlink(missing_ok=True)
+        if isinstance(reason, OSError):
+            reason.filename = str(path)  # that of a full disk names no file
         raise
     _keep_names(path.parent)
 

@@ -50,8 +50,19 @@ class HasEngine(Protocol):
 
 
 def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> str:
-    """Where the engine of ``host`` answers."""
-    return host.engine or environment.get(VARIABLE) or DEFAULT
+    """Where the engine of ``host`` answers. Raises EarshotError for what is no address."""
+    if host.engine:
+        return host.engine  # read with the stack's file
+    address = environment.get(VARIABLE) or DEFAULT
+    try:
+        _ = urlsplit(address).port
+    except ValueError as reason:
+        raise EarshotError(
+            f"{VARIABLE}: {address}",
+            observed=f"is no address ({reason})",
+            allowed="unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT",
+        ) from None
+    return address
 
 
 def is_here(address: str) -> bool:
@@ -88,9 +99,7 @@ def connect(
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
             _knock(address)
-            client = docker.DockerClient(
-                base_url=way.address if way else address, tls=tls, timeout=ANSWER_SECONDS
-            )
+            client = _client(way.address if way else address, tls)
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
@@ -102,6 +111,21 @@ def connect(
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
+
+
+def _client(address: str, tls: docker.tls.TLSConfig | None) -> docker.DockerClient:
+    """A client that asks the engine itself, and no proxy that HTTP_PROXY names for it.
+
+    Docker's own tools ask none for this machine. What an engine is sent may be keys.
+    """
+    import docker
+
+    class Direct(docker.APIClient):  # type: ignore[misc]  # docker has no types
+        trust_env = property(lambda _: False, lambda *_: None)
+
+    client = docker.DockerClient.__new__(docker.DockerClient)
+    client.api = Direct(base_url=address, tls=tls, timeout=ANSWER_SECONDS)
+    return client
 
 
 def root_cause(error: Exception) -> str:

@@ -35,7 +35,15 @@ class Tunnel:
         self._said.touch()
         self._children: list[subprocess.Popen[bytes]] = []
         self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(self._socket))
+        try:
+            self._server.bind(str(self._socket))
+        except OSError as reason:
+            self._server.close()
+            raise EarshotError(
+                f"Docker engine at {address}",
+                observed=f"no socket can be made at {self._socket} ({reason.strerror or reason})",
+                remedy="let TMPDIR name a folder with a short path that this user can write",
+            ) from None
         self._server.listen()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from earshot import cache
+from earshot.errors import EarshotError
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,17 @@ from earshot import cache
 def test_root(monkeypatch: pytest.MonkeyPatch, value: str, expected: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     assert cache.root() == Path(expected).expanduser()
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(EarshotError, match="XDG_CACHE_HOME"):
+        cache.root()
 
 
 def test_entry_is_made_once(tmp_path: Path) -> None:
@@ -125,8 +138,9 @@ def test_a_write_that_fails_keeps_the_old_content(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         cache.write(path, "new")
+    assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 

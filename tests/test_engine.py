@@ -36,6 +36,12 @@ def test_the_engine_is_the_named_one_or_dockers_own(
     assert address_of(CandidateEngine(engine=named), environment) == expected
 
 
+@pytest.mark.parametrize("address", ["ssh://me@devbox:path", "tcp://[::1", "tcp://a:99999"])
+def test_a_variable_that_is_no_address_is_one_error(address: str) -> None:
+    with pytest.raises(EarshotError, match="is no address"):
+        address_of(CandidateEngine(), {"DOCKER_HOST": address})
+
+
 def test_only_a_socket_of_this_machine_is_here() -> None:
     assert is_here("unix:///run/user/1000/docker.sock")
     assert not is_here("ssh://host") and not is_here("tcp://127.0.0.1:2375")
@@ -113,6 +119,16 @@ def stranger() -> Iterator[int]:
     """A port where something answers that is no engine."""
     with answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") as port:
         yield port
+
+
+def test_no_proxy_is_asked_for_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with answering(b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"ApiVersion": "1.10"}') as port:
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    assert "API versions below" in error.observed, "it has read the engine's own answer"
 
 
 def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -55,6 +56,16 @@ def test_a_machine_without_ssh_is_told_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", "/none")
     with pytest.raises(EarshotError, match="apt-get install openssh-client"):
         ssh_command("ssh://devbox")
+
+
+def test_a_path_too_long_for_a_socket_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ssh: Path
+) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(EarshotError, match="TMPDIR"), tunnel("ssh://devbox"):
+        pass
 
 
 def test_what_ssh_complains_of_is_the_reason(

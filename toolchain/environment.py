@@ -34,6 +34,9 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     # A run starts six or so Python processes. Many container images switch bytecode off, and then
     # each process compiles all its imports: a preview takes twice the time.
     found["PYTHONDONTWRITEBYTECODE"] = ""
+    # Pulumi's processes speak to each other by gRPC, which else asks the proxy in http_proxy for
+    # addresses of this machine, too.
+    found["no_grpc_proxy"] = "127.0.0.1,localhost"
     # Without this, the engine would download a plugin for every installed Pulumi package, even for
     # a stack that needs none, and fail where it cannot.
     known = PLACEMENTS.get(placement(stack))

@@ -48,19 +48,30 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
     except EarshotError as error:
         print(f"{prefix}{error}", file=sys.stderr)
         return error.exit_code
-    except OSError as reason:  # a checkout of another user, a full disk
-        if reason.filename is None:
-            raise
-        print(f"{prefix}{reason.filename}: {reason.strerror}{_remedy(reason)}", file=sys.stderr)
+    except OSError as reason:  # a checkout of another user, a full disk, nobody who reads
+        named = f"{reason.filename}: " if reason.filename is not None else ""
+        _leave_what_nobody_reads()
+        print(f"{prefix}{named}{reason.strerror or reason}{_remedy(reason)}", file=sys.stderr)
         return EarshotError.exit_code
     except KeyboardInterrupt:
         print(f"\ninterrupted; {again}", file=sys.stderr)
         return INTERRUPTED
 
 
+def _leave_what_nobody_reads() -> None:
+    """Python writes at its end what is left of the output, and would say that it cannot."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _remedy(reason: OSError) -> str:
     """A line for a cache that cannot be written, as where HOME is read-only; empty for the rest."""
-    folder, failed = cache.root(), Path(reason.filename)
+    try:
+        folder, failed = cache.root(), Path(reason.filename or "")
+    except EarshotError:  # no home: what it has to do with it is said where it is looked for
+        return ""
     if not (failed.is_relative_to(folder) or folder.is_relative_to(failed)):
         return ""
     return "\n  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"

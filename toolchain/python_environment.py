@@ -19,7 +19,11 @@ from toolchain import progress
 from toolchain.paths import LOCK_FILE, LOGS, PYTHON, ROOT, VENV
 
 STAMP = VENV / "earshot-stamp"
-PIP_FLAGS = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off")
+PIP_FLAGS = (
+    *("--disable-pip-version-check", "--no-input", "--progress-bar", "off"),
+    # whatever a user's pip.conf or PIP_USER and PIP_TARGET say: into .venv and nowhere else
+    *("--no-user", "--target="),
+)
 RETRY = "check the network and the package index that pip uses, then run it again"
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -166,7 +167,9 @@ class Stack:
                 observed=done.stderr.strip() or f"status {done.returncode}",
                 remedy="check PULUMI_BACKEND_URL and `pulumi login`",
             )
-        return any(stack_name(item["name"]) == self.name for item in json.loads(done.stdout))
+        # not by `stack_name`, which does not take every name that others' stacks may have
+        names = [str(item["name"]).rpartition("/")[2] for item in json.loads(done.stdout)]
+        return self.name in names
 
     def _run_id(self) -> str:
         try:
@@ -181,9 +184,19 @@ class Stack:
         try:
             return _run(command, self.environment, quiet)
         finally:
-            if before is not None and _added_only_a_salt(before, self.file.read_text()):
-                # Pulumi adds a salt to the stack file unasked, and reformats it
-                cache.write(self.file, before)
+            self._take_salt_out(before)
+
+    def _take_salt_out(self, before: str | None) -> None:
+        """Undo what Pulumi does to the stack file unasked: it adds a salt and reformats it, or
+        makes one, where there was none ``before``."""
+        after = self.file.read_text() if self.file.exists() else ""
+        if not _added_only_a_salt(before or "", after):
+            return
+        if before is None:
+            self.file.unlink()
+        else:
+            mode = stat.S_IMODE(self.file.stat().st_mode)
+            cache.write(self.file.resolve(), before, mode)
 
     def _stop_left_over(self) -> None:
         """Stop brokers that an interrupted run has started, and no state knows."""
@@ -223,7 +236,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
 def _added_only_a_salt(before: str, after: str) -> bool:
     """Whether only a salt was added, and the file has no secret that needs it."""
     try:
-        old, new = (read_yaml(text, "stack file") for text in (before, after))
+        old, new = (read_yaml(text or "{}", "stack file") for text in (before, after))
     except EarshotError:
         return False
     if not isinstance(old, dict) or not isinstance(new, dict):

@@ -7,6 +7,7 @@ no other listener is ready when it accepts connections.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -23,7 +24,7 @@ from components.docker.container_address import (
     inspected,
     is_up,
 )
-from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer
+from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer, Quorum
 from components.docker.put_back import take_back
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
@@ -122,13 +123,16 @@ def wait_for(
     while True:
         before, missing = missing, {}
         ask_all = time.monotonic() - shown > SAY_SECONDS
+        nodes_first = sorted(asked, key=lambda it: it not in waiting)
+        # one answer has all voters
+        quorum = functools.cache(functools.partial(_quorum, engines, nodes_first))
         for address, id in waiting.items():
             _check_alive(engines, address, id, restarts[id])
             if missing and address in before and not ask_all:
                 # one missing node is enough to go on waiting, and asking slows the starting brokers
                 missing[address] = before[address]
                 continue
-            reason = _hindrance(engines, address, id, asked, cluster_id, whole)
+            reason = _hindrance(engines, address, id, quorum, cluster_id, whole)
             if reason is not None:
                 missing[address] = reason
         waiting = {address: id for address, id in waiting.items() if address in missing}
@@ -148,7 +152,7 @@ def _hindrance(
     engines: Engines,
     address: ContainerAddress,
     id: str,
-    asked: Sequence[ContainerAddress],
+    quorum: Callable[[], Quorum | None],
     cluster_id: str,
     whole: bool,
 ) -> str | None:
@@ -167,24 +171,28 @@ def _hindrance(
                 return f"{len(behind)} partition(s) not in sync"
         elif (answer := _health(engines, address, id)) is not None:
             return answer
+        if not address.voter or (known_quorum := quorum()) is None:
+            return None
+        lag = known_quorum.lag(address.node_id)
+        return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
     except NoAnswer as reason:
         return _short(str(reason))
-    return _quorum_hindrance(engines, address, asked) if address.voter else None
 
 
-def _quorum_hindrance(
-    engines: Engines, address: ContainerAddress, asked: Sequence[ContainerAddress]
-) -> str | None:
-    reason: str | None = None
-    for broker in sorted(asked, key=lambda item: item.node_id != address.node_id):
+def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:
+    """As the first of ``asked`` that answers reports it; None where there is nobody to ask.
+
+    Raises NoAnswer.
+    """
+    last: NoAnswer | None = None
+    for broker in asked:
         try:
-            known = kafka_protocol.quorum(engines.of(broker), broker.name, broker.endpoint)
-        except (NoAnswer, EarshotError) as error:
-            reason = _short(str(error))
-            continue
-        lag = known.lag(address.node_id)
-        return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
-    return reason
+            return kafka_protocol.quorum(engines.of(broker), broker.name, broker.endpoint)
+        except (NoAnswer, EarshotError) as reason:
+            last = NoAnswer(str(reason))
+    if last is not None:
+        raise last
+    return None
 
 
 def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:

@@ -67,7 +67,9 @@ class NodeProvider(Provider):
 
     def create(self, props: Props) -> CreateResult:
         with on_lines_of_its_own():
-            record = process.start(_launch(props), props["cluster_id"])
+            # it may run: a state that was lost does not know it
+            client, launch = access.client_properties(props), _launch(props)
+            record = restart.restart(_root(props), launch, None, props["cluster_id"], client)
         return CreateResult(f"node-{int(props['node_id'])}", {**props, **_identity(record)})
 
     def made(self, olds: Props, news: Props) -> Props:

@@ -19,7 +19,7 @@ from components.local import on_disk
 from components.local.data_root import obstacles
 from components.local.on_disk import QuorumMemory
 from components.local.process import settings_of
-from components.local.record import read_record, running, runs_from
+from components.local.record import is_suspended, process_of, read_record, running, runs_from
 from components.node_data import is_formatted, replicas
 from components.refusals import holds_replicas, moving_controllers, other_voters, release
 from components.writing import owner, user, writing
@@ -112,9 +112,19 @@ def majority_runs(root: Path) -> bool:
 
 def ended(root: Path, but: int) -> list[int]:
     """The nodes of the cluster under ``root`` that ran once and do not now, but for one."""
+    return [id for id in _others(root, but) if _has_ended(root, id)]
+
+
+def suspended(root: Path, but: int) -> list[int]:
+    """The processes of the same nodes that run and answer nobody until they get a SIGCONT."""
+    found = (process_of(node_directory(root, id)) for id in _others(root, but))
+    return [process.pid for process in found if process is not None and is_suspended(process)]
+
+
+def _others(root: Path, but: int) -> list[int]:
     memory = recall(root)
     known = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
-    return sorted(id for id in known - {but} if _has_ended(root, id))
+    return sorted(known - {but})
 
 
 def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:

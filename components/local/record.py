@@ -112,6 +112,14 @@ def unrecorded(directory: Path) -> psutil.Process | None:
     return None
 
 
+def is_suspended(process: psutil.Process) -> bool:
+    """Whether a signal or a debugger holds ``process``."""
+    try:
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except psutil.Error:
+        return False
+
+
 def runs_from(process: psutil.Process, directory: Path) -> bool | None:
     """Whether ``process`` is a broker started in ``directory``; None where that is not known.
 

@@ -69,14 +69,24 @@ def restart(
 
 
 def _check_others(root: Path, id: int) -> None:
-    """Raises EarshotError where another node has ended: two at a time are too many to miss."""
+    """Raises EarshotError where another node has ended or is suspended: two at a time are too many
+    to miss."""
+    what, too_many = (
+        f"node {id} was not stopped",
+        "; with one more away, brokers could take no records",
+    )
     if gone := quorum.ended(root, but=id):
         nodes = listed(gone)
         raise EarshotError(
-            f"node {id} was not stopped",
-            observed=f"down already: node {nodes}; with one more away, brokers could take "
-            "no records",
+            what,
+            observed=f"down already: node {nodes}{too_many}",
             remedy=f"run the same command again: it starts node {nodes} first",
+        )
+    if held := " ".join(map(str, quorum.suspended(root, but=id))):
+        raise EarshotError(
+            what,
+            observed=f"suspended by a signal: process {held}{too_many}",
+            remedy=f"let it go on (`kill -CONT {held}`), then run the same command again",
         )
 
 

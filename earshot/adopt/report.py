@@ -10,7 +10,7 @@ from earshot.adopt.adoption import Adoption, Question, Understood
 from earshot.listeners.address import bracketed
 from earshot.listeners.listed import numbered, shortened
 from earshot.report.terminal import Terminal, columns
-from earshot.report.visible import visible
+from earshot.report.visible import one_line, visible
 from earshot.rules.grouped import grouped, shape
 
 HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")
@@ -18,7 +18,7 @@ HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "becaus
 
 def as_text(adoption: Adoption, terminal: Terminal) -> str:
     """Understood, undecided, mistakes, what is not carried over, and what was not checked."""
-    lines = [terminal.bold(f"{visible(adoption.source)}: {_counted(adoption)}"), ""]
+    lines = [terminal.bold(f"{one_line(adoption.source)}: {_counted(adoption)}"), ""]
     head, *rows = columns([HEAD, *(_row(item) for item in adoption.listeners)])
     lines += [terminal.bold(head), *rows]
     parts = (
@@ -68,7 +68,7 @@ def _row(item: Understood) -> tuple[str, ...]:
         "+".join(audience.scopes) or "?",
         audience.why,
     )
-    return tuple(map(visible, texts))
+    return tuple(map(one_line, texts))
 
 
 def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:

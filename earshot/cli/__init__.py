@@ -73,15 +73,27 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as fault:
         if debug:
             traceback.print_exc()
-        package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
-        if extra := EXTRAS.get(package.partition(".")[0]):
-            _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
-            return USAGE
-        kind = type(fault).__name__
-        hint = "" if debug else f"; {DEBUG} shows where"
-        _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
-        return OWN_FAULT
+        return _failed(fault, debug)
     return 0
+
+
+def _failed(fault: Exception, debug: bool) -> int:
+    """Says what went wrong; the exit code."""
+    package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
+    if extra := EXTRAS.get(package.partition(".")[0]):
+        _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
+        return USAGE
+    if isinstance(fault, OSError):
+        # the command-line library could not write a help text, or its own error
+        if code := getattr(fault.__context__, "exit_code", 0):
+            return int(code)
+        if message := _unwritten():
+            _say(message)
+            return USAGE
+    kind = type(fault).__name__
+    hint = "" if debug else f"; {DEBUG} shows where"
+    _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
+    return OWN_FAULT
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
@@ -89,11 +101,18 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(TERMINATED)
 
 
-def _say(message: str) -> None:
-    from earshot.report.visible import visible
+def _unwritten() -> str:
+    """The message where stdout takes nothing more, else an empty text."""
+    from earshot.cli.output import emit
 
     try:
-        print(visible(message), file=sys.stderr, flush=True)
-    except OSError:  # nobody reads it, and the exit code stands
-        # the interpreter flushes once more at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        emit("")
+    except EarshotError as error:
+        return f"error: {error}"
+    return ""
+
+
+def _say(message: str) -> None:
+    from earshot.cli.output import tell
+
+    tell(message)

@@ -29,14 +29,18 @@ class NoBrokerAnswered(Exception):
 
 
 def discover(
-    bootstrap: Sequence[Address], client: Mapping[str, str]
-) -> tuple[Contract, tuple[str, ...]]:
-    """The contract of what answers at ``bootstrap``, and notes that say what its names mean.
+    bootstrap: Sequence[Address], client: Mapping[str, str], vantage: str = "host"
+) -> tuple[Contract, tuple[str, ...], tuple[Cell, ...]]:
+    """The contract of what answers at ``bootstrap``, notes that say what its names mean, and the
+    cells of those addresses that named no broker.
 
     Raises NoBrokerAnswered.
     """
-    seen = examine(list(bootstrap), client=client, deadline=LOOK_SECONDS, produce=False)
-    return contract_of(seen, protocol_of(client))
+    seen = examine(
+        list(bootstrap), client=client, deadline=LOOK_SECONDS, vantage=vantage, produce=False
+    )
+    unknown = tuple(cell for cell in seen.cells if cell.broker < 0)
+    return *contract_of(seen, protocol_of(client)), unknown
 
 
 def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, ...]]:

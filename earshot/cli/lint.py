@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.cli.output import emit, formats, refuse_read, save
+from earshot.cli.output import emit, formats, refuse_read, save, tell
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
@@ -82,15 +82,18 @@ def run(
         save(file, render(outcome, chosen))
     printed = LintFormat.TEXT if targets else format or LintFormat.TEXT
     if shown:
-        print(visible(shown), file=sys.stdout if printed is LintFormat.TEXT else sys.stderr)
+        if printed is LintFormat.TEXT:
+            emit(f"{visible(shown)}\n")
+        else:
+            tell(shown)
     emit(render(outcome, printed, Terminal.of(sys.stdout)))
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
         save(baseline, as_text(known))
-        _say(f"written: {baseline}, {counted(len(known), 'mistake')}")
+        tell(f"written: {baseline}, {counted(len(known), 'mistake')}")
     for failed in outcome.failed:
-        _say(f"error: {failed.error}")
+        tell(f"error: {failed.error}")
     return outcome.exit_code
 
 
@@ -162,7 +165,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue
         if above := laid_over(file):
             names = ", ".join(item.name for item in above)
-            _say(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
+            tell(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
             continue
 
         def checked(text: str, file: Path = file) -> Linted:
@@ -178,7 +181,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue
         found.append(difference(before, after.text, str(file)))
         done = "fixed" if choice.fix else "can be fixed"
-        _say(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
+        tell(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
         if choice.fix:
             target = file.resolve()
             save(target, after.text, stat.S_IMODE(target.stat().st_mode))
@@ -197,7 +200,3 @@ def _release(text: str) -> tuple[int, int] | None:
             allowed="Kafka's own number, such as 2.8 or 3.9 (Confluent 7.x is Kafka 3.x)",
         )
     return int(match[1]), int(match[2])
-
-
-def _say(message: str) -> None:
-    print(visible(message), file=sys.stderr)

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
+from earshot.report.visible import visible
 
 if TYPE_CHECKING:
     from earshot.validation.result import Report
@@ -95,9 +96,9 @@ def emit(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        _leave_stdout()
+        _leave(sys.stdout)
     except OSError as reason:
-        _leave_stdout()
+        _leave(sys.stdout)
         observed = f"cannot be written ({reason.strerror or reason})"
         raise EarshotError("stdout", observed=observed) from None
     except UnicodeEncodeError:
@@ -105,9 +106,17 @@ def emit(text: str) -> None:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def _leave_stdout() -> None:
+def tell(message: str) -> None:
+    """``message`` on stderr; where nobody reads it, the command goes on."""
+    try:
+        print(visible(message), file=sys.stderr, flush=True)
+    except OSError:
+        _leave(sys.stderr)
+
+
+def _leave(stream: TextIO) -> None:
     # the interpreter flushes once more at its end, and would complain then
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _is_stdout(file: Path) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from earshot.cli.output import tell
 from earshot.report.visible import visible
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def steps() -> Iterator[Step]:
 
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield lambda text: print(visible(text), file=sys.stderr, flush=True)
+        yield tell
         return
     columns = (
         progress.SpinnerColumn(),

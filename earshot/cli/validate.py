@@ -21,6 +21,7 @@ from earshot.remote.run import validate_from
 from earshot.report import Format, render
 from earshot.spark.run import ValidationOptions
 from earshot.spark.run import validate as prove
+from earshot.validation.result import Cell
 
 HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
 """The only standpoint in a docker contract itself: listeners for this machine."""
@@ -65,6 +66,12 @@ def run(
     files = formats(output, format, SUFFIXES)
     lives = _incarnations(incarnations)
     named = target(*looked_at)
+    if named.contract is not None and named.bootstrap:
+        raise EarshotError(
+            "--bootstrap",
+            observed="is given beside a contract, and all addresses are those of the contract",
+            remedy="leave one of them out; `earshot doctor` begins at other addresses",
+        )
     read = filter(None, (client_config, standing.vantages))
     refuse_read([*files], [*named.files, *read])
     client = named.client_properties(client_config)
@@ -74,9 +81,10 @@ def run(
         # elsewhere it is a container, whose cache goes with it
         options = replace(options, vantage=standing.vantage, record=False)
     notes: tuple[str, ...] = ()
+    unknown: tuple[Cell, ...] = ()
     if (contract := named.contract) is None:
         try:
-            contract, notes = discover(named.bootstrap, client)
+            contract, notes, unknown = discover(named.bootstrap, client, options.vantage)
         except NoBrokerAnswered as nobody:
             show(nobody.report, files, format)
             return nobody.report.exit_code
@@ -85,7 +93,8 @@ def run(
             report = prove(contract, options, step)
         else:
             report = validate_from(standpoints, contract, options, step, standing.only)
-    report = report.model_copy(update={"incarnations": lives, "notes": (*notes, *report.notes)})
+    added = {"cells": (*report.cells, *unknown), "notes": (*notes, *report.notes)}
+    report = report.model_copy(update={"incarnations": lives, **added})
     if named.report_file is not None:
         save(named.report_file, render(report, Format.JSON))
     show(report, files, format)

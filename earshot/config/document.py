@@ -43,6 +43,13 @@ def read_spec(value: object, source: str) -> Spec:
             allowed="a map of settings with at least `placement`",
             remedy="see the comments in stacks/Pulumi.local.yaml",
         )
+    if value.keys() == {"secure"}:
+        raise SpecError(
+            source,
+            observed="is a secret",
+            allowed="settings in plain text; passwords are secrets of their own",
+            remedy="see the comments in stacks/Pulumi.local.yaml, and docs/security.md",
+        )
     placement = value.get("placement")
     if not isinstance(placement, str) or placement not in PLACEMENTS:
         raise SpecError(

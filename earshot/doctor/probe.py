@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -179,12 +180,16 @@ def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
         if own:
             file, text = client.get("ssl.ca.location"), client.get("ssl.ca.pem")
             context.load_verify_locations(cafile=file, cadata=text)
+        # an empty password: OpenSSL would ask the terminal for one
+        password = client.get("ssl.key.password", "")
         if "ssl.certificate.location" in client:
-            context.load_cert_chain(
-                client["ssl.certificate.location"],
-                client.get("ssl.key.location"),
-                client.get("ssl.key.password"),
-            )
+            chain, key = client["ssl.certificate.location"], client.get("ssl.key.location")
+            context.load_cert_chain(chain, key, password)
+        elif "ssl.certificate.pem" in client:
+            with tempfile.NamedTemporaryFile("w") as both:  # only files can be loaded
+                both.write(f"{client.get('ssl.key.pem', '')}\n{client['ssl.certificate.pem']}\n")
+                both.flush()
+                context.load_cert_chain(both.name, None, password)
     except (OSError, ValueError, TypeError) as reason:  # a null character; PEM beyond ASCII
         raise EarshotError(
             "the client properties ssl.*",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import chain
+from threading import Semaphore
 
 from earshot.doctor.diagnosis import CellTarget, Observed
 from earshot.doctor.probe import (
@@ -44,6 +45,8 @@ MOST_TIMES = 6.0
 """How many times these limits a run with a longer deadline has at most."""
 SPOKEN_LIMIT = 2.0
 """Seconds for finding out what a listener speaks that gave none."""
+THREADS = 2000
+"""Of clients that ask at the same time: each has one for every broker that it learns of."""
 PATIENCE = 1.0
 """Seconds below which silence says nothing of who is silent."""
 
@@ -88,12 +91,17 @@ def look(
     wanted = list(dict.fromkeys(addresses))
     tls = any(protocol.tls for _, protocol in wanted)
     context = tls_context(translate(client)) if tls else None
-    futures = {address: pool.submit(_look, address, client, context, end) for address in wanted}
+    turns = Semaphore(max(2, THREADS // max(1, len(wanted))))
+    futures = {it: pool.submit(_look, it, client, context, end, turns) for it in wanted}
     return {address: future.result() for address, future in futures.items()}
 
 
 def _look(
-    asked: ListenerAddress, client: Mapping[str, str], context: ssl.SSLContext | None, end: Deadline
+    asked: ListenerAddress,
+    client: Mapping[str, str],
+    context: ssl.SSLContext | None,
+    end: Deadline,
+    turns: Semaphore,
 ) -> Sighting:
     address, protocol = asked
     times = min(MOST_TIMES, max(1.0, end.seconds / USUAL_DEADLINE))
@@ -107,8 +115,9 @@ def _look(
         return Sighting(_understood(contact, protocol, contact.security, end), None, left)
     if not contact.connected:
         return Sighting(contact, None, left)
-    left = end.left(ASK_LIMIT * times)
-    said = ask(address, protocol, client, left, end.stop)
+    with turns:
+        left = end.left(ASK_LIMIT * times)
+        said = ask(address, protocol, client, left, end.stop)
     if isinstance(said, Failure):
         contact = _understood(contact, protocol, said, end)
     return Sighting(contact, said, left)

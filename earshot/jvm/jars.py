@@ -119,14 +119,22 @@ def fetch(
 
     ``name`` is the entry's in the cache, made unique by what is asked for. Safe to call from many
     processes at once. Raises EarshotError at once where the repository has no such module, after
-    ``ATTEMPTS`` other failures, and where the jars are not cached and ``fetching`` is off.
+    ``ATTEMPTS`` other failures, where the jars are not cached and ``fetching`` is off, and where
+    the cache cannot be written.
     """
     wanted = [Coordinate.parse(text) for text in coordinates]
     excluded = [Coordinate.parse(text) for text in excludes]
     digest = hashlib.sha256(repr((wanted, excluded)).encode()).hexdigest()[:8]
     folder = cache.root() / "jars" / f"{name}-{digest}"
     if fetching:
-        cache.ensure(folder, lambda fresh: _fetch(wanted, excluded, fresh), _is_intact)
+        try:
+            cache.ensure(folder, lambda fresh: _fetch(wanted, excluded, fresh), _is_intact)
+        except OSError as reason:
+            raise EarshotError(
+                f"jars of {name}",
+                observed=f"cannot be kept in {folder.parent} ({reason.strerror or reason})",
+                remedy="let XDG_CACHE_HOME name a folder, absolute, that this user can write",
+            ) from None
     elif not _is_intact(folder):
         raise EarshotError(f"jars of {name}", observed="not cached", remedy="run: make setup")
     return tuple(sorted(folder.glob("*.jar")))

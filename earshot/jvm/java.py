@@ -69,7 +69,8 @@ def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := environment.get("JAVA_HOME"):
-        yield f"JAVA_HOME ({home})", Path(home)
+        # brokers are started elsewhere than in the folder from which a relative path counts
+        yield f"JAVA_HOME ({home})", Path(home).absolute()
     if command := shutil.which("java", path=environment.get("PATH", os.defpath)):
         yield f"{command} on PATH", Path(command).resolve().parent.parent
     for pattern in USUAL_PLACES:

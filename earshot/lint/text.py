@@ -11,7 +11,7 @@ from earshot.lint.model import Linted, Mistake
 from earshot.lint.outcome import Outcome, counted, observed, where
 from earshot.lint.source_lines import excerpt
 from earshot.report.terminal import Terminal
-from earshot.report.visible import visible
+from earshot.report.visible import one_line
 from earshot.validation.terms import Verdict
 
 SHOWN = 3
@@ -27,7 +27,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
         block for item in outcome.checked if item.mistakes for block in _file(item, outcome, ink)
     ]
     blocks += [
-        [ink.bold(title), *(f"- {visible(line)}" for line in lines)]
+        [ink.bold(title), *(f"- {one_line(line)}" for line in lines)]
         for title, lines in (
             ("not checked", unchecked(outcome.checked)),
             ("passed over", unchecked(outcome.passed_over)),
@@ -35,7 +35,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
         )
         if lines
     ]
-    blocks.append([ink.bold(visible(outcome.headline))])
+    blocks.append([ink.bold(one_line(outcome.headline))])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -55,7 +55,7 @@ def _names(files: Sequence[str]) -> str:
 
 
 def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
-    yield [ink.bold(visible(f"{item.file} ({item.kind})"))]
+    yield [ink.bold(one_line(f"{item.file} ({item.kind})"))]
     alike: dict[object, list[Mistake]] = {}
     for mistake in item.mistakes:
         if not mistake.ignored:
@@ -64,15 +64,15 @@ def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
         yield list(_block(mistakes, outcome, ink))
     ignored = [it for it in item.mistakes if it.ignored]
     if ignored:
-        yield [visible(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}") for it in ignored]
+        yield [one_line(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}") for it in ignored]
 
 
 def _block(mistakes: Sequence[Mistake], outcome: Outcome, ink: Terminal) -> Iterator[str]:
     first = mistakes[0]
     for mistake in mistakes:
         level = ink.tint(mistake.level, _INK[mistake.level])
-        named = f"{mistake.finding.rule}, {visible(mistake.finding.subject)}"
-        yield f"{visible(where(mistake))}: {level} {named}"
+        named = f"{mistake.finding.rule}, {one_line(mistake.finding.subject)}"
+        yield f"{one_line(where(mistake))}: {level} {named}"
     yield from excerpt(outcome.lines(first.place.file), first.place, ink.width)
     width = max(map(len, _LABELS))
     for label, fact in _facts(first):

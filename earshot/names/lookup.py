@@ -39,7 +39,8 @@ class Lookup:
     """Who was asked, as a report prints it."""
     diagnosis: Diagnosis
     addresses: tuple[str, ...] = ()
-    """In the resolver's order, without zones; empty unless the diagnosis is ok."""
+    """In the resolver's order; one of a link with its zone, without which nobody can connect to it.
+    Empty unless the diagnosis is ok."""
     seconds: float = 0.0
     detail: str = ""
     answered: bool = True

@@ -39,13 +39,13 @@ class SystemResolver:
             if "\0" in name:  # the C library would look up what stands before it
                 raise ValueError("it holds a null character")
             rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        except socket.gaierror as error:
+        except OSError as error:  # gaierror, or what the system itself could not do
             diagnosis = _SYSTEM_FAILURES.get(error.errno or 0, Diagnosis.SERVER_FAILURE)
             took = time.monotonic() - begun
             return Lookup(name, self.label, diagnosis, (), took, error.strerror or str(error))
         except ValueError as error:  # a label that IDNA cannot encode exists nowhere
             return Lookup(name, self.label, Diagnosis.NXDOMAIN, (), 0.0, str(error))
-        addresses = dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows)
+        addresses = dict.fromkeys(str(row[4][0]) for row in rows)
         return Lookup(name, self.label, Diagnosis.OK, tuple(addresses), time.monotonic() - begun)
 
 

@@ -7,8 +7,10 @@ removes what belongs to a process that is gone.
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psutil
@@ -18,13 +20,12 @@ if TYPE_CHECKING:
 
 CLUSTER_LABEL: Final = "earshot.vantages.cluster"
 OWNER_LABEL: Final = "earshot.vantages.owner"
-"""The process that made it: machine, pid and start time."""
+"""The process that made it: machine, pid and start."""
 
 
 def labels_of(cluster: str) -> dict[str, str]:
     """The labels of what this process makes for a run against ``cluster``."""
-    me = psutil.Process()
-    owner = f"{socket.gethostname()} {me.pid} {me.create_time():.2f}"
+    owner = f"{socket.gethostname()} {os.getpid()} {_start(os.getpid())}"
     return {CLUSTER_LABEL: cluster, OWNER_LABEL: owner}
 
 
@@ -53,6 +54,14 @@ def _is_orphan(labels: Mapping[str, str]) -> bool:
     if machine != socket.gethostname() or not pid.isdigit():
         return False
     try:
-        return f"{psutil.Process(int(pid)).create_time():.2f}" != started
+        return _start(int(pid)) != started
     except psutil.Error:
         return True
+
+
+def _start(pid: int) -> str:
+    """When a process started. Raises psutil.NoSuchProcess."""
+    try:  # ticks since the machine started: a step of the clock does not change them
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:  # no such process, or not Linux
+        return f"{psutil.Process(pid).create_time():.2f}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from earshot.report import digest, wording
-from earshot.report.visible import visible
+from earshot.report.visible import one_line
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
 
@@ -36,7 +36,7 @@ def markdown(report: Report) -> str:
 
 def escape(text: str) -> str:
     """``text`` on one line, with nothing in it that Markdown or HTML would act upon."""
-    return _SPECIAL.sub(r"\\\1", visible(" ".join(text.split())))
+    return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

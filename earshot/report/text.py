@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from earshot.report import digest, wording
 from earshot.report.terminal import Terminal, column_widths
-from earshot.report.visible import visible
+from earshot.report.visible import one_line
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
 
@@ -21,8 +21,8 @@ Entry = tuple[str, Verdict | None]
 def text(report: Report, terminal: Terminal | None = None) -> str:
     """``report`` for ``terminal``; without one in plain ASCII of 100 columns."""
     terminal = terminal or Terminal()
-    head = terminal.tint(visible(wording.headline(report)), report.verdict)
-    blocks = [[head, visible(wording.subject(report)), visible(wording.occasion(report))]]
+    head = terminal.tint(one_line(wording.headline(report)), report.verdict)
+    blocks = [[head, one_line(wording.subject(report)), one_line(wording.occasion(report))]]
     blocks += [list(_matrix(matrix, terminal)) for matrix in digest.matrices(report)]
     blocks += [_delivery(digest.pairs(report), terminal)]
     blocks += [list(_replication(report, terminal))]
@@ -33,7 +33,7 @@ def text(report: Report, terminal: Terminal | None = None) -> str:
 
 
 def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
-    yield terminal.bold(visible(f"from {wording.standpoint(matrix.vantage)}"))
+    yield terminal.bold(one_line(f"from {wording.standpoint(matrix.vantage)}"))
     for brokers_down in (False, True):
         rows = _rows(matrix, terminal, brokers_down)
         widths = column_widths([[text for text, _ in row] for row in rows])
@@ -48,7 +48,7 @@ def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
 
 
 def _rows(matrix: digest.Matrix, terminal: Terminal, brokers_down: bool) -> list[list[Entry]]:
-    names: list[Entry] = [(visible(it), None) for it in matrix.listeners]
+    names: list[Entry] = [(one_line(it), None) for it in matrix.listeners]
     scopes: list[Entry] = [("+".join(matrix.scopes(it)), None) for it in matrix.listeners]
     brokers: list[Entry] = [(digest.broker_name(it), None) for it in matrix.brokers]
     columns = [
@@ -73,13 +73,13 @@ def _entry(cell: Cell | None, terminal: Terminal) -> Entry:
 def _delivery(found: tuple[digest.Pair, ...], terminal: Terminal) -> list[str]:
     if not found:
         return []
-    routes = [visible(f"{pair.written_through} -> {pair.read_through}") for pair in found]
+    routes = [one_line(f"{pair.written_through} -> {pair.read_through}") for pair in found]
     width = max(map(len, routes))
     lines = [terminal.bold("delivery (written through -> read through)")]
     for pair, route in zip(found, routes, strict=True):
         mark = terminal.tint(f"{terminal.mark(pair.verdict):<4}", pair.verdict)
         lines.append(f"  {route:<{width}}  {mark}  {wording.fates(pair)}")
-        lines += [f"    {visible(example)}" for example in pair.examples[:EXAMPLES]]
+        lines += [f"    {one_line(example)}" for example in pair.examples[:EXAMPLES]]
         if len(pair.examples) > EXAMPLES:
             lines.append(f"    and {len(pair.examples) - EXAMPLES} more, see --format json")
     return lines
@@ -91,7 +91,7 @@ def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
         return
     width = max(len(item.way) for item in found)
     yield terminal.bold(
-        visible(f"replication (leader -> followers), {digest.between_brokers(report)}")
+        one_line(f"replication (leader -> followers), {digest.between_brokers(report)}")
     )
     for item in found:
         mark = terminal.tint(terminal.mark(item.verdict), item.verdict)
@@ -104,7 +104,7 @@ def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
         return
     mark = terminal.tint(f"{terminal.mark(vantage.verdict):<4}", vantage.verdict)
     reached = f": {wording.reached(vantage)}" if vantage.reached else ""
-    yield f"{mark}  {visible('vantage ' + wording.standpoint(vantage))}{reached}"
+    yield f"{mark}  {one_line('vantage ' + wording.standpoint(vantage))}{reached}"
     if vantage.reason:
         yield terminal.field("reason", vantage.reason, LABELS)
     for line in wording.unreached(vantage):
@@ -113,6 +113,6 @@ def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
 
 def _problem(problem: digest.Problem, terminal: Terminal) -> Iterator[str]:
     mark = terminal.tint(f"{terminal.mark(problem.verdict):<4}", problem.verdict)
-    yield f"{mark}  {visible(problem.title)}"
+    yield f"{mark}  {one_line(problem.title)}"
     for label, fact in problem.facts:
         yield terminal.field(label, fact, LABELS)

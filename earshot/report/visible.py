@@ -11,6 +11,11 @@ def visible(text: str) -> str:
     return "".join(map(_visible, text))
 
 
+def one_line(text: str) -> str:
+    """The same on one line: what a broker or a file says begins none of its own."""
+    return visible(" ".join(text.split()))
+
+
 def _visible(char: str) -> str:
     # Cc: control, Cf: direction marks and the like, Cs: lone surrogates; the last two are no XML
     hidden = unicodedata.category(char) in ("Cc", "Cf", "Cs") or char in "\ufffe\uffff"

@@ -38,16 +38,15 @@ def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]]
             found["resolved"] = sorted({str(answer[4][0]) for answer in answers})
             reason = ""
             for family, kind, protocol, _, place in answers:
-                with socket.socket(family, kind, protocol) as attempt:
-                    attempt.settimeout(max(0.1, (end - time.monotonic()) / 2))
-                    try:
+                try:  # a kernel without IPv6 makes no such socket
+                    with socket.socket(family, kind, protocol) as attempt:
+                        attempt.settimeout(max(0.1, (end - time.monotonic()) / 2))
                         attempt.connect(place)
-                    except OSError as error:
-                        reason = reason or f"{place[0]}:{port}: {error.strerror or error}"
-                        continue
-                    if plaintext:
-                        found["cluster_id"] = cluster_id(attempt)
-                    return found | {"stage": "", "error": ""}
+                        if plaintext:
+                            found["cluster_id"] = cluster_id(attempt)
+                        return found | {"stage": "", "error": ""}
+                except OSError as error:
+                    reason = reason or f"{place[0]}:{port}: {error.strerror or error}"
             return found | {"stage": "tcp", "error": reason}
 
         end = time.monotonic() + seconds

@@ -274,7 +274,10 @@ def _names_master(given: Mapping[str, str]) -> bool:
     defaults = Path(folder, "spark-defaults.conf")
     with contextlib.suppress(OSError):
         if folder:
-            return re.search(r"^\s*spark\.master\b", defaults.read_text(), re.M) is not None
+            return (
+                re.search(r"^\s*spark\.master\b", defaults.read_text(errors="replace"), re.M)
+                is not None
+            )
     return False
 
 

@@ -8,6 +8,7 @@ one explains the rest: `_ALL_BROKERS_DOWN` and time-outs only follow it.
 from __future__ import annotations
 
 import re
+import textwrap
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,8 +93,22 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
         elif key == "ssl.endpoint.identification.algorithm":
             values[key] = value or "none"
         else:
-            values |= dict.fromkeys(_RENAMED.get(key, (key,)), value)
+            text = _PEM_ON_ONE_LINE.sub(_with_lines, value)
+            values |= dict.fromkeys(_RENAMED.get(key, (key,)), text)
     return values
+
+
+_PEM_ON_ONE_LINE: Final = re.compile(
+    r"(?P<begin>-----BEGIN (?P<what>[A-Z ]+)-----) +(?P<body>[\w+/= ]+?) +"
+    r"(?P<end>-----END (?P=what)-----) *",
+    re.ASCII,
+)
+"""As lines that end in a backslash give it; Kafka takes any space for the end of a line."""
+
+
+def _with_lines(match: re.Match[str]) -> str:
+    lines = textwrap.wrap(match["body"].replace(" ", ""), 64)
+    return "\n".join((match["begin"], *lines, match["end"], ""))
 
 
 @lru_cache(maxsize=1024)

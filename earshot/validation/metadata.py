@@ -95,6 +95,9 @@ def ask(
     meets at brokers that it learned of does not count. Ends early, as a time-out, when ``stop`` is
     set.
     """
+    late = Failure("timeout", f"no metadata within {limit:.1f} s")
+    if not limit:  # a client costs time: it has a thread for each broker that it learns of
+        return late
     errors = Errors(address)
     begun = time.monotonic()
     admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
@@ -114,7 +117,7 @@ def ask(
         brokers = {item.id: Address(str(item.host), int(item.port or 0)) for item in listed}
         took = time.monotonic() - begun
         return MetadataAnswer(address, found.cluster_id or NOT_SAID, brokers, took)
-    return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
+    return errors.first() or late
 
 
 def _client(values: dict[str, Any]) -> AdminClient:

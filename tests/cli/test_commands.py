@@ -719,14 +719,16 @@ def test_a_stdout_that_is_closed_is_no_fault(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_stdout_that_is_full_is_one_error(tmp_path: Path) -> None:
-    done = shell("rules > /dev/full", tmp_path)
+@pytest.mark.parametrize("words", ["rules", "--version", "plan --help"])
+def test_a_stdout_that_is_full_is_one_error(tmp_path: Path, words: str) -> None:
+    done = shell(f"{words} > /dev/full", tmp_path)
     said = "error: stdout: cannot be written (No space left on device)\n"
     assert (done.returncode, done.stderr) == (2, said)
 
 
-def test_a_stderr_that_is_full_leaves_the_exit_code(tmp_path: Path) -> None:
-    assert shell("rules KL999 2> /dev/full", tmp_path).returncode == 2
+@pytest.mark.parametrize("words", ["rules KL999", "plan --nothing", "nothing"])
+def test_a_stderr_that_is_full_leaves_the_exit_code(tmp_path: Path, words: str) -> None:
+    assert shell(f"{words} 2> /dev/full", tmp_path).returncode == 2
 
 
 def test_a_folder_that_was_removed_is_one_error(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
+from earshot.validation.terms import Verdict
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
@@ -145,6 +146,7 @@ def test_a_secured_stacks_own_credentials_reach_the_run_unless_others_are_given(
             "its suffix names no format\n  allowed: .txt, .json, .xml, .md, .html\n",
         ),
         (["--output", "."], "--output .: its suffix names no format"),
+        (["--bootstrap", "a:1"], "--bootstrap: is given beside a contract"),
     ],
 )
 def test_wrong_options_are_found_before_anything_runs(
@@ -183,6 +185,18 @@ def test_without_a_contract_the_cluster_is_asked(
     assert [broker.id for broker in contract.brokers] == [1, 2]
     assert contract.listeners[0].protocol is Protocol.PLAINTEXT
     assert "LISTENER_2 is what c:2 led to" in capsys.readouterr().out
+
+
+def test_an_address_that_named_no_broker_does_not_pass(
+    double: Double, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = seen([("a:1", 1, "a:1"), ("b:1", -1, "b:1")])
+    lacking = report.cells[1].model_copy(update={"verdict": Verdict.FAIL, "stages": ()})
+    report = report.model_copy(update={"cells": (report.cells[0], lacking)})
+    monkeypatch.setattr(discovery, "examine", lambda *_, **__: report)
+    assert run(["validate", "--bootstrap", "a:1,b:1"]) == 1
+    assert "unknown broker (b:1)" in capsys.readouterr().out
+    assert double.contract is not None and [it.id for it in double.contract.brokers] == [1]
 
 
 def test_who_never_said_its_id_is_no_broker_of_the_contract() -> None:

@@ -65,6 +65,7 @@ def test_only_the_placement_must_be_said() -> None:
         (b"\xff\xfe", r"found b'\xff\xfe'"),
         (7, "found 7"),
         ({}, "placement: is missing"),
+        ({"secure": "v1:abc"}, "is a secret"),
         ({"placement": "moon"}, "placement: found 'moon'\n  allowed: local"),
         ({"placement": None}, "placement: found nothing"),
         ({"placement": ["local"]}, "placement: found ['local']"),

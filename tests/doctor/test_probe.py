@@ -7,6 +7,8 @@ import errno
 import re
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -303,3 +305,46 @@ def test_a_missing_authority_file_is_the_users_error() -> None:
 def test_what_no_file_is_called_and_no_certificate_holds(client: dict[str, str]) -> None:
     with pytest.raises(EarshotError, match="name a certificate or key that cannot be read"):
         tls_context(client)
+
+
+def test_a_clients_certificate_in_the_properties_themselves(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    authority = new_authority("test", now)
+    issued = issue(authority, NODE, ["b1"], 30, now)
+    (ca := tmp_path / "ca.pem").write_text(authority.certificate)
+    asking = server_context(issued)
+    asking.load_verify_locations(ca)
+    asking.verify_mode = ssl.CERT_REQUIRED
+    asking.maximum_version = ssl.TLSVersion.TLSv1_2  # a later one refuses after the handshake
+    own = {"ssl_certificate_pem": issued.certificate, "ssl_key_pem": issued.key}
+    with server(asking) as port:
+        refused = handshake("b1", port, ssl_ca_location=str(ca))
+        accepted = handshake("b1", port, ssl_ca_location=str(ca), **own)
+    assert isinstance(refused, Failure) and isinstance(accepted, Handshake)
+
+
+ASKING = """
+import sys
+from earshot.doctor.probe import tls_context
+both, *password = sys.argv[1:]
+client = {"ssl.certificate.location": both, "ssl.key.location": both}
+tls_context(client | dict.fromkeys(["ssl.key.password"] if password else [], "secret"))
+"""
+
+
+def test_no_password_of_a_key_is_asked_for(certificate: Path, tmp_path: Path) -> None:
+    """OpenSSL would ask the terminal, and wait; without one, the standard input."""
+    command = f"openssl pkey -in {certificate} -aes256 -passout pass:secret"
+    key = subprocess.run(command.split(), check=True, capture_output=True, text=True).stdout
+    _, begin, chain = certificate.read_text().partition("-----BEGIN CERTIFICATE")
+    (both := tmp_path / "both.pem").write_text(key + begin + chain)
+
+    def loads(*password: str) -> bool:
+        words = [sys.executable, "-c", ASKING, str(both), *password]
+        done = subprocess.run(
+            words, input="secret\n", text=True, capture_output=True, start_new_session=True
+        )
+        assert done.returncode == 0 or "that cannot be read" in done.stderr
+        return done.returncode == 0
+
+    assert loads("secret") and not loads()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 
@@ -439,6 +440,37 @@ def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) ->
     with ThreadPoolExecutor(1) as pool:
         look([(address("e:1"), PLAIN), (address("e:2"), Protocol.SSL)], {}, Unmoved(60), pool)
     assert looked == [("e:1", None), ("e:2", "context")]
+
+
+@pytest.mark.parametrize(("brokers", "most"), [(8, 8), (1000, 2)])
+def test_of_a_large_cluster_few_are_asked_at_a_time(
+    brokers: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each client has a thread for each broker: sixteen of a thousand would never be done."""
+    places = [(Address(f"b{id}", 9092), PLAIN) for id in range(brokers)]
+    asking: set[Address] = set()
+    seen: list[int] = []
+    all_there = Barrier(most)
+
+    def reached(where: Address, found: Lookup, *given: object) -> Contact:
+        return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
+
+    def asked(where: Address, *given: object) -> MetadataAnswer:
+        asking.add(where)
+        if len(seen) < most:
+            seen.append(0)
+            all_there.wait(10)
+        seen.append(len(asking))
+        asking.discard(where)
+        return answer("e:1", "e:1")
+
+    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, KNOWN_NAME))
+    monkeypatch.setattr(survey, "explained", lambda found, limit: found)
+    monkeypatch.setattr(survey, "reach", reached)
+    monkeypatch.setattr(survey, "ask", asked)
+    with ThreadPoolExecutor(16) as pool:
+        look(places, {}, Unmoved(10), pool)
+    assert max(seen) == most
 
 
 class Left(Unmoved):

@@ -236,7 +236,7 @@ def test_what_earshot_would_not_advertise(
     drifted = examine(running.contract)
     assert failures(drifted) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
     assert f"broker 3 advertises {seen} to clients" in str(drifted.cells[-1].cause)
-    found, _ = discover([seed], {})
+    found, *_ = discover([seed], {})
     assert found.brokers[2].advertised["LISTENER_1"].address == seen
     assert cli.run(["doctor", "--bootstrap", str(seed)]) == 1
     assert f"cause     {kind}" in capsys.readouterr().out

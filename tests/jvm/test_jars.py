@@ -105,6 +105,19 @@ def test_a_repository_that_did_not_answer_may_have_it(line: str) -> None:
     assert line in jars._telling([*NOT_FOUND, line])
 
 
+def test_a_cache_that_cannot_be_written_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    with pytest.raises(EarshotError) as raised:
+        jars.fetch("leaf", ["org.example:leaf:1.0"])
+    assert str(raised.value) == (
+        f"jars of leaf: cannot be kept in {tmp_path}/file/cache/earshot/jars (Not a directory)\n"
+        "  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
+    )
+
+
 @pytest.mark.parametrize("text", ["", "group", "group:", ":a:1", "a:b:c:d"])
 def test_malformed_coordinate(text: str) -> None:
     with pytest.raises(EarshotError, match="Maven coordinate"):

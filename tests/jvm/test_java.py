@@ -40,6 +40,14 @@ def test_java_home_comes_first(tmp_path: Path, version: str, released: bool) -> 
     assert found.major == int(version[:2])
 
 
+def test_a_relative_java_home_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = install(tmp_path / "home", "17.0.1")
+    monkeypatch.chdir(tmp_path)
+    assert java.find_java({"JAVA_HOME": "home", "PATH": ""}).executable == home / "bin" / "java"
+
+
 def test_unsuitable_java_home_gives_way_to_path(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "11.0.2")
     other = install(tmp_path / "other", "17.0.1")

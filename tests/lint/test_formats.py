@@ -50,6 +50,15 @@ def test_no_text_of_a_file_steers_a_terminal(format: LintFormat) -> None:
 
 
 @pytest.mark.parametrize("format", LintFormat)
+def test_no_text_of_a_file_begins_a_line(format: LintFormat) -> None:
+    """In the log of a CI run, such a line may be a command to its runner."""
+    evil = "a\n::error::x"
+    bad = replace(mistake(), finding=replace(samples.finding(), container=evil))
+    linted = Linted(evil, "Compose file", (bad, replace(bad, ignored=evil)), (evil,))
+    assert "\n::error::x" not in render(outcome(linted), format)
+
+
+@pytest.mark.parametrize("format", LintFormat)
 def test_a_name_that_is_no_utf_8_can_be_written(format: LintFormat) -> None:
     name = b"a\xff.yml".decode("utf-8", "surrogateescape")
     linted = Linted(name, "Compose file", (replace(mistake(), place=Place(name, 1)),))

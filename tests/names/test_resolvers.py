@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import socket
 from typing import Any
 
@@ -26,11 +27,12 @@ def test_localhost_resolves_on_every_machine() -> None:
     assert found.resolver == SYSTEM_LABEL
 
 
-def test_addresses_keep_their_order_and_lose_zones_and_repetitions(
+def test_addresses_keep_their_order_and_zones_and_lose_repetitions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Nobody can connect to an address of a link without its zone."""
     answer_with(monkeypatch, ["::1", "fe80::1%eth0", "127.0.0.1", "::1"])
-    assert SystemResolver().resolve("kafka", 5).addresses == ("::1", "fe80::1", "127.0.0.1")
+    assert SystemResolver().resolve("kafka", 5).addresses == ("::1", "fe80::1%eth0", "127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,14 @@ def test_what_getaddrinfo_says(
     answer_with(monkeypatch, socket.gaierror(getattr(socket, code), "its own words"))
     found = SystemResolver().resolve("kafka", 5)
     assert (found.diagnosis, found.detail, found.addresses) == (diagnosis, "its own words", ())
+
+
+def test_what_the_system_cannot_do_says_nothing_of_the_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer_with(monkeypatch, OSError(errno.EMFILE, "Too many open files"))
+    found = SystemResolver().resolve("kafka", 5)
+    assert (found.diagnosis, found.detail) == (Diagnosis.SERVER_FAILURE, "Too many open files")
 
 
 def test_a_label_that_cannot_be_encoded_exists_nowhere() -> None:

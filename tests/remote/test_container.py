@@ -33,6 +33,7 @@ from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report, Vantage
 from tests.remote.contracts import docker_contract
 from tests.report import samples
+from toolchain.paths import ROOT
 
 
 def test_the_command_is_what_a_user_would_say() -> None:
@@ -243,12 +244,26 @@ def test_what_this_process_made_is_no_leftover() -> None:
 
 
 def test_what_a_process_made_that_is_gone_is_a_leftover() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        started = psutil.Process(child.pid).create_time()
-        machine = labels_of("dev")[OWNER_LABEL].split()[0]
-        labels = {OWNER_LABEL: f"{machine} {child.pid} {started:.2f}"}
+    script = (
+        "from earshot.remote.leftovers import *; print(labels_of('dev')[OWNER_LABEL], flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{script}; input()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        labels = {OWNER_LABEL: child.stdout.readline().strip().removeprefix("dev ")}
         assert removed(labels) == []
+        child.communicate()
     assert removed(labels) == ["container c", "network n"]
+
+
+def test_a_step_of_the_clock_makes_no_leftover(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = labels_of("dev")
+    began = psutil.Process().create_time()
+    # psutil takes the time of the boot from the clock
+    monkeypatch.setattr(psutil.Process, "create_time", lambda _: began + 3)
+    assert removed(before) == []
 
 
 def test_a_process_that_got_its_number_later_is_another() -> None:

@@ -135,6 +135,17 @@ def test_no_control_character_gets_through(format: Format) -> None:
     assert visible(text) == text
 
 
+@pytest.mark.parametrize("format", [Format.TEXT, Format.MARKDOWN])
+def test_a_brokers_answer_begins_no_line(format: Format) -> None:
+    """In the log of a CI run, such a line may be a command to its runner."""
+    address = Address("b\n::stop-commands::x\n", 9092)
+    cause = Cause(kind="refused", observed="a", expected="b", remedy="c")
+    cell = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)
+    named = {"listener": "A\n::error::x\nB", "address": address}
+    report = samples.report([cell.model_copy(update=named)])
+    assert "\n::" not in render(report, format)
+
+
 def test_no_markup_gets_through() -> None:
     page = Cells()
     page.feed(render(samples.hostile(), Format.HTML))

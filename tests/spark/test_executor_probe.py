@@ -111,6 +111,18 @@ def test_of_several_addresses_the_first_says_why(
     assert looked_at("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
 
 
+def test_a_kernel_without_ipv6_has_seen_what_ipv4_says(
+    refusing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = 250  # a family that no kernel has
+    answers = [
+        (family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", refusing))
+        for family in (socket.AF_INET, unknown)
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **more: answers)
+    assert looked_at("kafka", refusing)["error"] == f"127.0.0.1:{refusing}: Connection refused"
+
+
 @pytest.mark.parametrize(
     ("reason", "reported"),
     [

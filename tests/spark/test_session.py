@@ -132,6 +132,14 @@ def test_a_master_that_the_user_names_is_respected(
     assert found.get("spark.master", "") == conf.get("spark.master", "local[*]" if local else "")
 
 
+def test_spark_s_defaults_in_another_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_bytes(b"# f\xfcr uns\nspark.master yarn\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert "spark.master" not in spark_session._conf({}, (), ())
+
+
 def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)

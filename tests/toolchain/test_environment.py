@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,27 @@ def test_without_set_up_the_remedy_is_named(
     monkeypatch.setattr(installation, "CLI_RECORD", tmp_path / "absent.json")
     with pytest.raises(EarshotError, match="make setup"):
         environment.variables("local")
+
+
+def test_processes_of_pulumi_reach_each_other_past_a_proxy(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, Origin.BUILT)
+    found = environment.variables("local", {"PATH": "/usr/bin", "http_proxy": "http://127.0.0.1:9"})
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+import grpc
+server = grpc.server(ThreadPoolExecutor(1))
+answer = grpc.unary_unary_rpc_method_handler(lambda message, context: b"answer")
+server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a.B", {"C": answer}),))
+port = server.add_insecure_port("127.0.0.1:0")
+server.start()
+with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+    print(channel.unary_unary("/a.B/C")(b"", timeout=10))
+server.stop(0)
+"""
+    proxy = {"http_proxy": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**found, **proxy}, capture_output=True, text=True
+    )
+    assert done.stdout == "b'answer'\n", done.stderr

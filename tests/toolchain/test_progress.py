@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -211,3 +212,21 @@ progress.together({{"a": job("a"), "b": job("b")}})
             for file in files:
                 with contextlib.suppress(OSError, ValueError):
                     os.killpg(int(file.read_text()), signal.SIGKILL)
+
+
+def test_an_error_that_names_no_file_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert progress.exit_status(act, "go on") == 2
+    assert capsys.readouterr().err == "No space left on device\n"
+
+
+def test_a_full_output_is_one_message() -> None:
+    code = "from toolchain.progress import exit_status, say; import sys; "
+    code += "sys.exit(exit_status(lambda: say('word') or 0, 'go on'))"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (2, "No space left on device\n")

@@ -72,6 +72,8 @@ def test_everything_is_locked_and_nothing_built_in_isolation(machine: Machine) -
     assert "--require-hashes" in builders
     assert {"--require-hashes", "--no-build-isolation"} <= set(packages)
     assert {"--no-deps", "--no-index", "--no-build-isolation", "-e"} <= set(project)
+    for install in installs:  # whatever a user has told pip
+        assert {"--no-user", "--target="} <= set(install)
 
 
 def test_second_time_runs_nothing(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from earshot.errors import EarshotError
 from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.transition import memory
+from tests.skips import not_meant
 from toolchain import stack as stack_module
+from toolchain.paths import STACKS
 from toolchain.stack import Stack, _added_only_a_salt, main
 
 TEMPLATE = "# explained\nconfig:\n  earshot:cluster:\n    placement: local\n"
@@ -177,3 +180,53 @@ def test_down_stops_what_is_left_over_only_where_pulumi_has_destroyed_the_rest(
     monkeypatch.setattr(process, "stop", lambda folder, grace: found.append(folder.name))
     assert main(["down", "--stack", "other"]) == code
     assert found == stopped
+
+
+def salted(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Pulumi that adds a salt to a stack's file, in place, or makes one."""
+
+    def run(command: list[str], *_: object) -> int:
+        file = Project(checkout).stack_file(command[-1])
+        file.write_text((file.read_text() if file.exists() else "") + "encryptionsalt: v1:abc=\n")
+        return 0
+
+    monkeypatch.setattr(stack_module, "_run", run)
+
+
+def test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    salted(checkout, monkeypatch)
+    kept, own = checkout / "kept.yaml", Project(checkout).stack_file("mine")
+    kept.write_text(TEMPLATE)
+    kept.chmod(0o600)
+    own.symlink_to(kept)
+    assert stack("mine")._pulumi("up") == 0
+    assert (own.is_symlink(), own.read_text()) == (True, TEMPLATE)
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_stack_without_a_file_gets_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    salted(checkout, monkeypatch)
+    assert stack("gone")._pulumi("destroy") == 0
+    assert not Project(checkout).stack_file("gone").exists()
+
+
+def test_stacks_of_any_name_may_be_beside_it(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = '[{"name": "_scratch"}, {"name": "organization/earshot/local"}]'
+    (checkout / "pulumi").write_text(f"#!/bin/sh\necho '{names}'\n")
+    (checkout / "pulumi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(checkout), prepend=":")
+    assert stack("local")._exists()
+    assert not stack("other")._exists()
+
+
+def test_no_committed_stack_file_has_a_salt() -> None:
+    """With one of another passphrase than the user's, Pulumi makes no stack."""
+    command = ["git", "grep", "--cached", "--files-with-matches", "^encryptionsalt:", "--", "."]
+    done = subprocess.run(command, cwd=STACKS, capture_output=True, text=True)
+    if done.returncode > 1:
+        not_meant("this checkout is none of git's")
+    assert done.stdout == ""

@@ -21,6 +21,7 @@ JAAS = (
     "org.apache.kafka.common.security.scram.ScramLoginModule required "
     'username="alice" password="p=w;d";'
 )
+PEM = f"-----BEGIN CERTIFICATE-----\n{'ab+/' * 16}\nAQ==\n-----END CERTIFICATE-----"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,10 @@ JAAS = (
         (
             {"ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K"},
             {"ssl.certificate.pem": "C", "ssl.key.pem": "K"},
+        ),
+        (
+            {"ssl.truststore.certificates": f"{' '.join(PEM.split(chr(10)))} {PEM}"},
+            {"ssl.ca.pem": f"{PEM}\n{PEM}"},  # as lines that end in a backslash give it
         ),
         (
             {"ssl.endpoint.identification.algorithm": ""},

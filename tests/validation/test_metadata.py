@@ -116,6 +116,13 @@ def test_a_port_without_kafka_gives_no_metadata() -> None:
     assert isinstance(said, Failure)
 
 
+def test_without_time_no_client_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a thread per broker: of a thousand, a thousand clients take minutes."""
+    monkeypatch.delattr(metadata, "AdminClient")
+    said = ask(Address("127.0.0.1", 1), Protocol.PLAINTEXT, {}, 0.0, threading.Event())
+    assert said == Failure("timeout", "no metadata within 0.0 s")
+
+
 def test_a_stopped_run_asks_no_more(mock_cluster: list[Address]) -> None:
     stop = threading.Event()
     stop.set()

@@ -251,7 +251,7 @@ def test_by_a_real_client_with_a_contract() -> None:
     with metadata_server({1: Address("my_kafka", 9092), 2: Address("", 99999)}) as seed:
         known = contract(EXTERNAL=[str(seed)])
         report = examine(known, client=CLIENT, deadline=8)
-        found, _ = discovery.discover([seed], CLIENT)
+        found, *_ = discovery.discover([seed], CLIENT)
     assert [(cell.broker, cell.cause and cell.cause.kind) for cell in report.cells] == [
         (1, "drift"),
         (2, "unexpected"),

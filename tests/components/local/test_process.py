@@ -232,8 +232,9 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(EarshotError) as caught:
         process.start(launch(directory=tmp_path / "node-1"), "id")
+    file = tmp_path / "node-1" / "server.properties"
     assert str(caught.value) == (
-        f"node 1: {tmp_path / 'node-1'}: cannot be written (No space left on device)\n"
+        f"node 1: {file}: cannot be written (No space left on device)\n"
         "  fix: free space on that disk, then run the same command again"
     )
 

@@ -12,6 +12,7 @@ from components.local import changes, process, quorum, restart
 from components.local.process import Launch
 from components.local.providers import LocalPreflightProvider, NodeProvider
 from components.local.record import Record, running
+from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
 from earshot.transition import memory
@@ -89,6 +90,21 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
     first, second = seen
     assert first is not None and first.properties == "a=1\n"
     assert second is None, "it names the data where they were"
+
+
+def test_a_node_that_no_state_knows_is_not_stopped_for_what_cannot_be_started(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
+    monkeypatch.setattr(changes, "kafka_at_hand", lambda *_, **__: kafka)
+    monkeypatch.chdir(original)
+    inputs = props(original, properties="a=1\n", heap="1g", kafka_version="4.1.1", cluster_id="id")
+    directory = original / KAFKA / "node-1"
+    with node(directory) as child:
+        recorded(directory, Record.of(child.pid, "other settings"))
+        with pytest.raises(EarshotError, match="/java/bin/java"):
+            NodeProvider().create(inputs)
+        assert running(directory) is not None
 
 
 @pytest.mark.parametrize("change", [{}, {"heap": "2g"}, {"certificate": "other"}])

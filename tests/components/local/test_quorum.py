@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -271,6 +272,34 @@ def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: 
         assert quorum.ended(tmp_path, but=2) == [4]
         order = [node.id for node in quorum.ended_first(tmp_path, plan.nodes)]
         assert order == [2, 4, 1, 3, 5]
+
+
+@nodes.as_root
+def test_data_of_another_user_is_in_nobody_s_order(open_folder: Path) -> None:
+    (open_folder / "node-1" / "log").mkdir(parents=True, mode=0o700)
+    (open_folder / "node-1" / "log" / "meta.properties").touch()
+    asked = f"""
+import pathlib, types
+from components.local import quorum
+from tests.components.local.nodes import become_nobody
+become_nobody()
+print(len(quorum.ended_first(pathlib.Path({str(open_folder)!r}), [types.SimpleNamespace(id=1)])))
+"""
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_a_process_that_a_signal_holds_runs_and_is_suspended(tmp_path: Path) -> None:
+    quorum.settle(tmp_path, planned())
+    directory = quorum.node_directory(tmp_path, 2)
+    with nodes.node(directory) as child:
+        nodes.recorded(directory, Record.of(child.pid, "d"))
+        assert quorum.suspended(tmp_path, but=1) == []
+        child.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+        assert quorum.suspended(tmp_path, but=1) == [child.pid]
+        assert quorum.suspended(tmp_path, but=2) == []
+        assert quorum.ended(tmp_path, but=1) == []
 
 
 WHOLE = {"cluster_id": "x", "voters": {"1": "h:1"}, "kafka_version": "4.1.1", "brokers": [1]}

@@ -36,6 +36,8 @@ class NodeDouble:
     serving: bool = True
     ended: list[int] = field(default_factory=list)
     """Other nodes that do not run."""
+    suspended: list[int] = field(default_factory=list)
+    """Processes of other nodes that a signal holds."""
     fails: dict[str, EarshotError] = field(default_factory=dict)
     """By heap, why a node that was started with it does not come up."""
     full: bool = False
@@ -94,6 +96,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
     monkeypatch.setattr(quorum, "ended", lambda _, but: double.ended)
+    monkeypatch.setattr(quorum, "suspended", lambda _, but: double.suspended)
     return double
 
 
@@ -127,6 +130,15 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
         "node 1 was not stopped: down already: node 2, 3; with one more away, brokers could take "
         "no records\n"
         "  fix: run the same command again: it starts node 2, 3 first"
+    )
+    assert node.done == []
+    node.ended, node.suspended = [], [12, 34]
+    with pytest.raises(EarshotError) as caught:
+        changed(tmp_path, node)
+    assert str(caught.value) == (
+        "node 1 was not stopped: suspended by a signal: process 12 34; with one more away, brokers "
+        "could take no records\n"
+        "  fix: let it go on (`kill -CONT 12 34`), then run the same command again"
     )
     assert node.done == []
     node.runs = None  # this one is to be started, not to be stopped
