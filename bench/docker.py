@@ -25,8 +25,7 @@ from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE
 from earshot.listeners.terms import Scope
 from earshot.placement.docker import DockerPlan, plan_docker
-from earshot.placement.docker_names import DATA
-from earshot.placement.node_container import NodeContainer
+from earshot.placement.node_container import DATA, NodeContainer
 from earshot.placement.standpoint import BASE
 from earshot.remote.image import ensure_image
 from earshot.validation.contract import Contract

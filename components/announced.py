@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import pulumi
 
@@ -15,15 +14,6 @@ from earshot.placement import Planned
 from earshot.placement.standpoint import Standpoint
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
-
-
-class Deployed(Protocol):
-    """The outputs of a cluster that its validation needs."""
-
-    @property
-    def incarnations(self) -> Mapping[str, pulumi.Output[str]]: ...
-    @property
-    def ready(self) -> pulumi.Resource: ...
 
 
 def log_notes(planned: Planned, change: Change) -> None:
@@ -50,24 +40,24 @@ def prove(
     stack: str,
     spec: Spec,
     contract: pulumi.Output[Contract],
-    cluster: Deployed,
+    incarnations: Mapping[str, pulumi.Output[str]],
+    after: Sequence[pulumi.Resource],
     state: Path,
     standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     client_config: Path | None = None,
     provider: ValidationProvider | None = None,
-    after: Sequence[pulumi.Resource] = (),
 ) -> Validation:
     """The validation of the whole contract, which it exports, from ``standpoints`` or else here.
 
+    It waits for ``after``, and is repeated where one of ``incarnations`` changes.
     ``client_config`` is the file with the validator's credentials, where listeners ask for some.
-    It waits for ``after``, too.
     """
     document = contract.apply(lambda known: known.model_dump(mode="json"))
     pulumi.export("contract", document)
-    pulumi.export("incarnations", cluster.incarnations)
+    pulumi.export("incarnations", incarnations)
     props = {
         "contract": document,
-        "incarnations": dict(cluster.incarnations),
+        "incarnations": dict(incarnations),
         "records": spec.validation.records,
         "deadline": spec.validation.deadline,
         "state_dir": str(state),
@@ -78,5 +68,5 @@ def prove(
     }
     if client_config is not None:
         props["client_config"] = str(client_config)
-    opts = pulumi.ResourceOptions(depends_on=[cluster.ready, *after])
+    opts = pulumi.ResourceOptions(depends_on=list(after))
     return Validation(provider or ValidationProvider(), stack, props, opts)

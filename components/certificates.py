@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import DiffResult, Resource
+from pulumi.dynamic import Resource
 from pulumi.output import Unknown
 from pulumi.runtime import is_dry_run
 
@@ -40,19 +40,18 @@ class CertificatesProvider(Provider):
     DECISIVE = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
     """What decides beside them is seen in the folder."""
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+    @on_lines_of_its_own()
+    def differs(self, olds: Props, news: Props) -> bool:
         if isinstance(news["hosts"], Unknown):  # while a node's name is
-            return DiffResult(changes=True)
-        store = store_of(news)
-        with on_lines_of_its_own():
-            wanted = _wanted(news, self._passwords)
-            store.check(wanted, issued=bool(olds.get("certificates")))
-        due = self.differs(olds, news) or bool(store.due(wanted, _now()))
-        return DiffResult(changes=due or not _is_in_state(store, wanted, olds))
+            return True
+        store, wanted = store_of(news), _wanted(news, self._passwords)
+        store.check(wanted, issued=bool(olds.get("certificates")))
+        due = super().differs(olds, news) or bool(store.due(wanted, _now()))
+        return due or not _is_in_state(store, wanted, olds)
 
     def made(self, _olds: Props, news: Props) -> Props:
         store = store_of(news)
-        with on_lines_of_its_own(), writing("certificates", store.folder):
+        with writing("certificates", store.folder):
             held = store.fill(_wanted(news, self._passwords), _now())
             text = _of_validator(store, news)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-from pulumi.dynamic import DiffResult, ReadResult, Resource
+from pulumi.dynamic import ReadResult, Resource
 
 from components.dynamic import Props, Provider, here
 from components.outputs import kept
@@ -196,10 +196,10 @@ class CompleteChangeProvider(Provider):
     ID = "complete"
     DECISIVE = ("plan", "done")
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        begun = memory.recall(here(news["state_dir"])).begun
+    def differs(self, olds: Props, news: Props) -> bool:
         # a step that was taken back ends with the plan before it, and is over all the same
-        return DiffResult(changes=self.differs(olds, news) or bool(begun))
+        begun = memory.recall(here(news["state_dir"])).begun
+        return super().differs(olds, news) or bool(begun)
 
     def made(self, _olds: Props, news: Props) -> Props:
         plan = ClusterPlan.model_validate(news["plan"])

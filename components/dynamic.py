@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ from earshot.project import Project
 
 Props = dict[str, Any]
 T = TypeVar("T")
-_adapters: dict[Any, TypeAdapter[Any]] = {}
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 
 class Provider(ResourceProvider):
@@ -33,8 +34,12 @@ class Provider(ResourceProvider):
     serialize_as_secret_always = False
     ID = ""
     """The id of its resource."""
+    ID_IN = ""
+    """The output that is the id, where it has no fixed one."""
     DECISIVE: tuple[str, ...] = ()
-    """The inputs that change its resource; without any, the engine compares all inputs."""
+    """The inputs that change its resource; without any, all do but those that are `IDLE`."""
+    IDLE: tuple[str, ...] = ()
+    """The inputs that do not; without any of both, the engine compares all inputs."""
     _config: Any = None
     """The stack's configuration."""
 
@@ -46,18 +51,25 @@ class Provider(ResourceProvider):
         """The outputs, once the resource is made or changed; ``olds`` are empty at first."""
         return news
 
-    def differs(self, olds: Props, news: Props) -> bool:
-        """Whether a decisive input has changed."""
-        return any(olds.get(key) != news.get(key) for key in self.DECISIVE)
+    def differs(self, olds: Props, news: Props) -> bool | None:
+        """Whether the resource is to be changed; None leaves it to the engine."""
+        if not self.DECISIVE and not self.IDLE:
+            return None
+        return any(
+            olds.get(key) != news.get(key) for key in self.DECISIVE or news.keys() - set(self.IDLE)
+        )
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=self.differs(olds, news) if self.DECISIVE else None)
+        return DiffResult(changes=self.differs(olds, news))
 
     def create(self, props: Props) -> CreateResult:
-        return CreateResult(self.ID, self.made({}, props))
+        with on_lines_of_its_own():
+            made = self.made({}, props)
+        return CreateResult(made[self.ID_IN] if self.ID_IN else self.ID, made)
 
     def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(self.made(olds, news))
+        with on_lines_of_its_own():
+            return UpdateResult(self.made(olds, news))
 
 
 class CheckedProvider(Provider):
@@ -96,12 +108,6 @@ def read(kind: type[T], props: Any) -> T:
 def write(value: Any) -> Any:
     """The props that `read` reads as ``value``."""
     return _adapter(type(value)).dump_python(value, mode="json")
-
-
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
 
 
 def here(path: str) -> Path:

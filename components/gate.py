@@ -41,6 +41,8 @@ NOT_CHECKED = (
     "--policy-pack policies; `gate: off` in the stack's earshot:cluster does without"
 )
 
+UNGATED = "gate: off - nobody has checked the advertised listeners"
+
 
 def digest(inputs: Mapping[str, Any]) -> str:
     """A hash of all inputs of a gate, the same in the program and in the pack.
@@ -158,6 +160,19 @@ class GateApproval(Resource, module="earshot", name="GateApproval"):
             {"digest": self.approved},
             formerly("GateSeal", pulumi.ResourceOptions(parent=gate, provider=approval)),
         )
+
+
+def approval_of(
+    name: str, gate: AdvertisedListeners, wanted: str, cluster: pulumi.Resource, note: str = UNGATED
+) -> GateApproval | None:
+    """What the brokers of ``cluster`` wait for; None with `gate: off`, of which ``note`` warns.
+
+    ``wanted`` is `gate` of the spec.
+    """
+    if wanted == "required":
+        return GateApproval(name, gate)
+    pulumi.log.warn(note, cluster)
+    return None
 
 
 def approved(answer: str, wanted: str) -> str:

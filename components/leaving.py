@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from components.rolling import Links
 from earshot.config.removal import goes_anyway
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.model import ClusterPlan
@@ -24,11 +25,7 @@ def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, 
 
     ``values`` are the Kafka settings that the node was started with.
     """
-    protocols = dict(
-        entry.split(":", 1)
-        for entry in values.get("listener.security.protocol.map", "").split(",")
-        if ":" in entry
-    )
+    protocols = Links.of_settings(values).protocols
     staying = {item.name: item.protocol for item in plan.node(id).listeners}
     return {
         address.port: name

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.listeners.listed import listed
 
 REMEMBER = (
     "Run the same command with the listeners that run now, which remembers them, and then with "
@@ -23,7 +24,7 @@ def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> st
     if (mode := _mode(before)) != _mode(after):
         keep = f"`controllers.mode: {mode}` and {keep}"
     return (
-        f"the quorum has the voters {_listed(before)} and would get {_listed(after)}: "
+        f"the quorum has the voters {listed(before)} and would get {listed(after)}: "
         "voters are written into every node's data when it is formatted, and a static "
         f"quorum cannot change them. Set {keep} to keep them, or remove the data with {removal}"
     )
@@ -51,7 +52,7 @@ def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]
     for text in dict.fromkeys(messages.values()):
         ids = [id for id in messages if messages[id] == text]
         yield (
-            f"Kafka {version} refuses the settings of node {_listed(ids)}: {text}. "
+            f"Kafka {version} refuses the settings of node {listed(ids)}: {text}. "
             "Correct them in the stack file"
         )
 
@@ -78,7 +79,3 @@ def release(version: str) -> tuple[int, ...]:
 
 def _mode(voters: Sequence[int]) -> str:
     return "separate" if voters[0] >= FIRST_SEPARATE_CONTROLLER else "combined"
-
-
-def _listed(ids: Iterable[int]) -> str:
-    return ", ".join(map(str, ids))

@@ -10,16 +10,16 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import Resource
 
-from components.certificates import store_of
-from components.dynamic import Props, Provider, on_lines_of_its_own
+from components.certificates import Certificates, store_of
+from components.dynamic import Props, Provider
 from components.writing import writing
 from earshot import cache
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
-from earshot.config.security import SecuritySpec
+from earshot.config.cluster import ClusterSpec
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
-from earshot.listeners.terms import Mechanism, Protocol, read_mechanisms
+from earshot.listeners.terms import Protocol, read_mechanisms
 from earshot.users.access import grants
 from earshot.users.order import UsersOrder
 from earshot.validation.client import translate
@@ -45,12 +45,11 @@ class UsersProvider(Provider):
 
     def made(self, olds: Props, news: Props) -> Props:
         store = store_of(news)
-        with on_lines_of_its_own():
-            known = merged(remembered(store), olds.get("users", {}))
-            # an interrupted run may have made some of them, and a state may be lost
-            remember(store, merged(known, news["users"]))
-            self.carry_out(_order(known, olds, news, self.access(news)), news)
-            remember(store, news["users"])
+        known = merged(remembered(store), olds.get("users", {}))
+        # an interrupted run may have made some of them, and a state may be lost
+        remember(store, merged(known, news["users"]))
+        self.carry_out(_order(known, olds, news, self.access(news)), news)
+        remember(store, news["users"])
         return news
 
 
@@ -61,23 +60,23 @@ class Users(Resource, module="earshot", name="Users"):
         self,
         provider: UsersProvider,
         name: str,
-        spec: SecuritySpec,
-        mechanisms: Sequence[Mechanism],
+        spec: ClusterSpec,
         root: Path,
         cluster_id: pulumi.Output[str],
-        passwords: pulumi.Output[Mapping[str, str]],
+        certificates: Certificates,
         reached: Mapping[str, Any],
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``reached`` holds `brokers`, and `logins` where a listener asks for a password: each an
         address by broker id, as it is reached from where ``provider`` carries orders out; and what
         else that takes."""
+        assert spec.security is not None  # else there are no certificates
         props = {
             "root": str(root),
             "cluster_id": cluster_id,
-            "users": {item.name: list(item.prefixes) for item in spec.users},
-            "mechanism": ",".join(mechanisms),
-            "passwords": passwords,
+            "users": {item.name: list(item.prefixes) for item in spec.security.users},
+            "mechanism": ",".join(spec.mechanisms(spec.security)),
+            "passwords": certificates.passwords,
             **reached,
         }
         super().__init__(provider, name, props, opts)

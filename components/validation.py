@@ -73,7 +73,7 @@ class ValidationProvider(Provider):
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
             print(missing, flush=True)
             return {**props, "verdict": "inconclusive"}
-        raise EarshotError(f"\n{_failure(report, code, errors)}")
+        raise EarshotError(_failure(report, code, errors))
 
 
 def _run_child(

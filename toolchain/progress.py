@@ -216,6 +216,31 @@ def run(
         )
 
 
+def answer(
+    command: Sequence[str | Path],
+    seconds: float,
+    variables: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> str:
+    """What ``command`` prints within ``seconds``, stripped; nothing where it does not run.
+
+    It has ``variables`` besides this process's own.
+    """
+    try:
+        return subprocess.run(
+            command,
+            env={**os.environ, **(variables or {})},
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            text=True,
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
     """A context that delays interrupts, which could otherwise lose a command as it starts."""

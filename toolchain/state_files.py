@@ -29,15 +29,11 @@ def recover(environment: Mapping[str, str], stack: str) -> None:
     # as Pulumi reads it: `~` is the user's, `.` is where it runs, and options follow a `?`
     path = Path(unquote(backend.removeprefix(FILES).partition("?")[0])).expanduser()
     folder = ROOT / path / ".pulumi"
-    _clear_dead_locks(folder, stack)
-    _drop_cut_attributes(folder)
-
-
-def _clear_dead_locks(folder: Path, stack: str) -> None:
     for path in folder.glob(f"locks/organization/*/{stack}/*.json"):
         if (pid := _gone(path)) is not None:
             say(f"Clearing the lock of pulumi process {pid}, which is gone ...")
             path.unlink()
+    _drop_cut_attributes(folder)
 
 
 def _drop_cut_attributes(folder: Path) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pulumi.dynamic import DiffResult, Resource
+from pulumi.dynamic import Resource
 
-from components.aws.ssm import reader
+from components.aws.credentials import reader
 from components.dynamic import CheckedProvider, Props, read, write
 from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable
@@ -166,17 +166,14 @@ class ChangePreflightProvider(CheckedProvider):
     """
 
     ID = "held"
+    IDLE = ("written", "__provider")
+    """A node that has served since is no change of its own: the next one records it."""
 
     def problems(self, olds: Props, news: Props) -> Iterable[str]:
         if not olds:
             return ()
         news["written"] = olds.get("written") or self._written(olds)
         return problems(HeldStack.from_props(olds), HeldStack.from_props(news))
-
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        # a node that has served since is no change of its own: the next one records it
-        decisive = news.keys() - {"written", "__provider"}
-        return DiffResult(changes=any(olds.get(key) != news[key] for key in decisive))
 
     def _written(self, olds: Props) -> str:
         """The Kafka version of the last run, if a node has served with it and so has formatted the

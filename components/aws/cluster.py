@@ -20,11 +20,10 @@ from components.aws.preflight import AwsPreflight, AwsPreflightProvider, setting
 from components.aws.readiness import AwsReadiness, ReadinessProvider
 from components.aws.volumes import attached_id, check_given, idle
 from components.dynamic import formerly
-from components.gate import AdvertisedListeners, GateApproval
+from components.gate import UNGATED, AdvertisedListeners, GateApproval, approval_of
 from components.outputs import with_run_errors, without_dependencies
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
-from earshot.facts.cloud import Cloud
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import GRACE
 
@@ -44,7 +43,7 @@ class Cluster(pulumi.ComponentResource):
     """Listeners that a later change takes away."""
     _root: Path = Path()
     """The stack's folder of the cluster on this machine."""
-    _gate_note = "gate: off - nobody has checked the advertised listeners"
+    _gate_note = UNGATED
 
     def __init__(
         self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
@@ -81,14 +80,10 @@ class Cluster(pulumi.ComponentResource):
             spec.placement,
             shown.apply(lambda made: made.addresses),
             child,
-            cloud=shown.apply(lambda made: Cloud(made.instances, made.clients, made.declared)),
+            cloud=shown.apply(lambda made: made.cloud),
             certificates=draft.certificates,
         )
-        approval: GateApproval | None = None
-        if spec.gate == "required":
-            approval = GateApproval(name, self.gate)
-        else:
-            pulumi.log.warn(self._gate_note, self)
+        approval = approval_of(name, self.gate, spec.gate, self, self._gate_note)
         self.shared = shared = SharedInputs(
             name,
             spec,

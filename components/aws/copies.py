@@ -5,10 +5,9 @@ What stands there is what instances have been given, so it goes before what lies
 
 from __future__ import annotations
 
-from pulumi.dynamic import DiffResult
 from pulumi.output import Unknown
 
-from components.aws.ssm import reader
+from components.aws.credentials import reader
 from components.certificates import CertificatesProvider, store_of
 from components.dynamic import Props, on_lines_of_its_own
 from components.writing import writing
@@ -20,10 +19,11 @@ from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, s
 class AwsCertificatesProvider(CertificatesProvider):
     """Takes over what stands in parameters before it looks at its folder."""
 
-    def diff(self, id: str, olds: Props, news: Props) -> DiffResult:
+    def differs(self, olds: Props, news: Props) -> bool:
         if not isinstance(news["hosts"], Unknown):
-            self._take_over(news)
-        return super().diff(id, olds, news)
+            with on_lines_of_its_own():
+                self._take_over(news)
+        return super().differs(olds, news)
 
     def made(self, olds: Props, news: Props) -> Props:
         self._take_over(news)
@@ -33,15 +33,14 @@ class AwsCertificatesProvider(CertificatesProvider):
         stack, store = props["stack"], store_of(props)
         kinds = (COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"])
         names = {secret_parameter(stack, kind): kind for kind in kinds}
-        with on_lines_of_its_own():
-            by_name = reader(self._config, props["region"])(list(names))
-            found = {names[name]: text for name, text in by_name.items()}
-            copy = found.pop(COPY_PARAMETER, "")
-            if not copy:
-                return
-            if VALIDATOR_PARAMETER in found:
-                values = read_properties(found.pop(VALIDATOR_PARAMETER)).values
-                parts = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
-                found[VALIDATOR] = "".join(values.get(it, "") for it in parts)
-            with writing("certificates", store.folder):
-                store.restore(copy, {name: f"{text.strip()}\n" for name, text in found.items()})
+        by_name = reader(self._config, props["region"])(list(names))
+        found = {names[name]: text for name, text in by_name.items()}
+        copy = found.pop(COPY_PARAMETER, "")
+        if not copy:
+            return
+        if VALIDATOR_PARAMETER in found:
+            values = read_properties(found.pop(VALIDATOR_PARAMETER)).values
+            parts = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
+            found[VALIDATOR] = "".join(values.get(it, "") for it in parts)
+        with writing("certificates", store.folder):
+            store.restore(copy, {name: f"{text.strip()}\n" for name, text in found.items()})

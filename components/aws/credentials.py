@@ -1,4 +1,4 @@
-"""Credentials and endpoints in a stack's `aws:` settings, for calls of AWS outside Pulumi.
+"""Calls of AWS outside Pulumi, with the credentials and endpoints in a stack's `aws:` settings.
 
 Other settings come from the environment, as for Pulumi's own provider.
 """
@@ -6,10 +6,14 @@ Other settings come from the environment, as for Pulumi's own provider.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
+
+from components.aws.reports import AT_ONCE, Read
+from earshot.aws_client import NotMade, new_client
+from earshot.errors import EarshotError
 
 KEYS = {
     "profile_name": "aws:profile",
@@ -51,3 +55,45 @@ def environment(config: Any, own: Mapping[str, str]) -> dict[str, str]:
     if (url := endpoint(config, "s3")) is not None:
         found["AWS_ENDPOINT_URL_S3"] = url
     return found
+
+
+def client(config: Any, region: str) -> Any:
+    """boto3's client of SSM in ``region``, with the credentials and endpoints of the stack's `aws:`
+    settings or else of the environment, as Pulumi's own provider. Raises EarshotError."""
+    given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
+    try:
+        return new_client("ssm", region, endpoint(config, "ssm"), attempts=5, **given)
+    except NotMade as reason:
+        raise _unreachable(region, reason) from None
+
+
+def reader(config: Any, region: str) -> Read:
+    """A function that reads parameters in ``region``, SecureStrings too.
+
+    It raises EarshotError where AWS does not answer.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    ssm = client(config, region)
+
+    def read(names: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        try:
+            for first in range(0, len(names), AT_ONCE):
+                some = list(names[first : first + AT_ONCE])
+                answer = ssm.get_parameters(Names=some, WithDecryption=True)
+                found |= {item["Name"]: item["Value"] for item in answer["Parameters"]}
+        except (BotoCoreError, ClientError) as reason:
+            raise _unreachable(region, reason) from None
+        return found
+
+    return read
+
+
+def _unreachable(region: str, reason: Exception) -> EarshotError:
+    return EarshotError(
+        f"SSM parameters in {region}",
+        observed=f"cannot be read: {' '.join(str(reason).split())}",
+        remedy="see that these credentials may call ssm:GetParameters, and run the same command "
+        "again",
+    )

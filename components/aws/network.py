@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.buckets import without_public_access
-from components.aws.tags import TaggedComponent
+from components.aws.tags import TaggedComponent, without_public_access
 from earshot.aws.subnets import Nat, Subnet
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError

@@ -14,7 +14,7 @@ from pulumi.output import Unknown
 from components.aws import archive
 from components.dynamic import CheckedProvider, Props
 from components.refusals import refused_settings
-from earshot.config.kafka_release import KafkaRelease
+from earshot.config.aws_parts import KafkaRelease
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ask_kafka, lacks_class
 from earshot.jvm.jars import kafka_broker_jars

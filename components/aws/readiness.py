@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pulumi.dynamic import Resource
 
+from components.aws.credentials import reader
 from components.aws.reports import Awaited, quorum_with, wait_for
-from components.aws.ssm import reader
-from components.dynamic import Props, Provider, on_lines_of_its_own, read
+from components.dynamic import Props, Provider, read
 
 
 class ReadinessProvider(Provider):
@@ -24,9 +24,8 @@ class ReadinessProvider(Provider):
         # all voters of a new cluster start together, then one wait covers the whole cluster
         if whole or olds:
             values = reader(self._config, news["region"])
-            with on_lines_of_its_own():
-                if whole or quorum_with(nodes, news["voters"], values):
-                    wait_for(nodes, values, news["deadline"], progress=print)
+            if whole or quorum_with(nodes, news["voters"], values):
+                wait_for(nodes, values, news["deadline"], progress=print)
         return news
 
 

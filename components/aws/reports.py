@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
+from earshot.listeners.listed import listed
 from earshot.user_data.boot import NodeReport
 
 POLL = 5.0
@@ -59,7 +60,7 @@ def wait_for(
         if now - shown > 15:
             shown = now
             details = "; ".join(f"node {id}: {text}" for id, text in sorted(missing.items())[:3])
-            progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s): {details}")
+            progress(f"waiting for node {listed(sorted(missing))} ({now - began:.0f} s): {details}")
         time.sleep(poll)
 
 
@@ -94,12 +95,8 @@ def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int
 def _not_ready(missing: dict[int, str], late: str) -> EarshotError:
     details = "".join(f"\n  - node {id}: {text}" for id, text in sorted(missing.items()))
     return EarshotError(
-        f"node {_listed(missing)}",
+        f"node {listed(sorted(missing))}",
         observed=f"not in sync{late}; last report:{details}",
         remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
         "`journalctl -u kafka-prepare -u kafka`), fix it, and run the same command again",
     )
-
-
-def _listed(missing: dict[int, str]) -> str:
-    return ", ".join(map(str, sorted(missing)))

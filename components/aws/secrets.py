@@ -9,9 +9,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from pulumi.dynamic import CreateResult, DiffResult, Resource
+from pulumi.dynamic import Resource
 
-from components.aws.ssm import client
+from components.aws.credentials import client
 from components.certificates import store_of
 from components.dynamic import Props, Provider, on_lines_of_its_own
 from components.users import merged, remember, remembered
@@ -20,17 +20,15 @@ from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, read_mechanisms
-from earshot.placement.aws_secrets import (
-    COPY_PARAMETER,
-    TRUSTED_PARAMETER,
-    USERS_PARAMETER,
-    VALIDATOR_PARAMETER,
-)
+from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
 
 _FEWER = "let there be fewer users or prefixes in `security.users`"
-_SHORTER = {USERS_PARAMETER: _FEWER, COPY_PARAMETER: "let there be fewer users in `security.users`"}
+_SHORTER = {
+    aws_secrets.USERS_PARAMETER: _FEWER,
+    aws_secrets.COPY_PARAMETER: "let there be fewer users in `security.users`",
+}
 """By the kind of secret, what makes it shorter; of others are certificates."""
 LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
@@ -45,15 +43,12 @@ class SecretProvider(Provider):
     listener asks for passwords.
     """
 
+    ID_IN = "parameter"
     DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        with on_lines_of_its_own():
-            changed = self.differs(olds, news) or self._version(olds) != olds.get("written")
-        return DiffResult(changes=changed)
-
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["parameter"], self.made({}, props))
+    @on_lines_of_its_own()
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or self._version(olds) != olds.get("written")
 
     def delete(self, _id: str, props: Props) -> None:
         with on_lines_of_its_own(), _called(props):
@@ -64,21 +59,18 @@ class SecretProvider(Provider):
         return client(self._config, props["region"])
 
     def made(self, olds: Props, news: Props) -> Props:
-        with on_lines_of_its_own():
-            known = _known_from_now_on(olds, news)
-            text = _content(store_of(news), {**news, "known": known})
-            if (size := len(text.encode())) > LIMIT:
-                raise EarshotError(
-                    f"SSM parameter {news['parameter']}",
-                    observed=f"would have {size} bytes",
-                    allowed=f"{LIMIT} bytes",
-                    remedy=_SHORTER.get(
-                        news["kind"],
-                        "have certificates issued for keys of EC, or by fewer authorities",
-                    ),
-                )
-            with _called(news):
-                written = self._put(news, text)
+        known = _known_from_now_on(olds, news)
+        text = _content(store_of(news), {**news, "known": known})
+        if (size := len(text.encode())) > LIMIT:
+            shorter = "have certificates issued for keys of EC, or by fewer authorities"
+            raise EarshotError(
+                f"SSM parameter {news['parameter']}",
+                observed=f"would have {size} bytes",
+                allowed=f"{LIMIT} bytes",
+                remedy=_SHORTER.get(news["kind"], shorter),
+            )
+        with _called(news):
+            written = self._put(news, text)
         return {**news, "known": known, "written": written}
 
     def _put(self, props: Props, text: str) -> int:
@@ -120,13 +112,13 @@ def _known_from_now_on(olds: Props, news: Props) -> Props:
 
 def _content(store: Store, props: Props) -> str:
     match props["kind"]:
-        case kind if kind == TRUSTED_PARAMETER:
+        case aws_secrets.TRUSTED_PARAMETER:
             return store.authority()
-        case kind if kind == COPY_PARAMETER:
+        case aws_secrets.COPY_PARAMETER:
             return store.copied()
-        case kind if kind == VALIDATOR_PARAMETER:
+        case aws_secrets.VALIDATOR_PARAMETER:
             return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]), whole=True)
-        case kind if kind == USERS_PARAMETER:
+        case aws_secrets.USERS_PARAMETER:
             return _users(store, props)
         case kind:
             return store.key_store(kind).read_text()

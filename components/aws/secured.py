@@ -16,14 +16,7 @@ from components.aws.tags import tags
 from components.certificates import Certificates
 from earshot.config.security import SecuritySpec
 from earshot.listeners.security import VALIDATOR, node_name
-from earshot.placement.aws_secrets import (
-    COPY_PARAMETER,
-    TRUSTED_PARAMETER,
-    USERS_PARAMETER,
-    VALIDATOR_PARAMETER,
-    makes_users,
-    secret_parameter,
-)
+from earshot.placement import aws_secrets
 
 
 class Secured:
@@ -46,14 +39,14 @@ class Secured:
         )
         authorities = str(list(security.tls.authorities))
         first = self.certificates.of_node(shared.spec.ids[0])
-        self._trusted = self._secret(TRUSTED_PARAMETER, _version(authorities, first))
-        self._secret(COPY_PARAMETER, _version(authorities, first, self._passwords))
+        self._trusted = self._secret(aws_secrets.TRUSTED_PARAMETER, _version(authorities, first))
+        self._secret(aws_secrets.COPY_PARAMETER, _version(authorities, first, self._passwords))
 
     def of_node(self, id: int) -> pulumi.Output[str]:
         """What differs where the secrets of node ``id`` do, which are there once it is known."""
         certificate, users = self.certificates.of_node(id), pulumi.Output.from_input("")
         secrets = [self._trusted, self._secret(node_name(id), certificate)]
-        if makes_users(self._shared.spec, id):
+        if aws_secrets.makes_users(self._shared.spec, id):
             users = _version(
                 json.dumps([item.model_dump(mode="json") for item in self._security.users]),
                 self._mechanisms,
@@ -61,7 +54,7 @@ class Secured:
             )
             secrets.append(
                 self._secret(
-                    USERS_PARAMETER,
+                    aws_secrets.USERS_PARAMETER,
                     users,
                     mechanism=self._mechanisms,
                     users={item.name: list(item.prefixes) for item in self._security.users},
@@ -79,7 +72,7 @@ class Secured:
             self.certificates.password_of(VALIDATOR),
         )
         mechanism = str(self._security.mechanism)
-        secret = self._secret(VALIDATOR_PARAMETER, found, mechanism=mechanism)
+        secret = self._secret(aws_secrets.VALIDATOR_PARAMETER, found, mechanism=mechanism)
         return _version(found, secret.id.apply(str))
 
     @property
@@ -98,7 +91,7 @@ class Secured:
             name,
             {
                 "kind": kind,
-                "parameter": secret_parameter(stack, kind),
+                "parameter": aws_secrets.secret_parameter(stack, kind),
                 "region": self._shared.spec.region,
                 "root": str(self._root),
                 "version": version,

@@ -17,8 +17,7 @@ import pulumi
 from components.announced import log_notes, prove
 from components.aws import clients
 from components.aws.cluster import AwsStackCluster
-from components.aws.credentials import StackSettings
-from components.aws.ssm import reader
+from components.aws.credentials import StackSettings, reader
 from components.aws.validation import AwsValidationProvider
 from components.aws.validator import Validator
 from components.change_memory import BegunChange, HeldChanges, Made, ProvedChange, recalled
@@ -30,7 +29,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.placement.aws_step import spec_at, written
-from earshot.remote.bundle import bundle
+from earshot.remote.image import bundle
 from earshot.transition.change import Change
 from earshot.transition.steps import leaving
 from earshot.validation.contract import Contract
@@ -112,17 +111,16 @@ def _names(made: AwsPlan) -> dict[str, dict[str, str]]:
 
 
 def _ids(cluster: AwsStackCluster) -> dict[str, dict[str, pulumi.Input[str]]]:
-    found: dict[str, dict[str, pulumi.Input[str]]] = {}
-    for id, node in cluster.nodes.items():
-        ids: dict[str, pulumi.Input[str]] = {
+    names = cluster.names
+    return {
+        str(id): {
             "instance": node.instance.id,
             "volume": node.volume_id,
-            "interface": cluster.names.interfaces[id].id,
+            "interface": names.interfaces[id].id,
+            **({"address": names.addresses[id].id} if id in names.addresses else {}),
         }
-        if id in cluster.names.addresses:
-            ids["address"] = cluster.names.addresses[id].id
-        found[str(id)] = ids
-    return found
+        for id, node in cluster.nodes.items()
+    }
 
 
 def _prove(
@@ -143,6 +141,8 @@ def _prove(
         for item in spec.listeners:
             if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
                 pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
-    ready = validator.ready if validator else ()
+    now, ready = cluster.incarnations, [cluster.ready, *(validator.ready if validator else ())]
     provider = AwsValidationProvider()
-    return prove(stack, spec, contract, cluster, state, standpoints, client_config, provider, ready)
+    return prove(
+        stack, spec, contract, now, ready, state, standpoints, client_config, provider=provider
+    )

@@ -1,10 +1,11 @@
-"""Names and tags of all that a stack makes on AWS."""
+"""Names and tags of all that a stack makes on AWS, and what every bucket has."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import pulumi
+import pulumi_aws as aws
 
 STACK: Final = "earshot:stack"
 
@@ -21,3 +22,18 @@ class TaggedComponent(pulumi.ComponentResource):
         name = f"{self._name}-{suffix}" if suffix else self._name
         opts = pulumi.ResourceOptions(parent=self, **options)
         return {"resource_name": name, "tags": tags(self._name, name), "opts": opts}
+
+
+def without_public_access(
+    name: str, bucket: aws.s3.Bucket, opts: pulumi.ResourceOptions
+) -> aws.s3.BucketPublicAccessBlock:
+    """Whatever a policy or an access list may say later, ``bucket`` is for nobody else."""
+    return aws.s3.BucketPublicAccessBlock(
+        name,
+        bucket=bucket.bucket,
+        block_public_acls=True,
+        block_public_policy=True,
+        ignore_public_acls=True,
+        restrict_public_buckets=True,
+        opts=opts,
+    )

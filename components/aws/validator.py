@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.buckets import without_public_access
 from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.network import NetworkFacts
+from components.aws.tags import without_public_access
 from components.outputs import with_run_errors
 from earshot.aws.roles import over_tls, validator_policy
 from earshot.config.aws_parts import ValidatorInstanceSpec
 from earshot.placement.aws import VALIDATOR
 from earshot.placement.aws_secrets import secret_parameter, validator_secrets
-from earshot.remote.bundle import Bundle
+from earshot.remote.image import Bundle
 from earshot.remote.orders import LATEST, ORDER, REPORTS, STATUS
 from earshot.remote.user_data import BundleRef, ValidatorSettings, validator_user_data
 from earshot.user_data.boot import System, ssm_secret

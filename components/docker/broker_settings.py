@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import docker
 
 from components.docker import throwaway
-
-if TYPE_CHECKING:
-    import docker
 
 PATIENCE: Final = 40
 """Seconds for one node; an idle machine needs one."""

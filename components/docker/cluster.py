@@ -24,20 +24,20 @@ from components.docker.providers import (
     digest,
 )
 from components.dynamic import formerly
-from components.gate import AdvertisedListeners, GateApproval
+from components.gate import AdvertisedListeners, approval_of
 from components.outputs import kept, known_or
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
-from earshot.placement.docker_names import KEYS
-from earshot.placement.node_container import NodeContainer
+from earshot.placement.node_container import KEYS, NodeContainer
 
 if TYPE_CHECKING:
     from components.certificates import Certificates
     from components.docker.keys import DockerKeys
 
+OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
 
 
@@ -192,7 +192,7 @@ class DockerCluster(pulumi.ComponentResource):
 
     def _with_users(self, ready: pulumi.Resource) -> pulumi.Resource:
         """``ready``, or where there are users, what they are ready with."""
-        if self._spec.security is None or self._certificates is None:
+        if self._certificates is None:
             return ready
         from components.docker.users import DockerUsersProvider, reached
         from components.users import Users
@@ -200,11 +200,10 @@ class DockerCluster(pulumi.ComponentResource):
         return Users(
             DockerUsersProvider(),
             self.stack,
-            self._spec.security,
-            self._spec.mechanisms(self._spec.security),
+            self._spec,
             self._root,
             self.cluster_id,
-            self._certificates.passwords,
+            self._certificates,
             reached(self.stack, self._spec, self._planned),
             pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
         )
@@ -240,11 +239,7 @@ class DockerCluster(pulumi.ComponentResource):
         )
 
     def _engine_preflight(self) -> EnginePreflight:
-        approved_digest: pulumi.Input[str] = "off"
-        if self._spec.gate == "required":
-            approved_digest = GateApproval(self.stack, self._gate).approved
-        else:
-            pulumi.log.warn("gate: off - nobody has checked the advertised listeners", self)
+        approval = approval_of(self.stack, self._gate, self._spec.gate, self)
         return EnginePreflight(
             EnginePreflightProvider(),
             self.stack,
@@ -252,7 +247,7 @@ class DockerCluster(pulumi.ComponentResource):
                 **self._wanted.to_props(),
                 "plan": kept(self.plan),
                 "cluster_id": self.cluster_id,
-                "gate": approved_digest,
+                "gate": approval.approved if approval else "off",
                 "deployment": None,
                 "remove": self._spec.remove,
             },
@@ -367,22 +362,15 @@ class DockerCluster(pulumi.ComponentResource):
             "restart": "unless-stopped",
             "must_run": True,
             "start": True,
-            "wait": False,
-            "rm": False,
             "remove_volumes": True,
             "stop_signal": "SIGTERM",
             "stop_timeout": GRACE,
             "destroy_grace_seconds": GRACE,
-            "init": False,
-            "privileged": False,
-            "publish_all_ports": False,
-            "read_only": False,
-            "stdin_open": False,
-            "tty": False,
             "ipc_mode": "private",
             "shm_size": 64,
             "log_driver": "json-file",
             "log_opts": LOGS,
+            **dict.fromkeys(OFF, False),
         }
 
     def _readiness(

@@ -6,7 +6,10 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import docker
+from docker.errors import DockerException, NotFound
 
 from components.docker.kafka_protocol import InnerListener
 from components.docker.tls_exchange import NodeKeys
@@ -17,9 +20,6 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import NodeContainer
-
-if TYPE_CHECKING:
-    import docker
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,6 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
 
         Raises EarshotError about ``what`` where the engine fails.
         """
-        from docker.errors import NotFound
-
         with contextlib.suppress(NotFound), asking(what, where):
             found: dict[str, Any] = self.of(where).api.inspect_container(id)
             return found
@@ -155,8 +153,6 @@ def asking(what: str, where: HasEngine) -> Iterator[None]:
 
     ``what`` is its object. What the engine does not have (NotFound) is no failure.
     """
-    from docker.errors import DockerException, NotFound
-
     try:
         yield
     except NotFound:

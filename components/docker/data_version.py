@@ -17,7 +17,7 @@ from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenVolume, WantedStack, own_volumes, spots
 from components.node_data import feature_level, is_formatted
 from components.refusals import goes_back
-from earshot.placement.docker_names import DATA
+from earshot.placement.node_container import DATA
 
 NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 """By release, the newest `metadata.version` that it reads, as a feature level. For other releases,

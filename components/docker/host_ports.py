@@ -11,17 +11,16 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
+
+import docker
 
 from components.docker import throwaway
 from earshot import sockets
 from earshot.engine import HasEngine, address_of, is_here
 from earshot.facts.container import PublishedPort
 from earshot.sockets import ANY_IPV4, ANY_IPV6, Bound
-
-if TYPE_CHECKING:
-    import docker
 
 _ANSWERS: Final = "### IPv4 "
 # no table says whether a socket on :: takes IPv4: only a connection shows it
@@ -47,17 +46,17 @@ def holders(
     """
     if is_here(address_of(where)) and shares_network(address_of(where)):
         found = [(it.bound, _named(it)) for it in sockets.listening()]
-        return {port: it for port in wanted if (it := _taker(port, found, published))}
-    if image is None:
+    elif image is None:
         raise throwaway.NotAsked("its ports", observed="it has no image yet to ask them in")
-    ports = sorted({bound.port for bound in map(_bound, wanted)})
-    command = ["bash", "-c", _SCRIPT, "ports", *map(str, ports)]
-    output = throwaway.ask(client, image, command, network="host")
-    answering = {int(it.removeprefix(_ANSWERS)) for it in output.splitlines() if _ANSWERS in it}
-    found = [
-        (_settled(it, answering), f"a process there (`ss -ltnp sport = :{it.port}` names it)")
-        for it in sockets.from_proc(output)
-    ]
+    else:
+        ports = sorted({bound.port for bound in map(_bound, wanted)})
+        command = ["bash", "-c", _SCRIPT, "ports", *map(str, ports)]
+        output = throwaway.ask(client, image, command, network="host")
+        answering = {int(it.removeprefix(_ANSWERS)) for it in output.splitlines() if _ANSWERS in it}
+        found = [
+            (_settled(it, answering), f"a process there (`ss -ltnp sport = :{it.port}` names it)")
+            for it in sockets.from_proc(output)
+        ]
     return {port: it for port in wanted if (it := _taker(port, found, published))}
 
 

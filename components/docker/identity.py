@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pulumi
-from pulumi.dynamic import CreateResult, Resource
+from pulumi.dynamic import Resource
 
 from components.docker.container_address import Engines
 from components.docker.on_engines import (
@@ -34,6 +34,7 @@ LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
 class IdentityProvider(CheckedProvider):
     """Decides the id when there is none yet, and refuses another one while data has it."""
 
+    ID_IN = "cluster_id"
     DECISIVE = ("cluster_id",)  # once there is one, hosts and volumes no longer matter
 
     def problems(self, olds: Props, news: Props) -> list[str]:
@@ -43,9 +44,6 @@ class IdentityProvider(CheckedProvider):
             return []
         news["cluster_id"], found = _decided(known, news)
         return found
-
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["cluster_id"], self.made({}, props))
 
     def made(self, _olds: Props, news: Props) -> Props:
         remember(Path(news["state_dir"]), news["cluster_id"])

@@ -10,7 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
+
+import docker
+from docker.errors import DockerException
 
 from components.docker.tls_exchange import NodeKeys, exchange
 from components.node_data import METADATA_TOPIC
@@ -18,9 +21,6 @@ from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol
-
-if TYPE_CHECKING:
-    import docker
 
 ANSWER_SECONDS: Final = 5
 CAUGHT_UP_MS: Final = 3000
@@ -154,22 +154,16 @@ head -c "$((16#${size:-0}))" <&3"""
 def _ask(
     client: docker.DockerClient, container: str, endpoint: InnerListener, request: bytes
 ) -> bytes:
-    from docker.errors import DockerException
-
-    if endpoint.keys is not None:
-        try:
-            return exchange(
-                client, container, (endpoint.host, endpoint.port), endpoint.keys, request
-            )
-        except EarshotError as error:
-            raise NoAnswer(error.line) from None
-        except (DockerException, OSError) as reason:
-            raise NoAnswer(root_cause(reason)) from None
     command = ["timeout", str(ANSWER_SECONDS), "bash", "-c", _ASK, "ask"]
     command += [endpoint.host, str(endpoint.port), _escaped(request)]
     try:
+        if endpoint.keys is not None:
+            at = (endpoint.host, endpoint.port)
+            return exchange(client, container, at, endpoint.keys, request)
         started = client.api.exec_create(container, command)["Id"]
         answer, errors = client.api.exec_start(started, demux=True)
+    except EarshotError as error:
+        raise NoAnswer(error.line) from None
     except (DockerException, OSError) as reason:
         raise NoAnswer(root_cause(reason)) from None
     if not answer:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, Resource
+from docker.errors import DockerException, NotFound
+from pulumi.dynamic import Resource
 
 from components.certificates import store_of
 from components.docker import throwaway
 from components.docker.container_address import Engines, asking
-from components.dynamic import Props, Provider, on_lines_of_its_own
+from components.dynamic import Props, Provider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
@@ -28,17 +29,15 @@ class KeysProvider(Provider):
     `certificate`'s fingerprint.
     """
 
+    ID_IN = "volume"
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=self.differs(olds, news) or _made(olds) != olds.get("made"))
-
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["volume"], self.made({}, props))
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or _made(olds) != olds.get("made")
 
     def made(self, _olds: Props, props: Props) -> Props:
         store, name = store_of(props), props["store"]
-        with on_lines_of_its_own(), Engines() as engines:
+        with Engines() as engines:
             files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
             if (store.folder / TRUSTED).exists():
                 # a node that runs with the other name until its turn may start again before
@@ -58,8 +57,6 @@ class KeysProvider(Provider):
 
     def delete(self, _id: str, props: Props) -> None:
         """Releases the volume, which is removed next; Pulumi reports where that fails."""
-        from docker.errors import DockerException
-
         with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
             client = engines.of(DockerHost.model_validate(props["host"]))
             throwaway.remove_left(client, props["volume"])
@@ -75,8 +72,6 @@ class DockerKeys(Resource, module="earshot", name="DockerKeys"):
 def _made(props: Props) -> str:
     """When the volume was made: another one of its name is empty. Raises EarshotError where its
     engine does not tell; empty where there is none."""
-    from docker.errors import NotFound
-
     host = DockerHost.model_validate(props["host"])
     with Engines() as engines:
         client = engines.of(host)

@@ -15,19 +15,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
+from docker.errors import DockerException
+from pulumi.dynamic import CreateResult, UpdateResult
 
 from components import leaving
-from components.docker import (
-    clients,
-    data_version,
-    labels,
-    on_engines,
-    put_back,
-    removal,
-    rolling,
-    settings,
-)
+from components.docker import data_version, labels, on_engines, put_back, removal, running
 from components.docker.container_address import (
     ContainerAddress,
     Disturbed,
@@ -44,19 +36,19 @@ from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import remove_leftovers
 
+_IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
+"""For steps that may fail, because others do the same later."""
+
 
 class EnginePreflightProvider(CheckedProvider):
     """Checks before any container is touched; also makes up this deployment's id."""
+
+    IDLE = ("gate", "remove")  # a new evaluation of the plan is no change here
 
     def problems(self, olds: Props, news: Props) -> Iterator[str]:
         # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         return _problems(olds, news)
-
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        # not the gate's digest: a new evaluation of the plan is no change here
-        keys = news.keys() - {"gate", "remove"}
-        return DiffResult(changes=any(olds.get(key) != news[key] for key in keys))
 
     def create(self, props: Props) -> CreateResult:
         return CreateResult(props["deployment"], props)
@@ -66,7 +58,7 @@ class EnginePreflightProvider(CheckedProvider):
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
             for host in _hosts(olds, news):
-                with _docker_errors_ignored():
+                with _IGNORING_ERRORS:
                     # Pulumi deletes it only after the validation, which must not find it any more
                     for found in engines.of(host).containers.list(filters=_of_deployment(news)):
                         if int(found.labels.get(labels.NODE, "-1")) not in staying:
@@ -78,9 +70,9 @@ class EnginePreflightProvider(CheckedProvider):
         own = _of_deployment(props)
         with Engines() as engines:
             for host in hosts_of(props):
-                with _docker_errors_ignored():
+                with _IGNORING_ERRORS:
                     client = engines.of(host)
-                    with _docker_errors_ignored():
+                    with _IGNORING_ERRORS:
                         # of those who proved listeners or made users: they have passwords
                         remove_leftovers(client, props["stack"])
                     containers = {"filters": own, "all": True, "ignore_removed": True}
@@ -102,7 +94,7 @@ class StopPreflightProvider(Provider):
 
     def made(self, _olds: Props, news: Props) -> Props:
         address = ContainerAddress.from_props(news["place"])
-        with on_lines_of_its_own(), Engines() as engines:
+        with Engines() as engines:
             found = engines.inspect(str(address), address, address.name)
             if found and is_up(found):
                 own = found["Config"]["Labels"] or {}
@@ -127,10 +119,10 @@ class ReadinessProvider(Provider):
     update repairs the container, waits for the node, and so changes the incarnation.
     """
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        inputs = news.keys() - {"incarnation", "state_dir"}
-        changed = any(olds.get(key) != news[key] for key in inputs)
-        return DiffResult(changes=changed or (not news["whole"] and not _is_unchanged(olds)))
+    IDLE = ("incarnation", "state_dir")
+
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or (not news["whole"] and not _is_unchanged(olds))
 
     def create(self, props: Props) -> CreateResult:
         # a first start: all voters start together, then one wait covers the whole cluster
@@ -159,7 +151,7 @@ class ReadinessProvider(Provider):
         ((address, id),) = _nodes(props)
         if props.get("state_dir"):  # states of earlier releases have none
             put_back.forget(here(props["state_dir"]), address.name)
-        with Engines() as engines, _docker_errors_ignored():
+        with Engines() as engines, _IGNORING_ERRORS:
             grace = (
                 GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE
             )
@@ -203,10 +195,10 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
             engines.of(host)
         seen = on_engines.look(engines, _answering(engines, hosts, wanted))
         yield from on_engines.problems(wanted, seen)
-        running = list(settings.running(engines, wanted, seen))
-        yield from rolling.problems(running, wanted)
+        there = list(running.running(engines, wanted, seen))
+        yield from running.link_problems(there, wanted)
         if leaving.matters(news["remove"]):
-            yield from clients.problems(engines, wanted, running)
+            yield from running.client_problems(engines, wanted, there)
         before = WantedStack.from_props(olds) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)
         yield from removal.problems(engines, wanted, seen, hosts)
@@ -237,9 +229,9 @@ def _of_deployment(props: Props) -> dict[str, str]:
 
 def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None:
     """Removes what ``collection`` lists, each whatever becomes of the others."""
-    with _docker_errors_ignored():
+    with _IGNORING_ERRORS:
         for found in collection.list(**listed):
-            with _docker_errors_ignored():
+            with _IGNORING_ERRORS:
                 found.remove(**options)
 
 
@@ -262,12 +254,3 @@ def _is_unchanged(olds: Props) -> bool:
     except EarshotError:
         return False
     return fits(found, address) and incarnation(found) == olds.get("incarnation")
-
-
-@contextlib.contextmanager
-def _docker_errors_ignored() -> Iterator[None]:
-    """A context for steps that may fail, because others do the same later."""
-    from docker.errors import DockerException
-
-    with contextlib.suppress(DockerException, OSError, EarshotError):
-        yield

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from docker.errors import DockerException, NotFound
+
 from components.docker import labels
 from components.docker.container_address import ContainerAddress, Engines, is_up
 from components.docker.in_turn import GRACE, NO_QUORUM_GRACE
@@ -78,15 +80,12 @@ def put_back(
     log. ``serves`` returns once the container with the id that it is given serves, or raises
     EarshotError.
     """
-    from docker.errors import DockerException
-
     try:
         _set_aside(engines, address, failed)
         id = _made(engines, address, definition)
-    except (DockerException, OSError) as reason:
-        return f"it could not be made again as it was: {root_cause(reason)}"
-    except EarshotError as error:
-        return f"it could not be made again as it was: {error.line}"
+    except (DockerException, OSError, EarshotError) as error:
+        why = error.line if isinstance(error, EarshotError) else root_cause(error)
+        return f"it could not be made again as it was: {why}"
     try:
         serves(id)
     except EarshotError as error:
@@ -108,8 +107,6 @@ def take_back(engines: Engines, address: ContainerAddress, found: Mapping[str, A
 
 def remove_stand_in(engines: Engines, address: ContainerAddress) -> None:
     """Remove the container that was made again as it was; Pulumi's state knows nothing of it."""
-    from docker.errors import NotFound
-
     api = engines.of(address).api
     with contextlib.suppress(NotFound):
         found = api.inspect_container(address.name)
@@ -125,8 +122,6 @@ def name_of(found: Mapping[str, Any]) -> str:
 
 
 def _set_aside(engines: Engines, address: ContainerAddress, failed: str) -> None:
-    from docker.errors import NotFound
-
     api, aside = engines.of(address).api, address.name + ASIDE
     with contextlib.suppress(NotFound):
         # of an earlier attempt

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from docker.errors import DockerException
+
 from components.docker import kafka_protocol
 from components.docker.container_address import (
     ContainerAddress,
@@ -57,8 +59,6 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, An
     The official provider leaves a killed, paused or disconnected container alone, unless a refresh
     has noticed. Raises EarshotError.
     """
-    from docker.errors import DockerException
-
     found = inspected(engines, address, id)
     api = engines.of(address).api
     try:
@@ -197,8 +197,6 @@ def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | Non
 
 def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
     """Why the container's own health check fails, or None."""
-    from docker.errors import DockerException
-
     kind, *command = address.endpoint.health()
     assert kind == "CMD"
     try:
@@ -285,8 +283,6 @@ def _log(
     ``since`` is when the container started, ``until`` when it ended if it was restarted since; both
     in the engine's format.
     """
-    from docker.errors import DockerException
-
     try:
         log = engines.of(address).api.logs(
             id,

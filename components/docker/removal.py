@@ -13,7 +13,7 @@ from components.node_data import replicas
 from components.refusals import holds_replicas
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.placement.docker_names import DATA
+from earshot.placement.node_container import DATA
 
 
 def removed(wanted: WantedStack, seen: Seen) -> dict[int, list[SeenContainer | SeenVolume]]:

@@ -45,7 +45,8 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     security, root = planned.plan.security, state / "kafka"
     client_config = announce_clients(spec, security, contract, root, cluster.expires)
     identified = cluster.cluster_id.apply(contract.identified)
-    proof = prove(stack, spec, identified, cluster, state, standpoints, client_config)
+    now, ready = cluster.incarnations, [cluster.ready]
+    proof = prove(stack, spec, identified, now, ready, state, standpoints, client_config)
     ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
 
 

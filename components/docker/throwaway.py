@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import docker
+from docker.errors import APIError, DockerException
+from docker.models.containers import Container
 
 from components.docker import labels
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.remote.archive import folder_archive
-
-if TYPE_CHECKING:
-    import docker
-    from docker.models.containers import Container
 
 LIFETIME: Final = 120
 """Seconds that such a container lives if it is not removed before."""
@@ -43,17 +43,12 @@ def ask(
     nowhere; ``volumes`` are paths by volume name, mounted read-only. Raises NotAsked where the
     engine cannot run it, or where it ends with another status than 0.
     """
-    from docker.errors import DockerException
-
     mounted = {name: {"bind": path, "mode": "ro"} for name, path in (volumes or {}).items()}
-    try:
-        with _sleeping(client, image, network, mounted) as container:
-            # not the container's own environment, which every user of the engine can read
-            status, (output, errors) = container.exec_run(
-                list(command), environment=dict(environment or {}), demux=True
-            )
-    except (DockerException, OSError) as reason:
-        raise NotAsked(f"a container of the image {image}", observed=root_cause(reason)) from None
+    with _sleeping(client, image, network, mounted) as container:
+        # not the container's own environment, which every user of the engine can read
+        status, (output, errors) = container.exec_run(
+            list(command), environment=dict(environment or {}), demux=True
+        )
     if status != 0:
         text = " ".join((errors or output or b"").decode(errors="replace").split())
         raise NotAsked(
@@ -71,26 +66,17 @@ def fill(
     There the image's own user alone may read them. They go through the engine's own connection,
     and its descriptions of containers do not hold them. Raises NotAsked.
     """
-    from docker.errors import DockerException
-
     place = PurePosixPath(folder)
     mounted = {volume: {"bind": folder, "mode": "rw"}}
-    try:
-        with _sleeping(client, image, "none", mounted) as container:
-            owner = (_number(container, "-u"), _number(container, "-g"))
-            content = {name: text.encode() for name, text in files.items()}
-            container.put_archive(
-                str(place.parent), folder_archive(place.name, content, 0o400, owner)
-            )
-    except (DockerException, OSError, ValueError) as reason:
-        raise NotAsked(f"a container of the image {image}", observed=root_cause(reason)) from None
+    with _sleeping(client, image, "none", mounted) as container:
+        owner = (_number(container, "-u"), _number(container, "-g"))
+        content = {name: text.encode() for name, text in files.items()}
+        container.put_archive(str(place.parent), folder_archive(place.name, content, 0o400, owner))
 
 
 def remove_left(client: docker.DockerClient, volume: str) -> None:
     """Removes containers of killed processes that never began to sleep, and so still hold
     ``volume``. Raises DockerException."""
-    from docker.errors import APIError
-
     wanted = {"label": labels.THROWAWAY, "volume": volume}
     for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
         with contextlib.suppress(APIError):
@@ -113,8 +99,6 @@ def ask_any(
     volumes: Mapping[str, str],
 ) -> str:
     """As `ask`, in the first of ``images`` that the engine has. Raises NotAsked."""
-    from docker.errors import DockerException
-
     for image in images:
         try:
             client.images.get(image)
@@ -130,21 +114,23 @@ def ask_any(
 def _sleeping(
     client: docker.DockerClient, image: str, network: str, volumes: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Container]:
-    from docker.errors import APIError
-
-    container = client.containers.create(
-        image,
-        entrypoint=["sleep", str(LIFETIME)],
-        command=[],
-        labels={labels.THROWAWAY: "yes"},
-        network_mode=network,
-        volumes=dict(volumes),
-        healthcheck={"test": ["NONE"]},
-        auto_remove=True,
-    )
+    """A container that waits for commands. Raises NotAsked, also for what goes wrong with it."""
     try:
-        container.start()
-        yield container
-    finally:
-        with contextlib.suppress(APIError, OSError):
-            container.remove(force=True, v=True)
+        container = client.containers.create(
+            image,
+            entrypoint=["sleep", str(LIFETIME)],
+            command=[],
+            labels={labels.THROWAWAY: "yes"},
+            network_mode=network,
+            volumes=dict(volumes),
+            healthcheck={"test": ["NONE"]},
+            auto_remove=True,
+        )
+        try:
+            container.start()
+            yield container
+        finally:
+            with contextlib.suppress(APIError, OSError):
+                container.remove(force=True, v=True)
+    except (DockerException, OSError, ValueError) as reason:
+        raise NotAsked(f"a container of the image {image}", observed=root_cause(reason)) from None

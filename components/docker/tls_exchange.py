@@ -6,14 +6,12 @@ engine's connection and the broker's port. So no key is needed there, and no too
 
 from __future__ import annotations
 
-import functools
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-if TYPE_CHECKING:
-    import docker
+import docker
 
 SECONDS: Final = 5
 _STDOUT: Final = 1
@@ -85,12 +83,9 @@ class _Exchange:
         return self._exactly(size)
 
     def _exactly(self, count: int) -> bytes:
-        found = b""
-        while len(found) < count:
-            part = self._until(functools.partial(self._tls.read, count - len(found)))
-            if not part:
-                raise OSError("the broker closed the connection")
-            found += part
+        found = _read(lambda rest: self._until(lambda: self._tls.read(rest)), count)
+        if len(found) < count:
+            raise OSError("the broker closed the connection")
         return found
 
     def _until(self, step: Callable[[], T]) -> T:
@@ -114,17 +109,17 @@ def _output(connection: Any) -> Iterator[bytes]:
 
     https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
     """
-    while header := _read(connection, 8):
-        content = _read(connection, int.from_bytes(header[4:], "big"))
+    while header := _read(connection.recv, 8):
+        content = _read(connection.recv, int.from_bytes(header[4:], "big"))
         if header[0] == _STDOUT:
             yield content
 
 
-def _read(connection: Any, count: int) -> bytes:
+def _read(receive: Callable[[int], bytes], count: int) -> bytes:
     """``count`` bytes; none where the other side has ended."""
     found = b""
     while len(found) < count:
-        part = connection.recv(count - len(found))
+        part = receive(count - len(found))
         if not part:
             return b""
         found += part

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from components.certificates import store_of
 from components.dynamic import Props
 from components.users import UsersProvider
 from earshot.config.docker import DockerSpec
+from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.listeners.terms import Scope
 from earshot.placement.docker import DockerPlan
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
-from earshot.remote.container import docker_session
-from earshot.remote.users import carry_out_on
+from earshot.remote.container import FOLDER, DockerHostSession, Say, docker_session, ended, quoted
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 
@@ -73,3 +73,29 @@ def _between(plan: ClusterPlan, node: Node) -> Listener:
     listener = node.listener(plan.inter_broker)
     assert listener is not None  # the spec holds the inter-broker listener for every broker
     return listener
+
+
+FILE: Final = "order.json"
+PROGRAM: Final = ("python", "-m", "earshot.users")
+_WHAT: Final = "users and permissions"
+_AGAIN: Final = "see that the engine runs, and the brokers' logs, then run the same command again"
+
+
+def carry_out_on(
+    session: DockerHostSession, cluster: str, order: UsersOrder, end: Deadline, say: Say
+) -> None:
+    """Carries out ``order`` in a container of ``session``, by ``end``.
+
+    The order reaches it as a file, which goes with the container. Raises EarshotError.
+    """
+    files = {FILE: order.model_dump_json().encode()}
+    command = [f"{FOLDER}/{FILE}"]
+    try:
+        with ended(session, cluster, command, files, end, say, program=PROGRAM) as (made, said):
+            code = made.attrs["State"]["ExitCode"]
+    except EarshotError as error:
+        observed = f"are not settled ({error.line})"
+        raise EarshotError(_WHAT, observed=observed, remedy=_AGAIN) from None
+    if code:
+        observed = f"are not settled (status {code}){quoted(said)}"
+        raise EarshotError(_WHAT, observed=observed)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from components import leaving
 from components.local.quorum import node_directory, recall
 from components.local.record import PROPERTIES, running
 from components.node_data import feature_level, is_formatted
 from components.refusals import REMEMBER, goes_back, older_kafka, refused_settings
 from components.rolling import Links, unrollable
+from earshot import sockets
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
 from earshot.jvm.jars import kafka_broker_jars
@@ -156,3 +159,27 @@ def started_with(directory: Path) -> str:
 def version_of(directory: Path) -> str:
     """The Kafka version that a node was last started with; empty where that is not known."""
     return read_properties(started_with(directory)).notes.get("kafka_version", "")
+
+
+def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
+    """Listeners of running nodes that ``plan`` lacks, or has with another protocol, and that
+    clients are connected to.
+
+    Other nodes of the cluster are no clients: a broker that is restarted connects again.
+    """
+    directories = {node.id: node_directory(root, node.id) for node in plan.brokers}
+    pids = {
+        id: record.pid
+        for id, directory in directories.items()
+        if (record := running(directory)) is not None
+    }
+    found: dict[str, Counter[str]] = {}
+    for id, pid in pids.items():
+        # where its settings are lost, nobody knows what it has
+        values = read_properties(started_with(directories[id])).values
+        going = leaving.leaving(values, plan, id) if values else {}
+        for connection in sockets.connected(pid, going) if going else ():
+            if connection.pid not in pids.values():
+                origins = found.setdefault(going[connection.port], Counter())
+                origins[connection.origin] += 1
+    yield from leaving.problems(found)

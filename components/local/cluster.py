@@ -10,7 +10,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from components.dynamic import formerly
-from components.gate import AdvertisedListeners, GateApproval
+from components.gate import AdvertisedListeners, approval_of
 from components.local import access, quorum
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
 from components.outputs import kept
@@ -69,11 +69,7 @@ class LocalCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
             certificates=local.certificates,
         )
-        approved_digest: pulumi.Input[str] = "off"
-        if spec.gate == "required":
-            approved_digest = GateApproval(name, gate).approved
-        else:
-            pulumi.log.warn("gate: off - nobody has checked the advertised listeners", self)
+        approval = approval_of(name, gate, spec.gate, self)
         self._preflight = LocalPreflight(
             LocalPreflightProvider(),
             name,
@@ -84,7 +80,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "data": spec.data,
                 "remove": spec.remove,
                 "wanted": kept(wanted) if wanted and wanted != self.plan else None,
-                "gate": approved_digest,
+                "gate": approval.approved if approval else "off",
                 "cluster_id": None,
                 **self._access,
             },
@@ -106,18 +102,17 @@ class LocalCluster(pulumi.ComponentResource):
         self.ready: pulumi.Resource = self._readiness(
             "cluster", self.plan.nodes, gate, last, whole=True
         )
-        if spec.security is not None and self._certificates is not None:
+        if self._certificates is not None:
             from components.local.users import LocalUsersProvider, reached
             from components.users import Users
 
             self.ready = Users(
                 LocalUsersProvider(),
                 name,
-                spec.security,
-                spec.mechanisms(spec.security),
+                spec,
                 local.root,
                 self.cluster_id,
-                self._certificates.passwords,
+                self._certificates,
                 reached(self.plan),
                 pulumi.ResourceOptions(parent=gate, depends_on=[self.ready]),
             )

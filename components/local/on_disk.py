@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from components.local.record import PROPERTIES
+from components.refusals import release
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, read_properties
@@ -69,7 +70,9 @@ def found(root: Path) -> QuorumMemory | None:
         if node_id != node.id:
             raise _refusal(root, f"the data in {node.directory} is of node {node_id}")
     ids = {node: node.meta.values.get("cluster.id", "") for node in nodes}
-    voters = {node: _voters(node.server) for node in nodes}
+    voters = {
+        node: addresses(node.server.values.get("controller.quorum.voters", "")) for node in nodes
+    }
     voter_ids = {node: ", ".join(sorted(them)) for node, them in voters.items()}
     own = {id: address for node in nodes for id, address in voters[node].items() if id == node.id}
     cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
@@ -80,7 +83,7 @@ def found(root: Path) -> QuorumMemory | None:
         cluster_id=cluster_id,
         # each voter's own address counts: a change of addresses may have reached only some nodes
         voters={id: own.get(id, at) for them in voters.values() for id, at in them.items()},
-        kafka_version=max(versions, key=_numbers),
+        kafka_version=max(versions, key=release),
         brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
         serving=True,  # assumed: then a change waits for each broker
     )
@@ -125,9 +128,9 @@ def _settings(path: Path) -> NodeSettings:
         raise EarshotError(str(path), observed=f"cannot be read ({reason.strerror})") from None
 
 
-def _voters(server: NodeSettings) -> dict[str, str]:
-    entries = server.values.get("controller.quorum.voters", "").split(",")
-    parts = (entry.partition("@") for entry in entries if "@" in entry)
+def addresses(voters: str) -> dict[str, str]:
+    """By id, the host:port of each of ``voters``, as Kafka's settings list them."""
+    parts = (entry.partition("@") for entry in voters.split(",") if "@" in entry)
     return {id: address for id, _, address in parts}
 
 
@@ -135,7 +138,3 @@ def _is_broker(node: _Node) -> bool:
     roles = node.server.values.get("process.roles", "")
     # a node whose roles are not known may hold replicas: it counts as a broker
     return Role.BROKER in roles.split(",") if roles else int(node.id) < FIRST_SEPARATE_CONTROLLER
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".") if part.isdigit()]

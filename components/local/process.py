@@ -44,6 +44,7 @@ from earshot.jvm.java import jvm_environment
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import token_options
 
+_HERE = Path(__file__).parent
 KAFKA_LOG, JVM_LOG = "server.log", "console.log"
 MTIME_SLACK = 1.0
 """Seconds by which a file's time may lag behind the clock."""
@@ -132,8 +133,8 @@ def start(launch: Launch, cluster_id: str) -> Record:
     stop(launch.directory)
     with writing(f"node {launch.id}", launch.directory):
         cache.write(launch.directory / PROPERTIES, launch.properties, mode=0o600)
-        cache.write(launch.directory / "log4j2.properties", _LOG4J2)
-        cache.write(launch.directory / "log4j.properties", _LOG4J1)
+        for name in ("log4j2.properties", "log4j.properties"):
+            cache.write(launch.directory / name, (_HERE / name).read_text())
         appended = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         console = os.fdopen(os.open(launch.directory / JVM_LOG, appended, 0o600), "ab")
     with console, _starting(launch):
@@ -354,31 +355,3 @@ def _java(launch: Launch, classes: str, options: Sequence[str]) -> list[str]:
         "-cp",
         classes,
     ]
-
-
-# Relative to the node's directory: Log4j would replace `$` and `%` in an absolute path.
-_LOG4J2 = """\
-appender.file.type=RollingFile
-appender.file.name=file
-appender.file.fileName=server.log
-appender.file.filePattern=server.log.%i
-appender.file.layout.type=PatternLayout
-appender.file.layout.pattern=[%d] %p %m (%c)%n
-appender.file.policies.type=Policies
-appender.file.policies.size.type=SizeBasedTriggeringPolicy
-appender.file.policies.size.size=10MB
-appender.file.strategy.type=DefaultRolloverStrategy
-appender.file.strategy.max=3
-rootLogger.level=INFO
-rootLogger.appenderRef.file.ref=file
-"""
-
-_LOG4J1 = """\
-log4j.rootLogger=INFO, file
-log4j.appender.file=org.apache.log4j.RollingFileAppender
-log4j.appender.file.File=server.log
-log4j.appender.file.MaxFileSize=10MB
-log4j.appender.file.MaxBackupIndex=3
-log4j.appender.file.layout=org.apache.log4j.PatternLayout
-log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n
-"""

@@ -10,14 +10,13 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult
+from pulumi.dynamic import CreateResult, ReadResult
 
 from components import leaving
 from components.dynamic import CheckedProvider, Props, Provider, here, on_lines_of_its_own
 from components.local import (
     access,
     changes,
-    clients,
     data_root,
     on_disk,
     process,
@@ -34,6 +33,7 @@ from earshot.transition import memory
 class LocalPreflightProvider(CheckedProvider):
     """Checks before any node is touched: quorum, removals, versions, ports."""
 
+    ID_IN = "cluster_id"
     DECISIVE = ("plan", "root", "data")
     """Not the gate's digest: a new evaluation of the plan is no change here."""
 
@@ -43,11 +43,7 @@ class LocalPreflightProvider(CheckedProvider):
         yield from access.problems(plan, news)
         yield from changes.problems(root, plan, _wanted(news))
         if leaving.matters(news["remove"]):
-            yield from clients.problems(root, plan)
-
-    def create(self, props: Props) -> CreateResult:
-        made = self.made({}, props)
-        return CreateResult(made["cluster_id"], made)
+            yield from changes.client_problems(root, plan)
 
     def made(self, _olds: Props, news: Props) -> Props:
         return {**news, "cluster_id": _settled(news)}
@@ -66,8 +62,8 @@ class NodeProvider(Provider):
 
     DECISIVE = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=self.differs(olds, news) or not _runs_so(news))
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or not _runs_so(news)
 
     def create(self, props: Props) -> CreateResult:
         with on_lines_of_its_own():
@@ -78,10 +74,9 @@ class NodeProvider(Provider):
 
     def made(self, olds: Props, news: Props) -> Props:
         root = _root(news)
-        with on_lines_of_its_own():
-            launch = _launch(news)  # fetches what is missing, before anything is stopped
-            client = access.client_properties(news)
-            record = restart.restart(root, launch, _previous(olds), news["cluster_id"], client)
+        launch = _launch(news)  # fetches what is missing, before anything is stopped
+        client = access.client_properties(news)
+        record = restart.restart(root, launch, _previous(olds), news["cluster_id"], client)
         return {**news, **_identity(record)}
 
     def read(self, id_: str, props: Props) -> ReadResult:
@@ -111,12 +106,10 @@ class ReadinessProvider(Provider):
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):
             return news  # a first start: all voters start together, and the whole is waited for
-        with on_lines_of_its_own():
-            client = access.client_properties(news)
-            cluster = news["cluster_id"]
-            readiness.wait_for(root, nodes, brokers, cluster, progress=print, client=client)
-            reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
-            quorum.mark_serving(root, [version for version in reported if version], whole=whole)
+        client, cluster = access.client_properties(news), news["cluster_id"]
+        readiness.wait_for(root, nodes, brokers, cluster, progress=print, client=client)
+        reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
+        quorum.mark_serving(root, [version for version in reported if version], whole=whole)
         return news
 
 
@@ -132,14 +125,13 @@ def _settled(props: Props) -> str:
     Where `cluster.json` is lost, the id comes from the nodes' data.
     """
     root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
-    with on_lines_of_its_own():
-        changes.prepare(root, plan, _wanted(props))
-        for id in quorum.removed(root, plan):
-            # Pulumi deletes it only after the validation, which must not find it any more
-            process.stop(quorum.node_directory(root, id))
-        memory.begin(here(props["state_dir"]), plan)
-        lost = quorum.kept(root) is None
-        settled = quorum.settle(root, plan)
+    changes.prepare(root, plan, _wanted(props))
+    for id in quorum.removed(root, plan):
+        # Pulumi deletes it only after the validation, which must not find it any more
+        process.stop(quorum.node_directory(root, id))
+    memory.begin(here(props["state_dir"]), plan)
+    lost = quorum.kept(root) is None
+    settled = quorum.settle(root, plan)
     if lost and on_disk.found(root) is not None:
         print(f"cluster.json in {root} was lost; made again from the nodes' own files")
     return settled.cluster_id

@@ -66,7 +66,7 @@ def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
     old = recall(root)
     memory = QuorumMemory(
         cluster_id=old.cluster_id if old else new_cluster_id(),
-        voters=_voters(plan),
+        voters=on_disk.addresses(voters(plan)),
         # the wanted version may never run
         kafka_version=old.kafka_version if old else plan.kafka_version,
         brokers=tuple(node.id for node in plan.brokers),
@@ -162,7 +162,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     if memory is not None:
         yield from _foreign_data(root, memory)
         yield from _quorum_problems(root, memory, plan)
-        for id in _gone(memory, plan):
+        for id in removed(root, plan):
             if held := replicas_on_disk(node_directory(root, id)):
                 yield holds_replicas(id, held)
     yield from _open_quorum(root, plan)
@@ -187,7 +187,7 @@ def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
 
 
 def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
-    wanted = _voters(plan)
+    wanted = on_disk.addresses(voters(plan))
     if set(wanted) != set(memory.voters):
         yield other_voters(map(int, memory.voters), map(int, wanted), "`make clean`")
     elif wanted != memory.voters and any(
@@ -215,11 +215,8 @@ def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
 def removed(root: Path, plan: ClusterPlan) -> list[int]:
     """Brokers of the cluster under ``root`` that ``plan`` no longer has."""
     memory = recall(root)
-    return _gone(memory, plan) if memory is not None else []
-
-
-def _gone(memory: QuorumMemory, plan: ClusterPlan) -> list[int]:
-    return sorted(set(memory.brokers) - {node.id for node in plan.brokers})
+    held = memory.brokers if memory is not None else ()
+    return sorted(set(held) - {node.id for node in plan.brokers})
 
 
 def replicas_on_disk(directory: Path) -> list[str]:
@@ -232,8 +229,10 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     listening = sockets.listening()
     for node in plan.nodes:
         for item in node.listeners:
+            if (wanted := _wanted(item)) is None:
+                continue
             remedy = f"Free the port, or choose another `port` for {item.name}"
-            holders = list(_holders(item, listening))
+            holders = [held for held in listening if sockets.clash(wanted, held.bound)]
             for holder in holders:
                 neighbour = _node_of(holder.pid, directories)
                 if neighbour != node.id:
@@ -245,7 +244,7 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                         + f". {remedy}"
                     )
                     break
-            if not holders and (keeper := _keeper(item)):
+            if not holders and (keeper := sockets.kept(wanted)):
                 yield f"listener {item.name} of node {node.id}: {keeper}. {remedy}"
 
 
@@ -263,28 +262,9 @@ def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
     return None
 
 
-def _holders(listener: Listener, listening: list[sockets.Listening]) -> Iterator[sockets.Listening]:
-    """Those of ``listening`` that keep a JVM from binding ``listener``."""
-    if (wanted := _wanted(listener)) is None:
-        return
-    for held in listening:
-        if sockets.clash(wanted, held.bound):
-            yield held
-
-
-def _keeper(listener: Listener) -> str:
-    """Who keeps a JVM from binding ``listener`` and does not listen; empty where nobody does."""
-    wanted = _wanted(listener)
-    return sockets.kept(wanted) if wanted is not None else ""
-
-
 def _wanted(listener: Listener) -> sockets.Bound | None:
+    """What a JVM binds for ``listener``."""
     try:
         return sockets.of_java(listener.bind_host, listener.bind_port)
     except OSError:
         return None  # the name does not resolve: the broker's log reports it
-
-
-def _voters(plan: ClusterPlan) -> dict[str, str]:
-    entries = (entry.partition("@") for entry in voters(plan).split(",") if entry)
-    return {id: address for id, _, address in entries}

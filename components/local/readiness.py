@@ -20,6 +20,7 @@ from components.local.process import last_words, why_ended
 from components.local.record import running
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
+from earshot.listeners.listed import listed
 from earshot.listeners.properties import read_properties
 
 DEADLINE = 120.0
@@ -80,14 +81,14 @@ def wait_for(
             if silent:
                 raise _late(root, silent, deadline)
             raise CatchingUp(
-                f"broker {_listed(missing)}",
+                f"broker {listed(missing)}",
                 observed="answers, and is not in sync with all of its replicas after "
                 f"{deadline:.0f} s",
                 remedy="wait until it has caught up, then run the same command again",
             )
         if now - shown > 5:
             shown = now
-            progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s)")
+            progress(f"waiting for node {listed(missing)} ({now - began:.0f} s)")
         time.sleep(POLL)
 
 
@@ -150,11 +151,7 @@ def _check_alive(root: Path, nodes: Sequence[int]) -> None:
 def _late(root: Path, silent: Sequence[int], deadline: float) -> EarshotError:
     words = "\n".join(last_words(quorum.node_directory(root, id), 5) for id in silent[:3])
     return EarshotError(
-        f"node {_listed(silent)} did not come up",
+        f"node {listed(silent)} did not come up",
         observed=f"no answer after {deadline:.0f} s; the last lines of the logs:\n{words}",
         remedy=AGAIN,
     )
-
-
-def _listed(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids))

@@ -12,6 +12,7 @@ from components.local.readiness import CatchingUp, wait_for
 from components.local.record import Record, running
 from earshot.errors import EarshotError
 from earshot.listeners.grammar import parse_entries
+from earshot.listeners.listed import listed
 from earshot.listeners.properties import read_properties
 
 GRACE = 30.0
@@ -75,11 +76,11 @@ def _check_others(root: Path, id: int) -> None:
         "; with one more away, brokers could take no records",
     )
     if gone := quorum.ended(root, but=id):
-        listed = ", ".join(map(str, gone))
+        nodes = listed(gone)
         raise EarshotError(
             what,
-            observed=f"down already: node {listed}{too_many}",
-            remedy=f"run the same command again: it starts node {listed} first",
+            observed=f"down already: node {nodes}{too_many}",
+            remedy=f"run the same command again: it starts node {nodes} first",
         )
     if held := " ".join(map(str, quorum.suspended(root, but=id))):
         raise EarshotError(

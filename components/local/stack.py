@@ -32,5 +32,6 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     security, root = planned.plan.security, planned.root
     made = announce_clients(spec, security, contract, root, cluster.expires)
     identified = cluster.cluster_id.apply(contract.identified)
-    proof = prove(stack, spec, identified, cluster, state, client_config=made or client_config)
+    now, ready = cluster.incarnations, [cluster.ready]
+    proof = prove(stack, spec, identified, now, ready, state, client_config=made or client_config)
     CompleteChange(stack, change, state, pulumi.ResourceOptions(depends_on=[proof]))

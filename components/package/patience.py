@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 
 import pulumi
 from pulumi.errors import InputPropertiesError
 
-from components.aws.credentials import StackSettings
+from components.aws.credentials import StackSettings, reader
 from components.aws.reports import Awaited, Read, quorum_with, wait_for
-from components.aws.ssm import reader
 from earshot.errors import EarshotError
 
 
@@ -46,25 +45,15 @@ async def in_sync(
 
 async def aside(act: Callable[[], None]) -> None:
     """Runs ``act`` in a thread that does not delay the end of this process."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def finish(error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+    done: Future[None] = Future()
 
     def run() -> None:
-        error: BaseException | None = None
+        done.set_running_or_notify_cancel()  # from here on nobody else settles it
         try:
             act()
-        except BaseException as raised:
-            error = raised
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(finish, error)
+            done.set_result(None)
+        except BaseException as error:
+            done.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    await done
+    await asyncio.wrap_future(done)

@@ -1,1 +1,1 @@
-"""Arithmetic of the placement `aws`: subnets, security groups, what a stack costs. No I/O."""
+"""Arithmetic of the placement `aws`: subnets, and what roles may do. No I/O."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.aws.subnets import Nat, Subnet, check_room, lay_out, spread
 from earshot.cluster_id import ClusterId
 from earshot.config.aws_parts import (
     ClientsSpec,
+    FileName,
     InstanceSpec,
+    KafkaRelease,
     ParameterName,
     ValidatorInstanceSpec,
     VolumeId,
@@ -22,7 +24,6 @@ from earshot.config.aws_parts import (
     on_or_off,
 )
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
-from earshot.config.kafka_release import FileName, KafkaRelease
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.errors import EarshotError
@@ -41,7 +42,7 @@ class AwsSpec(ClusterSpec):
     """Brokers as EC2 instances."""
 
     placement: Literal["aws"]
-    region: str
+    region: Annotated[str, AfterValidator(partial(reraised, check_region))]
     vpc: VpcSpec
     listeners: tuple[ListenerSpec, ...] = (
         ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
@@ -91,11 +92,6 @@ class AwsSpec(ClusterSpec):
     timer; without it nobody stands there."""
     ready_seconds: Whole = Field(default=900, ge=60, le=7200)
     """How long a new or replaced node may take to be in sync."""
-
-    @field_validator("region")
-    @classmethod
-    def _known_region(cls, value: str) -> str:
-        return reraised(check_region, value)
 
     @field_validator("client")
     @classmethod
@@ -220,6 +216,16 @@ class AwsSpec(ClusterSpec):
         """`nat`, or its default."""
         needed = self.vpc.id is None and self._needs_way_out
         return self.nat or ("one" if needed else "none")
+
+    @property
+    def gateways(self) -> int:
+        """How many NAT gateways there are."""
+        return {"none": 0, "one": 1, "per-zone": len(self.vpc.zones)}[self.nat_gateways]
+
+    @property
+    def elastic_ips(self) -> int:
+        """One per NAT gateway, and one per broker where external clients are served."""
+        return self.gateways + (self.brokers if self.external else 0)
 
     @cached_property
     def subnets(self) -> tuple[Subnet, ...]:

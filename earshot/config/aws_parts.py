@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field, PlainValidator, field_validator, mod
 
 from earshot.aws.subnets import check_vpc, check_zones
 from earshot.config.cluster import Whole
-from earshot.config.kafka_release import FileName
 from earshot.errors import AddressError
 from earshot.facts.security_groups import WORLD, Clients, IpRange, Members, read_range
 from earshot.listeners.address import check_host
@@ -28,6 +27,9 @@ _TYPE = re.compile(
 )
 _PATTERN = re.compile(r"[a-z0-9-]*\{id\}[a-z0-9-]*", re.ASCII)
 _PARAMETER = re.compile(r"/[A-Za-z0-9_./{}-]{1,1000}", re.ASCII)
+_URL = re.compile(r"https?://[!-~]+", re.ASCII)
+_SHA512 = re.compile(r"[0-9a-f]{128}", re.ASCII)
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 
 Architecture = Literal["arm64", "x86_64"]
 
@@ -46,6 +48,7 @@ def _range(value: Any) -> str:
     return value
 
 
+FileName = Annotated[str, matching(_FILE, "a file name of letters, digits, '.', '_' and '-'")]
 Range = Annotated[str, PlainValidator(_range)]
 VpcId = Annotated[str, _id("vpc")]
 SubnetId = Annotated[str, _id("subnet")]
@@ -56,6 +59,19 @@ HostedZoneId = Annotated[str, matching(_HOSTED_ZONE, "a hosted zone's id, as Z01
 ParameterName = Annotated[
     str, matching(_PARAMETER, "an SSM parameter's name that begins with a slash")
 ]
+
+
+class KafkaRelease(Frozen):
+    """Kafka as its project publishes it: `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
+
+    url: Annotated[str, matching(_URL, "an http or https URL of printable ASCII")]
+    sha512: Annotated[str, matching(_SHA512, "128 lower-case hexadecimal digits")]
+
+    @field_validator("sha512", mode="before")
+    @classmethod
+    def _joined(cls, value: object) -> object:
+        # the published files break the sum into groups of upper-case digits
+        return "".join(value.split()).lower() if isinstance(value, str) else value
 
 
 class VpcSpec(Frozen):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from functools import partial
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, field_validator, model_validator
 
 from earshot.config.cluster import ClusterSpec, Heap
 from earshot.config.removal import UNUSED, Remove
@@ -19,7 +20,7 @@ class LocalSpec(ClusterSpec):
     PLAINTEXT_QUORUM: ClassVar[bool] = True
 
     placement: Literal["local"]
-    external_host: str | None = None
+    external_host: Annotated[str, AfterValidator(partial(reraised, check_host))] | None = None
     """A name that other machines use for this one; scope `host` then becomes `external`."""
     heap: Heap = "256m"
     data: Literal["keep", "delete"] = "keep"
@@ -50,11 +51,6 @@ class LocalSpec(ClusterSpec):
         if not value.isprintable():
             raise ValueError(f"found {shown(value)}; allowed: a file's path, in one line")
         return value
-
-    @field_validator("external_host")
-    @classmethod
-    def _host(cls, value: str | None) -> str | None:
-        return None if value is None else reraised(check_host, value)
 
 
 MODEL = LocalSpec

@@ -11,6 +11,11 @@ SHOWN = 3
 """So many of what is alike are written out: texts, names of containers. Ids all are."""
 
 
+def listed(items: Iterable[object]) -> str:
+    """`1, 2, 3`: all of them."""
+    return ", ".join(map(str, items))
+
+
 def numbered(noun: str, ids: Iterable[int]) -> str:
     """`broker 1`, `brokers 1, 2`, `brokers 1 to 3, 7`: every one of them."""
     known = sorted(set(ids))

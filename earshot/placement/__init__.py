@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from earshot.config.document import Spec
-from earshot.placement.planned import Planned
+from earshot.placement.plan import Planned
 from earshot.placements import PLACEMENTS
 
 __all__ = ["Planned", "plan_stack"]

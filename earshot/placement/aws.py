@@ -6,19 +6,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud, Instance
 from earshot.facts.security_groups import Clients, SecurityGroup, ingress_of, security_groups
-from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.placement.aws_secrets import makes_users, node_secrets, secret_parameter
-from earshot.placement.local_names import LOCALHOST
-from earshot.placement.plan import NodeNames, plan
-from earshot.placement.planned import Planned
+from earshot.placement.plan import LOCALHOST, NodeNames, Planned, plan
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
@@ -44,9 +41,14 @@ class Provisioned:
     public_address: Known | None = None
 
     @property
+    def elastic(self) -> tuple[Known, ...]:
+        """The address of its Elastic IP, if it has one."""
+        return () if self.public_address is None else (self.public_address,)
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Those that are known."""
-        both = (self.private_address, self.public_address)
+        both = (self.private_address, *self.elastic)
         return tuple(item for item in both if isinstance(item, str))
 
 
@@ -126,7 +128,12 @@ def plan_aws(
         notes=(*_notes(spec), *found.notes),
         groups=groups,
         clients=clients,
-        instances={node.id: _instance(node, groups, provisioned[node.id]) for node in made.nodes},
+        instances={
+            node.id: Instance(
+                ingress=ingress_of(node, groups), elastic=provisioned[node.id].elastic
+            )
+            for node in made.nodes
+        },
         declared=dict(_declarations(spec, made, provisioned, attributes)),
         certificates=found.certificates,
     )
@@ -187,27 +194,6 @@ def report_parameter(stack: str, name: str) -> str:
     return f"/earshot/{stack}/{name}"
 
 
-def footprint(spec: AwsSpec) -> Footprint:
-    """How much ``spec`` makes of what AWS charges for."""
-    separate = [id for id in spec.controller_ids if id not in spec.ids]
-    return Footprint(
-        zones=len(spec.vpc.zones),
-        brokers=_machines(spec, list(spec.ids)),
-        controllers=_machines(spec, separate) if separate else None,
-        validator=Machines(1, spec.validator.instance.root_gib) if spec.validator else None,
-        external=spec.external,
-        nat=spec.nat_gateways,
-        hosted_zones=1 if spec.zone is not None else 0,
-        flow_logs=spec.flow_logs,
-    )
-
-
-def _machines(spec: AwsSpec, ids: list[int]) -> Machines:
-    volume = spec.volume_of(ids[0])
-    data = Volume(volume.size_gib, volume.type, volume.iops, volume.throughput)
-    return Machines(len(ids), spec.instance_of(ids[0]).root_gib, data)
-
-
 def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
     """An attribute of the VPC that is off shows as an empty name, which is a value like others."""
     off = f"; {' and '.join(dns.off)} of the VPC: off" if dns.off else ""
@@ -230,11 +216,6 @@ def _names(given: Provisioned, zone: str) -> NodeNames:
     if given.public_name is not None:
         hosts[Scope.EXTERNAL] = given.public_name
     return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
-
-
-def _instance(node: Node, groups: tuple[SecurityGroup, ...], given: Provisioned) -> Instance:
-    elastic = () if given.public_address is None else (given.public_address,)
-    return Instance(ingress=ingress_of(node, groups), elastic=elastic)
 
 
 def _declarations(
@@ -272,11 +253,9 @@ def _declared(
 
 
 def _notes(spec: AwsSpec) -> Iterator[str]:
-    gateways = {"none": 0, "one": 1, "per-zone": len(spec.vpc.zones)}[spec.nat_gateways]
-    wanted = gateways + (spec.brokers if spec.external else 0)
-    if wanted > ELASTIC_QUOTA:
+    if spec.elastic_ips > ELASTIC_QUOTA:
         yield (
-            f"{wanted} Elastic IPs are needed in {spec.region}; "
+            f"{spec.elastic_ips} Elastic IPs are needed in {spec.region}; "
             f"AWS allows {ELASTIC_QUOTA} before one asks for more"
         )
     if spec.clients.anywhere:

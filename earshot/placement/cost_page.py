@@ -1,12 +1,54 @@
-"""The page about what the templates of placement aws cost, as formulas."""
+"""The page about what the templates of placement aws cost, as formulas.
+
+Counts times hours or gibibytes times a price. No price stands here: prices differ by region and
+change. Each item says which price it takes and on which of AWS's pages that is found. What AWS does
+not charge for (VPC, subnets, internet gateway, S3 gateway endpoint, security groups, standard SSM
+parameters) is no item.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from earshot.aws.costs import HOURS, PRICES, Item, bill
 from earshot.config.aws import AwsSpec
-from earshot.placement.aws import footprint
+from earshot.config.aws_parts import VolumeSpec
+
+HOURS = 730
+"""Hours of a month as AWS's own calculator counts them."""
+
+_EC2 = "https://aws.amazon.com/ec2/pricing/on-demand/"
+_EBS = "https://aws.amazon.com/ebs/pricing/"
+_VPC = "https://aws.amazon.com/vpc/pricing/"
+_ROUTE53 = "https://aws.amazon.com/route53/pricing/"
+_CLOUDWATCH = "https://aws.amazon.com/cloudwatch/pricing/"
+_S3 = "https://aws.amazon.com/s3/pricing/"
+
+PRICES = {
+    "broker-hour": ("one broker's instance type, an hour", _EC2),
+    "controller-hour": ("one controller's instance type, an hour", _EC2),
+    "validator-hour": ("the validator's instance type, an hour", _EC2),
+    "gp3-gib-month": ("gp3 volume, a GiB and month", _EBS),
+    "gp3-iops-month": ("gp3 volume, an IOPS beyond its 3000, a month", _EBS),
+    "gp3-mibps-month": ("gp3 volume, a MiB/s beyond its 125, a month", _EBS),
+    "io2-gib-month": ("io2 volume, a GiB and month", _EBS),
+    "io2-iops-month": ("io2 volume, an IOPS and month; cheaper beyond 32000", _EBS),
+    "address-hour": ("public IPv4 address, an hour, in use or not", _VPC),
+    "nat-hour": ("NAT gateway, an hour", _VPC),
+    "nat-gib": ("NAT gateway, a GiB that passes it", _VPC),
+    "out-gib": ("data to the internet, a GiB", _EC2),
+    "between-zones-gib": ("data between two zones, a GiB in one direction", _EC2),
+    "zone-month": ("Route 53 hosted zone, a month", _ROUTE53),
+    "log-gib": ("vended logs taken in, a GiB", _CLOUDWATCH),
+    "s3-gib-month": ("S3 Standard, a GiB and month", _S3),
+    "s3-1000-gets": ("S3 Standard, a thousand GET and HEAD requests", _S3),
+}
+"""By key: what the price is for, and the page that has it."""
+
+LOOK_REQUESTS = 2
+"""HEAD and GET, of the validator every minute."""
+FREE_IOPS, FREE_THROUGHPUT = 3000, 125
+"""What a gp3 volume has without a price of its own."""
 
 _HEAD = f"""\
 # What a stack on AWS costs
@@ -31,9 +73,82 @@ _END = """\
 """
 
 
+@dataclass(frozen=True)
+class Item:
+    """One line of the bill."""
+
+    what: str
+    count: int | None
+    """How many of them the stack makes; None for what is charged by use alone."""
+    price: str
+    """A key of PRICES."""
+    formula: str
+    """How much of it in a month, times the price: `3 x 730 h x broker-hour`."""
+
+
+def bill(spec: AwsSpec) -> Iterator[Item]:
+    """Every item of ``spec`` that AWS charges for; what it has none of is left out.
+
+    How much is charged by use nobody knows beforehand: such formulas say GiB.
+    """
+    separate = [id for id in spec.controller_ids if id not in spec.ids]
+    for role, ids in (("broker", spec.ids), ("controller", separate)):
+        if ids:
+            root_gib, data = spec.instance_of(ids[0]).root_gib, spec.volume_of(ids[0])
+            yield from _machines(role, len(ids), root_gib, data)
+    if spec.validator is not None:
+        yield from _machines("validator", 1, spec.validator.instance.root_gib)
+    for what, count, price in (
+        ("public IPv4 addresses", spec.elastic_ips, "address-hour"),
+        ("NAT gateways", spec.gateways, "nat-hour"),
+    ):
+        if count:
+            yield _hourly(what, count, price)
+    if spec.validator is not None:
+        formula = f"{HOURS} h x 60 x {LOOK_REQUESTS} / 1000 x s3-1000-gets"
+        yield Item("the validator's looks into its bucket", None, "s3-1000-gets", formula)
+    if spec.zone is not None:
+        yield Item("hosted zones", 1, "zone-month", "1 x zone-month")
+    for what, there, price, times in (
+        ("data through NAT", spec.gateways, "nat-gib", 1),
+        ("data to the internet", spec.external, "out-gib", 1),
+        # charged to the zone that sends and to the one that receives
+        ("data between zones", spec.brokers > 1, "between-zones-gib", 2),
+        ("flow logs", spec.flow_logs, "log-gib", 1),
+        ("the validator's reports", spec.validator, "s3-gib-month", 1),
+    ):
+        if there:
+            yield Item(what, None, price, f"{times} x GiB x {price}")
+
+
+def _hourly(what: str, count: int, price: str) -> Item:
+    return Item(what, count, price, f"{count} x {HOURS} h x {price}")
+
+
+def _machines(
+    role: str, count: int, root_gib: int, data: VolumeSpec | None = None
+) -> Iterator[Item]:
+    """Instances of one role, each with a root volume (gp3) and, but for the validator, data."""
+
+    def sized(what: str, each: int, unit: str, price: str) -> Item:
+        return Item(f"{what} of {role}s", count, price, f"{count} x {each} {unit} x {price}")
+
+    yield _hourly(f"{role} instances", count, f"{role}-hour")
+    yield sized("root volumes", root_gib, "GiB", "gp3-gib-month")
+    if data is None:
+        return
+    yield sized("data volumes", data.size_gib, "GiB", f"{data.type}-gib-month")
+    iops = (data.iops or 0) - (FREE_IOPS if data.type == "gp3" else 0)
+    if iops > 0:
+        yield sized("IOPS", iops, "IOPS", f"{data.type}-iops-month")
+    if data.throughput is not None and data.throughput > FREE_THROUGHPUT:
+        beyond = data.throughput - FREE_THROUGHPUT
+        yield sized("throughput", beyond, "MiB/s", "gp3-mibps-month")
+
+
 def cost_page(specs: Mapping[str, AwsSpec]) -> str:
     """The page about ``specs``, by the names of their stacks."""
-    bills = {name: bill(footprint(spec)) for name, spec in specs.items()}
+    bills = {name: tuple(bill(spec)) for name, spec in specs.items()}
     parts = [_HEAD, *(_stack(name, items) for name, items in bills.items())]
     used = {item.price for items in bills.values() for item in items}
     return "\n".join([*parts, _prices(used), _END])

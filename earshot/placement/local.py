@@ -8,10 +8,10 @@ from pathlib import Path
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER
-from earshot.names.machine import this_machine
-from earshot.placement.local_names import local_names
-from earshot.placement.plan import plan
-from earshot.placement.planned import Planned
+from earshot.listeners.terms import ANY_IPV4, Scope, UnknownHost
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.names.machine import Machine, this_machine
+from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, Planned, plan
 from earshot.placement.secured import secured
 
 SMALL_BROKER = {
@@ -32,16 +32,15 @@ class LocalPlan(Planned):
 def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     """The plan of ``spec`` on this machine, with data under ``root``. Raises EarshotError."""
     _check_root(root)
-    named = local_names(spec, this_machine(), root)
+    names, notes = local_names(spec, this_machine(), root)
     settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
-    made, folder = plan(settled, named.names), str(root / FOLDER)
+    made, folder = plan(settled, names), str(root / FOLDER)
     # the first tier of compilation alone: see `earshot.jvm.archive`
     found = secured(made, spec.security, root, folder, slow_aes=True)
-    notes = (*named.notes, *found.notes)
     return LocalPlan(
         plan=found.plan,
-        names=named.names,
-        notes=notes,
+        names=names,
+        notes=(*notes, *found.notes),
         root=root,
         certificates=found.certificates,
     )
@@ -67,3 +66,86 @@ def _check_root(root: Path) -> None:
             observed=observed,
             remedy="move the project to another path",
         )
+
+
+MACHINE = "this machine"
+_ALWAYS_OWN = (NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS)
+
+
+def local_names(
+    spec: LocalSpec, machine: Machine, data_root: Path
+) -> tuple[dict[int, NodeNames], list[str]]:
+    """The names of every node of ``spec``, and what a user should know about their choice; pure.
+
+    Scopes internal and controller get `localhost`, bound to 127.0.0.1. Scope host gets the
+    machine's own name, bound to the very address that it leads to, or `localhost` where there is
+    no such name. Scope external gets ``spec.external_host`` where it is set, bound to all
+    interfaces. Nodes take consecutive ports in the order of ``spec.node_ids``; a node's data
+    lies in ``data_root``/node-<id>/log. Raises EarshotError for a `bind` that is no address of
+    this machine.
+    """
+    _check_binds(spec, machine)
+    hosts: dict[Scope, str | UnknownHost] = {
+        Scope.CONTROLLER: LOCALHOST,
+        Scope.INTERNAL: LOCALHOST,
+        Scope.HOST: machine.name or LOCALHOST,
+    }
+    binds = {
+        Scope.CONTROLLER: LOOPBACK,
+        Scope.INTERNAL: LOOPBACK,
+        Scope.HOST: machine.name_address if machine.name else LOOPBACK,
+    }
+    if spec.external_host is not None:
+        hosts[Scope.EXTERNAL] = spec.external_host
+        binds[Scope.EXTERNAL] = ANY_IPV4
+    names = {
+        id: NodeNames(
+            hosts=hosts,
+            binds=binds,
+            machine=MACHINE,
+            port_offset=index,
+            log_dir=str(data_root / f"node-{id}" / "log"),
+            addresses=machine.addresses,
+        )
+        for index, id in enumerate(spec.node_ids)
+    }
+    return names, _notes(spec, machine)
+
+
+def _check_binds(spec: LocalSpec, machine: Machine) -> None:
+    """A broker that cannot bind ends at its start, when the one before it was stopped already."""
+    names = {LOCALHOST, machine.name}
+    for item in spec.listeners:
+        if item.bind is None or item.bind in names:
+            continue
+        address = ip_of(item.bind)
+        own = address is not None and str(address) in machine.addresses
+        if not own and kind_of(item.bind) not in _ALWAYS_OWN:
+            raise EarshotError(
+                f"listeners.{item.name}.bind",
+                observed=f"{item.bind} is no address of this machine",
+                allowed=", ".join(
+                    text
+                    for text in machine.addresses
+                    if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
+                ),
+                remedy="bind one of these, or leave the key out",
+            )
+
+
+def _notes(spec: LocalSpec, machine: Machine) -> list[str]:
+    # a listener advertises the name of its widest scope, which stands last
+    held = [item.name for item in spec.listeners if item.scopes[-1] is Scope.HOST]
+    if not held:
+        return []
+    listeners = ", ".join(held)
+    if machine.name is None:
+        note = f"advertises {LOCALHOST}, for {MACHINE} has no usable name: {machine.why_unnamed}"
+    elif kind_of(machine.name_address) is not NameKind.LOOPBACK_ADDRESS:
+        note = (
+            f"advertises {machine.name}, which leads to {machine.name_address}: "
+            "other machines of that network can reach it too"
+        )
+    else:
+        return []
+    return [f"{listeners}: {note}"]

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.facts.container import PublishedPort
-from earshot.placement.docker_names import DATA, KEYS
+
+DATA = "/var/lib/kafka/data"
+"""Where apache/kafka and cp-kafka let their own user write."""
+KEYS = "/etc/kafka/secrets"
+"""Where both have a place for keys."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from earshot.certificates.shown import ShownCertificate
 from earshot.config.cluster import ClusterSpec
 from earshot.config.listener import ListenerSpec, override
 from earshot.errors import EarshotError
+from earshot.facts.cloud import Cloud
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import ANY_IPV4, Role, Scope, UnknownHost
+from earshot.placement.node_container import NodeContainer
+
+LOCALHOST = "localhost"
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,34 @@ class NodeNames:
     """What fails together, where nodes stand in several such; an availability zone."""
     addresses: tuple[str, ...] = ()
     """The node's own IP addresses, where they are known: what its names must resolve to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """The plan of a spec, and what its placement knows besides; mappings are by node id."""
+
+    plan: ClusterPlan
+    names: Mapping[int, NodeNames]
+    notes: tuple[str, ...]
+    """What a user should know about the names."""
+    containers: Mapping[int, NodeContainer] = field(default_factory=dict)
+    """Empty where nodes are none."""
+    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
+    """Where others have made them."""
+
+    @property
+    def addresses(self) -> dict[int, tuple[str, ...]]:
+        """Each node's own addresses, where the placement gives them."""
+        return {}
+
+    @property
+    def cloud(self) -> Cloud | None:
+        """What surrounds nodes that are instances."""
+        return None
+
+    def container_of(self, node_id: int) -> str:
+        """The name of a node's container, with its host's where there are several; else empty."""
+        return ""
 
 
 def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:

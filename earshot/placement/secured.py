@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +21,12 @@ _UNIT = 64
 """Characters that a certificate has room for (RFC 5280, appendix A)."""
 
 
-def files_of(security: SecuritySpec | None, root: Path) -> Files | None:
+def files_of(security: SecuritySpec, root: Path) -> Files | None:
     """Where they lie; None where the stack makes the keys itself.
 
     ``root`` is the folder of the stack's cluster, and relative paths start at its project.
     """
-    named = security.tls.files if security is not None else None
+    named = security.tls.files
     if named is None or named.private_ca:
         return None
     from earshot.certificates.given import Files  # slow to import
@@ -43,21 +43,6 @@ def files_of(security: SecuritySpec | None, root: Path) -> Files | None:
         found(named.password),
         named.region,
     )
-
-
-def given_certificates(
-    security: SecuritySpec | None, root: Path, nodes: Iterable[int]
-) -> Mapping[int, GivenNode]:
-    """Those of ``nodes``; none where the stack makes the keys itself.
-
-    Raises EarshotError where they cannot be read or used.
-    """
-    files = files_of(security, root)
-    if files is None:
-        return {}
-    from earshot.certificates.given import read_given
-
-    return read_given(files, nodes).nodes
 
 
 def unit_of(private_ca: str, root: Path) -> str:
@@ -107,9 +92,13 @@ def secured(
     ``root`` is the folder of the stack's cluster on this machine; ``slow_aes``: nodes take long for
     AES. Raises EarshotError where certificates of others cannot be read or used.
     """
-    given = given_certificates(security, root, [node.id for node in plan.nodes])
     if security is None:
-        return Secured(plan, given)
+        return Secured(plan, {})
+    given: Mapping[int, GivenNode] = {}
+    if (files := files_of(security, root)) is not None:
+        from earshot.certificates.given import read_given
+
+        given = read_given(files, [node.id for node in plan.nodes]).nodes
     principals = [item.principal for item in given.values()]
     if security.tls.private_ca:
         principals = [principal(NODE, unit_of(security.tls.private_ca, root))]

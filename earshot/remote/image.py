@@ -2,7 +2,7 @@
 
 Its tag names the version and a digest of the context, so that an image is there or is not: it is
 never out of date. How this machine's pip reaches its index (certificates, mirror) goes into the
-build and not into the image.
+build and not into the image. A validator on an instance runs a bundle of the same files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -152,19 +153,19 @@ def _idle(about: Mapping[str, Any]) -> bool:
 def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What this machine's pip is set to, by files or by variables: option -> value."""
     try:
-        done = subprocess.run(
+        listing = subprocess.run(
             [sys.executable, "-m", "pip", "config", "list"],
+            check=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PIP_SECONDS,
             env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        )
-        lines = done.stdout.splitlines() if done.returncode == 0 else []
-    except (OSError, subprocess.TimeoutExpired):
-        lines = []
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        listing = ""
     settings: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
-    for line in lines:
+    for line in listing.splitlines():
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
         if section in settings and (plain := value.strip().strip("'\"")):
@@ -252,3 +253,28 @@ def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     )
     observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last])
     return EarshotError("validator image", observed=observed, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An archive on this machine."""
+
+    file: Path
+    sha256: str
+
+
+def bundle(folder: Path) -> Bundle:
+    """The bundle of what is installed here, in ``folder``, where older ones are removed.
+
+    Raises EarshotError where Spark's jars cannot be had.
+    """
+    files = {path: it for path, it in context().items() if path != "Dockerfile"}
+    content = archive(files)  # not compressed, for compressors differ
+    sha256 = hashlib.sha256(content).hexdigest()
+    file = folder / f"validator-{sha256[:12]}.tar"
+    if not file.exists():
+        cache.write(file, content)
+    for older in folder.glob("validator-*.tar"):
+        if older != file:
+            older.unlink(missing_ok=True)
+    return Bundle(file, sha256)

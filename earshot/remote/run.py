@@ -144,19 +144,15 @@ class _Asked:
         def here(end: Deadline) -> Report:
             return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
 
-        def on_instance(end: Deadline) -> Report:
+        def elsewhere(end: Deadline) -> Report:
             from earshot.remote.bucket import Bucket
             from earshot.remote.instance import ask
 
-            bucket = Bucket(standpoint.bucket, standpoint.region)
-            return ask(bucket, standpoint, contract, options, end, say)
-
-        def in_container(end: Deadline) -> Report:
-            return validate_on(session, contract, options, end, say)
-
-        def elsewhere(end: Deadline) -> Report:
             try:
-                return (on_instance if standpoint.kind is Kind.INSTANCE else in_container)(end)
+                if standpoint.kind is Kind.INSTANCE:
+                    bucket = Bucket(standpoint.bucket, standpoint.region)
+                    return ask(bucket, standpoint, contract, options, end, say)
+                return validate_on(session, contract, options, end, say)
             except EarshotError as error:
                 what = "it is not known what is seen from there"
                 return _failed(contract, standpoint, what, error)

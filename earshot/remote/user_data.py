@@ -62,19 +62,15 @@ def validator_user_data(place: ValidatorSettings) -> str:
     """
     packaging, secret = PACKAGING[place.system], place.client_secret
     values = {
-        "region": place.region,
+        **dict(place),
         "bucket": f"s3://{place.bucket}",
-        "bundle": place.bundle,
-        "every": place.every,
         "packages": {it: packaging.packages[it] for it in COMMANDS},
         "install": packaging.install,
         "home": HOME,
         "app": f"{HOME}/app-{place.bundle.sha256[:12]}",
         "state": STATE,
         "report": REPORT,
-        "secrets": place.secrets,
         "secrets_folder": SECRETS,
-        "version": place.version,
         "client": f"{SECRETS}/{secret}" if secret else CLIENT if place.client else "",
         "order_key": ORDER,
         "status_key": STATUS,

@@ -13,8 +13,11 @@ def candidates(current: ClusterPlan, wanted: ClusterPlan) -> tuple[ClusterPlan, 
 
     The first is ``current`` (without brokers that go), the last ``wanted``.
     """
-    found = dict.fromkeys(map(_Same, _between(current, wanted)))
-    return tuple(item.plan for item in found)
+    found: list[ClusterPlan] = []
+    for plan in _between(current, wanted):
+        if plan not in found:  # compared: pydantic's hash would read every node again and again
+            found.append(plan)
+    return tuple(found)
 
 
 def _between(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[ClusterPlan]:
@@ -100,16 +103,3 @@ def with_nodes(plan: ClusterPlan, ids: Collection[int]) -> ClusterPlan:
             "min_insync_replicas": min(plan.min_insync_replicas, brokers),
         }
     )
-
-
-class _Same:
-    """A plan as a key: pydantic's own hash would read every node again and again."""
-
-    def __init__(self, plan: ClusterPlan) -> None:
-        self.plan = plan
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.plan == other.plan
-
-    def __hash__(self) -> int:
-        return hash((self.plan.inter_broker, len(self.plan.nodes)))

@@ -123,47 +123,41 @@ def _with(
     return (name or sketch[0], port or sketch[1], sketch[2], protocol or sketch[3])
 
 
-_BEFORE = _plan(_INTERNAL, _EXTERNAL)
-_BRIDGED = _plan(_INTERNAL, _EXTERNAL, _REPL)
 _SASL = Protocol.SASL_PLAINTEXT
-CHANGES: dict[str, tuple[ClusterPlan, ClusterPlan]] = {
-    "A listener is added": (_BEFORE, _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "PUBLIC", 9192))),
-    "EXTERNAL gets another port or host": (_BEFORE, _plan(_INTERNAL, _with(_EXTERNAL, port=9192))),
-    "EXTERNAL gets another name and port": (
-        _BEFORE,
-        _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9192)),
+_WANTED = {
+    "A listener is added": _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "PUBLIC", 9192)),
+    "EXTERNAL gets another port or host": _plan(_INTERNAL, _with(_EXTERNAL, port=9192)),
+    "EXTERNAL gets another name and port": _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9192)),
+    "EXTERNAL becomes two listeners": _plan(
+        _INTERNAL, _with(_EXTERNAL, "OFFICE", 9192), _with(_EXTERNAL, "PARTNERS", 9292)
     ),
-    "EXTERNAL becomes two listeners": (
-        _BEFORE,
-        _plan(_INTERNAL, _with(_EXTERNAL, "OFFICE", 9192), _with(_EXTERNAL, "PARTNERS", 9292)),
+    "Two listeners become one": _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9292)),
+    "EXTERNAL takes TLS": _plan(_INTERNAL, _with(_EXTERNAL, protocol=Protocol.SSL)),
+    "Brokers use another listener, on a port of its own": _plan(_REPL, _EXTERNAL, between="REPL"),
+    "Brokers use a listener with another protocol": _plan(
+        _with(_REPL, protocol=_SASL), _EXTERNAL, between="REPL"
     ),
-    "Two listeners become one": (
-        _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "OFFICE", 9192)),
-        _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9292)),
+    "INTERNAL changes its protocol, where there is another internal listener": _plan(
+        _with(_INTERNAL, protocol=_SASL), _EXTERNAL, _REPL
     ),
-    "EXTERNAL takes TLS": (_BEFORE, _plan(_INTERNAL, _with(_EXTERNAL, protocol=Protocol.SSL))),
-    "Brokers use another listener, on a port of its own": (
-        _BEFORE,
-        _plan(_REPL, _EXTERNAL, between="REPL"),
+    "INTERNAL changes its protocol, and is the only internal listener": _plan(
+        _with(_INTERNAL, protocol=_SASL), _EXTERNAL
     ),
-    "Brokers use a listener with another protocol": (
-        _BEFORE,
-        _plan(_with(_REPL, protocol=_SASL), _EXTERNAL, between="REPL"),
+    "INTERNAL gets another name, and keeps its port": _plan(
+        _with(_INTERNAL, "REPL"), _EXTERNAL, between="REPL"
     ),
-    "INTERNAL changes its protocol, where there is another internal listener": (
-        _BRIDGED,
-        _plan(_with(_INTERNAL, protocol=_SASL), _EXTERNAL, _REPL),
+    "A broker is added": _plan(_INTERNAL, _EXTERNAL, brokers=4),
+    "The controllers get another port": _plan(_INTERNAL, _EXTERNAL, quorum=29192),
+}
+_BEFORE = {
+    "Two listeners become one": _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "OFFICE", 9192)),
+    "INTERNAL changes its protocol, where there is another internal listener": _plan(
+        _INTERNAL, _EXTERNAL, _REPL
     ),
-    "INTERNAL changes its protocol, and is the only internal listener": (
-        _BEFORE,
-        _plan(_with(_INTERNAL, protocol=_SASL), _EXTERNAL),
-    ),
-    "INTERNAL gets another name, and keeps its port": (
-        _BEFORE,
-        _plan(_with(_INTERNAL, "REPL"), _EXTERNAL, between="REPL"),
-    ),
-    "A broker is added": (_BEFORE, _plan(_INTERNAL, _EXTERNAL, brokers=4)),
-    "The controllers get another port": (_BEFORE, _plan(_INTERNAL, _EXTERNAL, quorum=29192)),
+}
+CHANGES = {
+    title: (_BEFORE.get(title, _plan(_INTERNAL, _EXTERNAL)), wanted)
+    for title, wanted in _WANTED.items()
 }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from earshot.errors import EarshotError
+from earshot.listeners.listed import listed
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.security import is_computed
 from earshot.listeners.terms import Protocol
@@ -57,15 +58,15 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
     held, asked = _voters(current), _voters(wanted)
     if held.keys() != asked.keys():
         yield _refused(
-            f"the quorum has the voters {_listed(held)} and would get {_listed(asked)}: a "
+            f"the quorum has the voters {listed(held)} and would get {listed(asked)}: a "
             "static quorum cannot change them",
             "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
             "its own, with new data",
         )
     elif held != asked:
         yield _refused(
-            f"the controllers would move from {_listed(dict.fromkeys(held.values()))} to "
-            f"{_listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
+            f"the controllers would move from {listed(dict.fromkeys(held.values()))} to "
+            f"{listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
             "each other during a rolling change",
             f"keep the controllers' addresses; or {STOP}",
         )
@@ -86,7 +87,7 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
     elif current.security is None and wanted.security is not None:
         if own := _own_security(current):
             yield _refused(
-                f"`security` would come while brokers run with {_listed(own)} of their own: "
+                f"`security` would come while brokers run with {listed(own)} of their own: "
                 "those restarted first would not know whom the others trust",
                 STOP,
             )
@@ -107,7 +108,7 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
         )
     elif subjects := _other_subjects(current, wanted):
         yield _refused(
-            f"nodes would show certificates for {_listed(subjects)} while brokers run: Kafka "
+            f"nodes would show certificates for {listed(subjects)} while brokers run: Kafka "
             "permits nodes what they do by these subjects, and those that are restarted later "
             "do not know them",
             f"have the certificates issued for the same subjects as before; or {STOP}",
@@ -186,7 +187,3 @@ def _refused(reason: str, remedy: str) -> EarshotError:
         observed=reason,
         remedy=remedy,
     )
-
-
-def _listed(items: Iterable[object]) -> str:
-    return ", ".join(map(str, items))

@@ -69,6 +69,7 @@ def test_nodes_may_have_certificates_of_others() -> None:
 def test_they_may_lie_in_aws(region: str) -> None:
     places = {**FILES, "key": "ssm:/kafka/{node}.key", "region": region}
     security = read_spec(secured(security={"tls": {"from": places}}), "x").security
+    assert security is not None
     assert files_of(security, Path("/p/.earshot/stacks/s/kafka")) == Files(
         "/p/certs/{node}.pem", "ssm:/kafka/{node}.key", "/p/certs/ca.pem", "", region
     )

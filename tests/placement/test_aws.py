@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.checks.plan import check_planned
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
@@ -23,7 +22,6 @@ from earshot.placement import aws
 from earshot.placement.aws import (
     AwsPlan,
     Provisioned,
-    footprint,
     node_user_data,
     parameters_of,
     plan_aws,
@@ -320,29 +318,6 @@ def test_a_private_zone_declares_nothing_where_the_vpc_s_dns_is_off() -> None:
     host = "broker-1.kafka.example.com"
     inside = whole.declared["INTERNAL", Scope.INTERNAL, host]
     assert inside.why == f"record {host} in the private zone kafka.example.com of the VPC"
-
-
-def test_what_a_stack_makes_of_what_aws_charges_for() -> None:
-    plain = footprint(read_aws(volume={"iops": 4000, "throughput": 250}))
-    assert plain == Footprint(
-        zones=3, brokers=Machines(3, 16, Volume(100, "gp3", 4000, 250)), nat="one"
-    )
-    rich = footprint(
-        read_aws(
-            brokers=1, controllers={"mode": "separate", "count": 1}, validator=True,
-            flow_logs=True, **TWO_LISTENERS, **OWN_ZONE,
-        )
-    )  # fmt: skip
-    assert rich == Footprint(
-        zones=3,
-        brokers=Machines(1, 16, Volume(100)),
-        controllers=Machines(1, 16, Volume(20)),
-        validator=Machines(1, 16),
-        external=True,
-        nat="one",
-        hosted_zones=1,
-        flow_logs=True,
-    )
 
 
 @pytest.mark.parametrize("settings", [{}, OWN_ZONE])

@@ -13,7 +13,7 @@ from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.listeners.terms import Scope
-from earshot.placement.docker_names import docker_names
+from earshot.placement.docker import docker_names
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}
 TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "internal": "b.lan",

@@ -15,7 +15,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.evidence import gather
 from earshot.names.machine import Machine
 from earshot.names.policy import ResolverPolicy
-from earshot.placement.local_names import MACHINE, local_names
+from earshot.placement.local import MACHINE, local_names
 from earshot.placement.plan import plan
 from earshot.rules.evaluate import evaluate
 from tests.config.read import read_local
@@ -41,7 +41,7 @@ def spec(**settings: Any) -> LocalSpec:
     ],
 )
 def test_names_of_the_default_cluster(machine: Machine, host: str, bind: str) -> None:
-    names = local_names(spec(), machine, ROOT).names
+    names, _ = local_names(spec(), machine, ROOT)
     assert list(names) == [1, 2, 3]
     for index, (id, item) in enumerate(names.items()):
         for scope in (Scope.INTERNAL, Scope.CONTROLLER):
@@ -53,21 +53,23 @@ def test_names_of_the_default_cluster(machine: Machine, host: str, bind: str) ->
 
 
 def test_a_name_that_other_machines_use_is_bound_everywhere() -> None:
-    found = local_names(spec(external_host="kafka.example.com"), NAMED, ROOT)
-    for item in found.names.values():
+    names, notes = local_names(spec(external_host="kafka.example.com"), NAMED, ROOT)
+    for item in names.values():
         assert item.hosts[Scope.EXTERNAL] == "kafka.example.com"
         assert item.binds[Scope.EXTERNAL] == "0.0.0.0"
-    assert found.notes == ()
+    assert notes == []
 
 
 def test_separate_controllers_continue_the_count() -> None:
-    names = local_names(spec(brokers=2, controllers={"mode": "separate", "count": 3}), NAMED, ROOT)
-    offsets = {id: item.port_offset for id, item in names.names.items()}
+    names, _ = local_names(
+        spec(brokers=2, controllers={"mode": "separate", "count": 3}), NAMED, ROOT
+    )
+    offsets = {id: item.port_offset for id, item in names.items()}
     assert offsets == {1: 0, 2: 1, 10001: 2, 10002: 3, 10003: 4}
 
 
 def test_a_note_says_why_localhost_is_advertised() -> None:
-    (note,) = local_names(spec(), UNNAMED, ROOT).notes
+    _, (note,) = local_names(spec(), UNNAMED, ROOT)
     assert note == (
         "EXTERNAL: advertises localhost, for this machine has no usable name: "
         "its own name vm does not resolve here: nxdomain"
@@ -75,7 +77,7 @@ def test_a_note_says_why_localhost_is_advertised() -> None:
 
 
 def test_a_note_says_what_is_open_to_the_network() -> None:
-    (note,) = local_names(spec(), ON_LAN, ROOT).notes
+    _, (note,) = local_names(spec(), ON_LAN, ROOT)
     assert note == (
         "EXTERNAL: advertises kafka-host, which leads to 192.0.2.10: "
         "other machines of that network can reach it too"
@@ -84,7 +86,7 @@ def test_a_note_says_what_is_open_to_the_network() -> None:
 
 def test_without_a_listener_for_the_host_there_is_nothing_to_note() -> None:
     only = spec(listeners=[{"name": "PLAINTEXT", "port": 9092, "scopes": ["internal"]}])
-    assert local_names(only, UNNAMED, ROOT).notes == ()
+    assert local_names(only, UNNAMED, ROOT)[1] == []
 
 
 @given(st.integers(1, 12), st.sampled_from([NAMED, ON_LAN, UNNAMED]), st.booleans())
@@ -92,7 +94,7 @@ def test_what_is_named_here_satisfies_every_rule(
     brokers: int, machine: Machine, separate: bool
 ) -> None:
     cluster = spec(brokers=brokers, controllers={"mode": "separate" if separate else "combined"})
-    names = local_names(cluster, machine, ROOT).names
+    names, _ = local_names(cluster, machine, ROOT)
     planned = plan(cluster, names)
     asked = TableAsked(
         {"system": {"localhost": ("127.0.0.1",), "kafka-host": ON_LAN.addresses[:2]}}
@@ -108,7 +110,7 @@ def test_what_is_named_here_satisfies_every_rule(
 @pytest.mark.parametrize("bind", ["192.0.2.10", "127.0.0.9", "::1", "0.0.0.0", "localhost"])
 def test_an_address_of_this_machine_can_be_bound(bind: str) -> None:
     wanted = spec(listeners=[{"name": "A", "port": 9092, "scopes": ["internal"], "bind": bind}])
-    assert local_names(wanted, NAMED, ROOT).names
+    assert local_names(wanted, NAMED, ROOT)[0]
 
 
 @pytest.mark.parametrize("bind", ["192.0.2.11", "2001:db8::1", "elsewhere"])

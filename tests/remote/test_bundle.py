@@ -6,7 +6,7 @@ import hashlib
 import tarfile
 from pathlib import Path
 
-from earshot.remote.bundle import bundle
+from earshot.remote.image import bundle
 
 
 def test_it_holds_the_library_its_jars_and_its_locks(tmp_path: Path) -> None:

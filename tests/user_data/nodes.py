@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from earshot.config.kafka_release import KafkaRelease
+from earshot.config.aws_parts import KafkaRelease
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.user_data.boot import Boot, System

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from earshot.config.kafka_release import KafkaRelease
+from earshot.config.aws_parts import KafkaRelease
 from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
 from tests.user_data.nodes import boot
 

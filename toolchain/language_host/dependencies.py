@@ -9,19 +9,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import grpc
+from pulumi.runtime.proto.language_pb2 import (
+    InstallDependenciesRequest,
+    InstallDependenciesResponse,
+)
 
 from toolchain.language_host import provider_packages
+from toolchain.language_host.children import Children
 from toolchain.language_host.interpreter import Interpreter
 from toolchain.language_host.output import Output
-
-if TYPE_CHECKING:
-    from pulumi.runtime.proto.language_pb2 import (
-        InstallDependenciesRequest,
-        InstallDependenciesResponse,
-    )
-
-    from toolchain.language_host.children import Children
 
 QUERY_SECONDS = 60
 
@@ -54,9 +53,6 @@ def install(
     request: InstallDependenciesRequest, context: Any, children: Children
 ) -> Iterator[InstallDependenciesResponse]:
     """Make the virtual environment if it is missing, and install the program's requirements."""
-    import grpc
-    from pulumi.runtime.proto.language_pb2 import InstallDependenciesResponse
-
     info = request.info
     interpreter = Interpreter.of(info)
     folder = Path(info.program_directory)

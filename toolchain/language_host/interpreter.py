@@ -7,10 +7,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pulumi.runtime.proto.language_pb2 import ProgramInfo
+from pulumi.runtime.proto.language_pb2 import ProgramInfo
 
 
 @dataclass(frozen=True)

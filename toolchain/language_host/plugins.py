@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +16,18 @@ from toolchain.language_host.output import Output
 from toolchain.language_host.relay import PackRelay
 
 
-@dataclass(frozen=True)
-class Plugin:
-    """How to start a plugin's process. The engine sends its complete environment."""
-
-    command: tuple[str, ...]
-    cwd: Path
-    environment: Mapping[str, str]
-
-    @classmethod
-    def of(cls, request: language_pb2.RunPluginRequest, interpreter: Interpreter) -> Plugin:
-        environment = dict(entry.split("=", 1) for entry in request.env if "=" in entry)
-        folder = request.info.program_directory
-        python = (interpreter.executable, "-u")
-        if request.kind == "analyzer":
-            # Two arguments: the engine's address, which comes last, and the pack.
-            command = (*python, "-m", "pulumi.policy", request.args[-1], folder)
-            return cls(command, Path(folder), environment)
-        return cls((*python, folder, *request.args), Path(request.pwd), environment)
+def launch(
+    request: language_pb2.RunPluginRequest, interpreter: Interpreter
+) -> tuple[tuple[str, ...], Path, dict[str, str]]:
+    """A plugin's command, directory, and environment, all of which the engine sends."""
+    environment = dict(entry.split("=", 1) for entry in request.env if "=" in entry)
+    folder = request.info.program_directory
+    python = (interpreter.executable, "-u")
+    if request.kind == "analyzer":
+        # Two arguments: the engine's address, which comes last, and the pack.
+        command = (*python, "-m", "pulumi.policy", request.args[-1], folder)
+        return command, Path(folder), environment
+    return (*python, folder, *request.args), Path(request.pwd), environment
 
 
 def run(
@@ -52,14 +45,11 @@ def run(
         yield from output
         return
 
-    plugin = Plugin.of(request, interpreter)
+    command, cwd, environment = launch(request, interpreter)
 
     def start(additions: Mapping[str, str]) -> subprocess.Popen[bytes]:
         child = children.start(
-            plugin.command,
-            cwd=plugin.cwd,
-            environment={**plugin.environment, **additions},
-            piped=True,
+            command, cwd=cwd, environment={**environment, **additions}, piped=True
         )
         if not context.add_callback(lambda: children.stop(child)):
             children.stop(child)
@@ -68,13 +58,13 @@ def run(
     relay: PackRelay | None = None
     try:
         if request.kind == "analyzer":
-            relay = PackRelay(start, children, output, name=_name(plugin.cwd))
+            relay = PackRelay(start, children, output, name=_name(cwd))
             context.add_callback(output.close)
             output.stdout(f"{relay.listen()}\n".encode())
         else:
             output.follow(start({}), children)
     except OSError as error:
-        output.stderr(f"{plugin.command[0]} could not be started: {error}\n".encode())
+        output.stderr(f"{command[0]} could not be started: {error}\n".encode())
         output.finish(1)
     try:
         yield from output

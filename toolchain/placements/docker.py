@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from components.docker.container_address import check_engine
 from components.docker.identity import own_id
 from components.docker.labels import STACK, cluster_id_of
 from earshot.config.docker import DockerSpec
@@ -15,8 +16,7 @@ from toolchain.progress import say
 def check(spec: DockerSpec) -> None:
     """Check that every engine answers. Raises EarshotError."""
     for host in spec.hosts:
-        with connect(host):
-            pass
+        check_engine(host)
 
 
 def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:

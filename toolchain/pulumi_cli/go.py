@@ -74,18 +74,9 @@ def _command(folder: Path) -> Path:
 
 
 def _version(compiler: Path) -> tuple[int, ...]:
-    try:
-        answer = subprocess.run(
-            [compiler, "env", "GOVERSION"],
-            env=os.environ | {"GOTOOLCHAIN": "local"},
-            cwd="/",  # a go.mod here could ask for another toolchain
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=ANSWER_SECONDS,
-            text=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ()
+    # not here, where a go.mod could ask for another toolchain
+    local = {"GOTOOLCHAIN": "local"}
+    answer = progress.answer([compiler, "env", "GOVERSION"], ANSWER_SECONDS, local, cwd=Path("/"))
     match = re.match(r"go(\d+(?:\.\d+)*)", answer)
     return tuple(map(int, match[1].split("."))) if match else ()
 

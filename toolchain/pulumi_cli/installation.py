@@ -6,7 +6,7 @@ import contextlib
 import enum
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from earshot import cache
@@ -18,7 +18,7 @@ from toolchain.pulumi_cli import build, download, official, wrapper
 VERSION = "3.259.0"
 
 
-class Origin(enum.Enum):
+class Origin(enum.StrEnum):
     """Where a CLI comes from. The built one has our language host, the others their own."""
 
     INSTALLED = "installed"
@@ -38,18 +38,13 @@ class Installation:
 def ensure() -> Installation:
     """Find, download or build a CLI, and record it. Raises EarshotError."""
     installation = _settle()
-    record = {
-        "directory": str(installation.directory),
-        "version": installation.version,
-        "origin": installation.origin.value,
-    }
-    cache.write(CLI_RECORD, json.dumps(record, indent=2) + "\n")
+    cache.write(CLI_RECORD, json.dumps(asdict(installation), indent=2, default=str) + "\n")
     return installation
 
 
 def _settle() -> Installation:
     if found := official.find(os.environ.get("PATH", "")):
-        return Installation(found.directory, found.version, Origin.INSTALLED)
+        return Installation(*found, Origin.INSTALLED)
     if not build.is_done(VERSION) and (downloaded := download.ensure(VERSION)):
         return Installation(downloaded, VERSION, Origin.DOWNLOADED)
     built = build.ensure(VERSION, pip=PYTHON)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain import progress
@@ -16,16 +14,8 @@ MINIMUM = (3, 229, 0)
 VERSION_SECONDS = 30
 
 
-@dataclass(frozen=True)
-class OfficialCli:
-    """A CLI with its own language host."""
-
-    directory: Path
-    version: str
-
-
-def find(path: str, minimum: tuple[int, int, int] = MINIMUM) -> OfficialCli | None:
-    """The first usable official ``pulumi`` on ``path`` (as in $PATH), or None.
+def find(path: str, minimum: tuple[int, ...] = MINIMUM) -> tuple[Path, str] | None:
+    """Directory and version of the first usable official CLI on ``path`` (as in $PATH), or None.
 
     Those that are too old or lack the Python host are printed and skipped. Those that this
     toolchain has built are skipped too.
@@ -44,26 +34,14 @@ def find(path: str, minimum: tuple[int, int, int] = MINIMUM) -> OfficialCli | No
         # A package manager may link only the command into PATH.
         for directory in (Path(entry), command.resolve().parent):
             if os.access(directory / "pulumi-language-python", os.X_OK):
-                return OfficialCli(directory, ".".join(map(str, version)))
+                return directory, ".".join(map(str, version))
         progress.say(f"Pulumi CLI: {command} has no pulumi-language-python and is not used")
     return None
 
 
-def _version(command: Path) -> tuple[int, int, int] | None:
-    try:
-        answer = subprocess.run(
-            [command, "version"],
-            env=os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=VERSION_SECONDS,
-            text=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.match(r"v(\d+)\.(\d+)\.(\d+)", answer.strip())
-    if match is None:
-        return None
-    major, minor, patch = map(int, match.groups())
-    return major, minor, patch
+def _version(command: Path) -> tuple[int, ...] | None:
+    answer = progress.answer(
+        [command, "version"], VERSION_SECONDS, {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    )
+    match = re.match(r"v(\d+)\.(\d+)\.(\d+)", answer)
+    return tuple(map(int, match.groups())) if match else None

@@ -12,7 +12,7 @@ import pytest
 
 from components.aws import archive
 from components.aws.archive import problem, sum_in
-from earshot.config.kafka_release import KafkaRelease
+from earshot.config.aws_parts import KafkaRelease
 from earshot.errors import EarshotError
 
 CONTENT = b"Kafka as its project publishes it"

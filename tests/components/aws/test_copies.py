@@ -11,8 +11,7 @@ import pytest
 from pulumi.output import UNKNOWN
 
 from components import owner
-from components.aws import secrets
-from components.aws import ssm as ssm_module
+from components.aws import credentials, secrets
 from components.aws.copies import AwsCertificatesProvider
 from components.aws.secrets import SecretProvider
 from earshot.certificates.authority import read_certificate
@@ -27,7 +26,7 @@ CONFIG = SimpleNamespace(config={})
 @pytest.fixture
 def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
     found = SsmDouble()
-    for module in (secrets, ssm_module):
+    for module in (secrets, credentials):
         monkeypatch.setattr(module, "client", lambda config, region: found)
     monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return found

@@ -9,9 +9,8 @@ import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
 
-from components.aws.credentials import StackSettings, endpoint, environment
+from components.aws.credentials import StackSettings, endpoint, environment, reader
 from components.aws.reports import AT_ONCE
-from components.aws.ssm import reader
 from earshot.errors import EarshotError
 
 LISTED = [{"s3": "http://127.0.0.1:1"}, {"ssm": "http://127.0.0.1:2"}, {"s3": "http://127.0.0.1:3"}]

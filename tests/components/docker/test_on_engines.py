@@ -10,7 +10,7 @@ import pytest
 from docker.errors import DockerException
 from pulumi.output import Unknown
 
-from components.docker import labels, on_engines, providers, removal, rolling, settings
+from components.docker import labels, on_engines, providers, removal, running
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, SeenNetwork, SeenVolume, WantedStack
 from earshot.cluster_id import of_stack_name
@@ -224,8 +224,8 @@ def test_a_refusal_is_of_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engines, "of", lambda self, host: None)
     now = wanted(brokers=1)
     monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: everything(now))
-    monkeypatch.setattr(rolling, "problems", lambda *_: ["it would not do"])
-    monkeypatch.setattr(settings, "running", lambda *_: [])
+    monkeypatch.setattr(running, "link_problems", lambda *_: ["it would not do"])
+    monkeypatch.setattr(running, "running", lambda *_: [])
     news = {**now.to_props(), "cluster_id": OWN_ID, "remove": "unused"}
     olds = news | {"deployment": MINE}
     (failure,) = providers.EnginePreflightProvider().check(olds, news).failures

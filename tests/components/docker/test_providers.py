@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from docker.errors import DockerException
 
-from components.docker import clients, data_version, labels, on_engines, removal, rolling
+from components.docker import data_version, labels, on_engines, removal, running
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, WantedStack
 from components.docker.providers import EnginePreflightProvider
@@ -137,10 +137,12 @@ def test_all_are_asked_about_what_is_there(
         return problems
 
     monkeypatch.setattr(on_engines, "look", lambda _, hosts: Seen() if list(hosts) else None)
-    for module in (on_engines, rolling, clients, data_version, removal):
+    for module in (on_engines, data_version, removal):
         monkeypatch.setattr(module, "problems", reported(module.__name__.rpartition(".")[2]))
+    for kind in ("link", "client"):
+        monkeypatch.setattr(running, f"{kind}_problems", reported(kind))
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
-    names = ("on_engines", "rolling", "clients", "data_version", "removal")
+    names = ("on_engines", "link", "client", "data_version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)
     (failure,) = EnginePreflightProvider().check(olds, news).failures
     assert failure.reason == text
@@ -154,7 +156,7 @@ def test_all_are_asked_about_what_is_there(
     asked.clear()
     for remove, looked in (("anyway", 0), ("2020-01-01", 0), ("9999-12-31", 1)):
         EnginePreflightProvider().check(olds, {**news, "remove": remove})
-        assert [name for name, _ in asked].count("clients") == looked
+        assert [name for name, _ in asked].count("client") == looked
         asked.clear()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from components.local import clients, quorum
+from components.local import changes, quorum
 from components.local.record import Record
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
@@ -65,21 +65,21 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
     tmp_path: Path, runs: ClusterPlan, ports: list[int]
 ) -> None:
     without = plan(ports[1:], "REPL")
-    assert list(clients.problems(tmp_path, without)) == []
+    assert list(changes.client_problems(tmp_path, without)) == []
     with ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(socket.create_connection(("127.0.0.1", ports[0])))
-        until(lambda: "2 connections" in "".join(clients.problems(tmp_path, without)))
-        (text,) = clients.problems(tmp_path, without)
+        until(lambda: "2 connections" in "".join(changes.client_problems(tmp_path, without)))
+        (text,) = changes.client_problems(tmp_path, without)
         assert text == (
             "listener INTERNAL would go, and has 2 connections of clients: 2 from 127.0.0.1 "
             f"(pid {os.getpid()}, {NAME}). Let them use another listener (the contract marks "
             "INTERNAL as leaving), then run the same command again; or set `remove: anyway` in "
             "the stack's file, or a date from which on it goes"
         )
-        assert list(clients.problems(tmp_path, runs)) == []
+        assert list(changes.client_problems(tmp_path, runs)) == []
         first = transition(runs, plan([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan
-        assert list(clients.problems(tmp_path, first)) == [], "nothing goes with this step"
+        assert list(changes.client_problems(tmp_path, first)) == [], "nothing goes with this step"
 
 
 def test_another_protocol_takes_the_listener_from_its_clients(
@@ -91,7 +91,7 @@ def test_another_protocol_takes_the_listener_from_its_clients(
     ]
     secured = planned({"brokers": 1, "listeners": listeners})
     with socket.create_connection(("127.0.0.1", ports[0])):
-        until(lambda: bool(list(clients.problems(tmp_path, secured))))
+        until(lambda: bool(list(changes.client_problems(tmp_path, secured))))
 
 
 def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
@@ -108,8 +108,8 @@ def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
     with node(directory, code) as child:
         recorded(directory, Record.of(child.pid, "d"))
         until(lambda: bool(psutil.Process(child.pid).net_connections("tcp")))
-        assert list(clients.problems(tmp_path, two)) == []
+        assert list(changes.client_problems(tmp_path, two)) == []
     with socket.create_connection(("127.0.0.1", ports[0])):
-        until(lambda: bool(list(clients.problems(tmp_path, two))))
+        until(lambda: bool(list(changes.client_problems(tmp_path, two))))
         (quorum.node_directory(tmp_path, 1) / "server.properties").unlink()
-        assert list(clients.problems(tmp_path, two)) == []
+        assert list(changes.client_problems(tmp_path, two)) == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.local import changes, clients, process, quorum, restart
+from components.local import changes, process, quorum, restart
 from components.local.process import Launch
 from components.local.providers import LocalPreflightProvider, NodeProvider
 from components.local.record import Record, running
@@ -174,7 +174,7 @@ def test_clients_of_a_listener_that_goes_count_unless_it_is_to_go_anyway(
     original: Path, monkeypatch: pytest.MonkeyPatch, remove: str, found: str
 ) -> None:
     monkeypatch.chdir(original)
-    monkeypatch.setattr(clients, "problems", lambda *_: iter(["in use"]))
+    monkeypatch.setattr(changes, "client_problems", lambda *_: iter(["in use"]))
     plan = planned(brokers=1).model_dump(mode="json")
     checked = LocalPreflightProvider().check({}, props(original, plan=plan, remove=remove))
     assert "".join(failure.reason for failure in checked.failures) == found

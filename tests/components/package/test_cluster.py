@@ -13,9 +13,15 @@ from pydantic import BaseModel
 
 from components.package import cluster_args, patience
 from earshot.config.aws import AwsSpec
-from earshot.config.aws_parts import ClientsSpec, InstanceSpec, VolumeSpec, VpcSpec, ZoneSpec
+from earshot.config.aws_parts import (
+    ClientsSpec,
+    InstanceSpec,
+    KafkaRelease,
+    VolumeSpec,
+    VpcSpec,
+    ZoneSpec,
+)
 from earshot.config.cluster import ControllerSpec
-from earshot.config.kafka_release import KafkaRelease
 from earshot.config.listener import ListenerSpec
 from earshot.user_data.boot import NodeReport, NodeState
 from earshot.user_data.render import digest

@@ -7,7 +7,7 @@ from pathlib import Path
 from pulumi.runtime.proto import language_pb2
 
 from toolchain.language_host.interpreter import Interpreter
-from toolchain.language_host.plugins import Plugin
+from toolchain.language_host.plugins import launch
 
 
 def request(kind: str) -> language_pb2.RunPluginRequest:
@@ -21,13 +21,13 @@ def request(kind: str) -> language_pb2.RunPluginRequest:
 
 
 def test_provider_gets_all_arguments_and_the_projects_directory() -> None:
-    plugin = Plugin.of(request("resource"), Interpreter("python3"))
-    assert plugin.command == ("python3", "-u", "/plugin", "--logtostderr", "127.0.0.1:1")
-    assert plugin.cwd == Path("/project")
-    assert plugin.environment == {"A": "b=c", "B": ""}
+    command, cwd, environment = launch(request("resource"), Interpreter("python3"))
+    assert command == ("python3", "-u", "/plugin", "--logtostderr", "127.0.0.1:1")
+    assert cwd == Path("/project")
+    assert environment == {"A": "b=c", "B": ""}
 
 
 def test_pack_gets_the_address_and_its_own_directory() -> None:
-    plugin = Plugin.of(request("analyzer"), Interpreter("python3"))
-    assert plugin.command[2:] == ("-m", "pulumi.policy", "127.0.0.1:1", "/plugin")
-    assert plugin.cwd == Path("/plugin")
+    command, cwd, _ = launch(request("analyzer"), Interpreter("python3"))
+    assert command[2:] == ("-m", "pulumi.policy", "127.0.0.1:1", "/plugin")
+    assert cwd == Path("/plugin")

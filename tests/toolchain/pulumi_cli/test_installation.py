@@ -22,9 +22,9 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
         directory.mkdir()
         (directory / "pulumi").touch(0o755)
 
-        def find(path: str) -> official.OfficialCli | None:
+        def find(path: str) -> tuple[Path, str] | None:
             asked.append("path")
-            return official.OfficialCli(directory, "3.300.0") if on_path else None
+            return (directory, "3.300.0") if on_path else None
 
         def fetch(version: str) -> Path | None:
             asked.append("site")

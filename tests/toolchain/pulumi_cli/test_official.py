@@ -22,13 +22,13 @@ def install(directory: Path, version: str, *, host: str | None = "#!/bin/sh\n") 
     return directory
 
 
-def search(*directories: Path) -> official.OfficialCli | None:
+def search(*directories: Path) -> tuple[Path, str] | None:
     return official.find(os.pathsep.join(map(str, directories)))
 
 
 def test_new_enough_one_is_found(tmp_path: Path) -> None:
     directory = install(tmp_path / "bin", "v3.260.1")
-    assert search(tmp_path / "empty", directory) == official.OfficialCli(directory, "3.260.1")
+    assert search(tmp_path / "empty", directory) == (directory, "3.260.1")
 
 
 def test_link_on_path_leads_to_its_directory(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_link_on_path_leads_to_its_directory(tmp_path: Path) -> None:
     (tmp_path / "bin" / "pulumi").symlink_to(directory / "pulumi")
     found = search(tmp_path / "bin")
     assert found is not None
-    assert found.directory == directory
+    assert found[0] == directory
 
 
 def test_old_one_is_passed_over_with_a_word(
@@ -47,7 +47,7 @@ def test_old_one_is_passed_over_with_a_word(
     new = install(tmp_path / "new", "v3.260.1-alpha.1")
     found = search(old, new)
     assert found is not None
-    assert found.directory == new
+    assert found[0] == new
     assert f"{old / 'pulumi'} is older than 3.229.0" in capsys.readouterr().out
 
 

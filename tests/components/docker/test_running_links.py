@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from docker.errors import DockerException, NotFound
 
-from components.docker import rolling, settings
+from components.docker import running
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, WantedStack
 from earshot.errors import EarshotError
@@ -42,7 +42,7 @@ def said(
 
 
 def problems(after: WantedStack, seen: Seen) -> list[str]:
-    return rolling.problems(settings.running(Engines(), after, seen), after)
+    return running.link_problems(running.running(Engines(), after, seen), after)
 
 
 def test_a_renamed_inter_broker_listener_is_refused_with_the_way(

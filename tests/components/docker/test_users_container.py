@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
+from components.docker import users
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
-from earshot.remote import users
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 

@@ -1,23 +1,59 @@
-"""Who is connected to a listener that a change takes away, by the sockets in each container."""
+"""Running containers: what they were started with, and what a change of listeners does to them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from docker.errors import DockerException
+
 from components import leaving
 from components.docker.container_address import Engines
-from components.docker.on_engines import WantedStack
-from components.docker.settings import Running
+from components.docker.on_engines import Seen, SeenContainer, WantedStack
+from components.refusals import REMEMBER
+from components.rolling import Links, unrollable
 from earshot import sockets
+from earshot.config.docker import DockerHost
 from earshot.errors import AddressError
 from earshot.listeners.grammar import parse_entries
+from earshot.listeners.properties import read_environment
+from earshot.listeners.security import node_name
+from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
 
 _TABLES: Final = ("cat", "/proc/net/tcp", "/proc/net/tcp6")
 _HEAD: Final = "local_address"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A container of this deployment that runs, as its engine describes it."""
+
+    seen: SeenContainer
+    host: DockerHost
+    values: dict[str, str]
+    """Kafka's settings in its environment."""
+    gateways: tuple[str, ...]
+    """The addresses that its host has on the container's networks."""
+
+
+def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Running]:
+    """Those of ``seen`` that belong to ``wanted``. Raises EarshotError where an engine fails."""
+    hosts = {host.name: host for host in wanted.hosts}
+    for found in seen.containers:
+        host = hosts.get(found.host)
+        if host is None or not wanted.owns(found.labels) or not found.running:
+            continue
+        inspected = engines.inspect(f"Docker host {host.name}", host, found.id)
+        if inspected is None:
+            continue
+        variables = dict(entry.partition("=")[::2] for entry in inspected["Config"]["Env"] or ())
+        networks = (inspected.get("NetworkSettings") or {}).get("Networks", {}).values()
+        gateways = (it.get(key) for it in networks for key in ("Gateway", "IPv6Gateway"))
+        values = dict(read_environment(variables).values)
+        yield Running(found, host, values, tuple(filter(None, gateways)))
 
 
 @dataclass(frozen=True)
@@ -29,7 +65,9 @@ class _Going:
     """Those by which others reach it: its own, and what it advertises."""
 
 
-def problems(engines: Engines, wanted: WantedStack, running: Sequence[Running]) -> Iterator[str]:
+def client_problems(
+    engines: Engines, wanted: WantedStack, running: Sequence[Running]
+) -> Iterator[str]:
     """Listeners of ``running`` containers that ``wanted`` takes away, or gives another protocol,
     and that clients are connected to.
 
@@ -50,7 +88,7 @@ def problems(engines: Engines, wanted: WantedStack, running: Sequence[Running]) 
     for it in running:
         ports, table = going.get(it.seen.id, {}), tables[it.seen.id]
         if ports and table is None:
-            yield _unknown(it, [item.listener for item in ports.values()])
+            yield _clients_unknown(it, [item.listener for item in ports.values()])
         for own, peer in table or ():
             item = ports.get(own.port)
             if item and not any((peer.port, port) in from_nodes for port in item.ports):
@@ -60,7 +98,7 @@ def problems(engines: Engines, wanted: WantedStack, running: Sequence[Running]) 
     yield from leaving.problems(used)
 
 
-def _unknown(it: Running, names: Sequence[str]) -> str:
+def _clients_unknown(it: Running, names: Sequence[str]) -> str:
     return (
         f"{', '.join(names)} would go, and nobody knows whether clients are connected: the sockets "
         f"in container {it.seen.name} on Docker host {it.host.name} cannot be listed. See that it "
@@ -83,8 +121,6 @@ def _going(it: Running, wanted: WantedStack) -> dict[int, _Going]:
 
 def _connections(engines: Engines, it: Running) -> list[tuple[Bound, Bound]] | None:
     """The connections in a container, each with its own end first; None is not known."""
-    from docker.errors import DockerException
-
     try:
         _, output = engines.of(it.host).containers.get(it.seen.id).exec_run(list(_TABLES))
     except (DockerException, OSError):
@@ -92,3 +128,22 @@ def _connections(engines: Engines, it: Running) -> list[tuple[Bound, Bound]] | N
     text = output.decode(errors="replace")
     # without IPv6 there is one table alone, and `cat` fails
     return list(sockets.connections(text)) if _HEAD in text else None
+
+
+def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
+    """Why they cannot; their own environment has the settings that they were started with."""
+    found = list(running)
+    links = {it.seen.node: Links.of_settings(it.values) for it in found}
+    stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
+    refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
+    # whether the stack has issued what a node shows
+    secured = [f"{KEYS}/{node_name(it.seen.node)}.pem" in it.values.values() for it in found]
+    others = [it for it in secured if it is (wanted.plan.security is None)]
+    if len(others) > 1 and not refused:
+        what = "go" if wanted.plan.security is None else "come"
+        refused.append(
+            f"`security` would {what} while brokers run: those restarted first would ask for "
+            "certificates that the others do not show, or show "
+            f"none where the others ask. {stop[0].upper()}{stop[1:]}"
+        )
+    return refused

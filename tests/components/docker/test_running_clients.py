@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from docker.errors import DockerException
 
-from components.docker import clients
 from components.docker.container_address import Engines
 from components.docker.on_engines import WantedStack
-from components.docker.settings import Running
+from components.docker.running import Running, client_problems
 from earshot.listeners.properties import read_environment
 from tests.components.docker.test_on_engines import container, wanted
 
@@ -62,7 +61,7 @@ def problems(
 
     client = SimpleNamespace(containers=SimpleNamespace(get=get))
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
-    return list(clients.problems(Engines(), after, running(before)))
+    return list(client_problems(Engines(), after, running(before)))
 
 
 def test_clients_are_counted_by_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,4 +129,4 @@ def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(
     tables: dict[int, str | Exception] = {2: row((address(2), 19092), ("172.18.0.77", 40000))}
     assert problems(monkeypatch, tables, after=fewer) == []
     odd = [replace(it, values={"advertised.listeners": "://"}) for it in running(BEFORE)]
-    assert list(clients.problems(Engines(), AFTER, odd)) == []
+    assert list(client_problems(Engines(), AFTER, odd)) == []
