@@ -1,7 +1,5 @@
 """The program: stack config -> placement -> cluster -> outputs."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 

@@ -1,7 +1,5 @@
 """Exports and validation of a stack whose listeners are known before its brokers run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

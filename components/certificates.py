@@ -3,8 +3,6 @@
 Keys and passwords stay in files of this machine; states hold only what may be seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime

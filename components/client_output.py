@@ -4,8 +4,6 @@ A state is encrypted by a passphrase that may be the well-known one, so password
 keys never enter it: the output names the files that hold them.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ can go back to the older one until a user raises the level (`kafka-features upgr
 does. Formatting writes the level beside the metadata log; later changes of it are in the log.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

@@ -4,8 +4,6 @@ The engine signals an interrupt to a provider, but cannot signal its own death, 
 a provider's `Cancel`. So the process watches its parent itself.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """Passwords that the stack's configuration gives users, for the program and its providers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pulumi.runtime.config import get_config, is_config_secret

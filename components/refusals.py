@@ -1,7 +1,5 @@
 """Messages of all placements for changes that existing data rules out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Users and permissions as a resource: made as soon as the brokers serve, changed with the file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

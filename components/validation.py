@@ -5,8 +5,6 @@ contract or an incarnation changes. Cells that a standpoint leaves out make the 
 but do not fail the update, which prints them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ A description is what a stack file holds below `earshot:cluster`, as plain data.
 the package may change without notice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Clients of AWS's services, with whatever credentials the environment names."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 SECONDS: Final = 20

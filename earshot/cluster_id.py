@@ -1,7 +1,5 @@
 """Kafka's id of a cluster: what one looks like, a new one, and those of earlier releases."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import re

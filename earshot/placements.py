@@ -6,8 +6,6 @@ To add one, enter it here and write its own modules, which are found by its name
 `toolchain.placements.NAME`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module

@@ -4,8 +4,6 @@
 and `connections` list the sockets that are there; `free` asks this machine's kernel itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import ipaddress

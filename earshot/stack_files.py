@@ -3,8 +3,6 @@
 Standard library only: `make env` asks before any package is installed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PRIVATE = ".earshot"

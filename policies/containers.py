@@ -1,7 +1,5 @@
 """Evaluates containers of any program: each as it is registered, and all of them at the end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The rules' result for one resource, and how to read the engine's inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """One evaluation per resource and run: every policy of the pack reports its part of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The gate: a whole cluster's plan, evaluated before any of its brokers is touched."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from components.gate import digest

@@ -1,7 +1,5 @@
 """Evaluates brokers on EC2 instances of any program, as they are registered and at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

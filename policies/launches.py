@@ -1,7 +1,5 @@
 """Evaluates what launches brokers later: launch templates of EC2, task definitions of ECS."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

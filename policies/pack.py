@@ -7,8 +7,6 @@ controller. The pack's configuration can set a policy's level, by the rule's id 
 policies of the same names with the suffix `-stack`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any

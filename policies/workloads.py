@@ -1,7 +1,5 @@
 """Evaluates the workloads of Kubernetes that a program declares, with its Services, at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

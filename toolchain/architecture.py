@@ -3,8 +3,6 @@
 `tool.importlinter` in `pyproject.toml` has the allowed arrows; `make check` fails on any other.
 """
 
-from __future__ import annotations
-
 import grimp
 
 PACKAGES = ("earshot", "components", "policies", "toolchain")

@@ -1,7 +1,5 @@
 """The commands of ``python3 -m toolchain``."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import subprocess

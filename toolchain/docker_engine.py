@@ -1,7 +1,5 @@
 """Whether a Docker engine answers, asked before any package is installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

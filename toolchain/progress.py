@@ -3,8 +3,6 @@
 Steps may run in parallel: each line then begins with the name of its step.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Makes the project's ``.venv`` exactly as ``requirements.lock`` says."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """What `make up`, `make down` and `make clean` do around plain Pulumi commands."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ fileblob writes it in place, and with a truncated one cannot read the state (`EO
 none of its values (content type, MD5), and can read the state without it.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Who is connected to a listener that a change takes away, by what the nodes report of it."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping

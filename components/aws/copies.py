@@ -3,8 +3,6 @@
 What stands there is what instances have been given, so it goes before what lies here.
 """
 
-from __future__ import annotations
-
 from pulumi.output import Unknown
 
 from components.aws.credentials import reader

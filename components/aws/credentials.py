@@ -3,8 +3,6 @@
 Other settings come from the environment, as for Pulumi's own provider.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

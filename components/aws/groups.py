@@ -1,7 +1,5 @@
 """Security groups from the plan: only a listener's clients may reach it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Any

@@ -5,8 +5,6 @@ in an account and region, so no second stack can use it. If it is lost, the atta
 have the id.
 """
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 

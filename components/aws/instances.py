@@ -1,7 +1,5 @@
 """What all instances of a stack have in common, nodes and validator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """One node: its role, its data volume, its instance; everything but its names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

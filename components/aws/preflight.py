@@ -4,8 +4,6 @@ They ask whether Kafka's archive is where instances will fetch it, and whether K
 the settings of every node. A preview skips the settings while a node's name is not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pulumi.dynamic import Resource

@@ -1,7 +1,5 @@
 """Readiness of instances as a resource: each node's changes wait for that of the one before."""
 
-from __future__ import annotations
-
 from pulumi.dynamic import Resource
 
 from components.aws.credentials import reader

@@ -5,8 +5,6 @@ time in which a program starts. The file of a class is known by its name here; w
 the whole package is loaded as it always was.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

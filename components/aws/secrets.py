@@ -3,8 +3,6 @@
 They are SecureStrings that this machine writes itself: states have fingerprints alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What makes a cluster on AWS a secured one: certificates, and what instances fetch of them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

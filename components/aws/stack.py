@@ -7,8 +7,6 @@ instance does; `certificates_expire`, with `security`, when the first certificat
 network's id; `reports`, with a validator, the URL of its latest report.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

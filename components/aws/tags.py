@@ -1,7 +1,5 @@
 """Names and tags of all that a stack makes on AWS, and what every bucket has."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pulumi

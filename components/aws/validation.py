@@ -1,7 +1,5 @@
 """The validation of a stack on AWS: as any other, with the stack's credentials for its bucket."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Data volumes that outlive their stack, and checks where a later stack takes them over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 

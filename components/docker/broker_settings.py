@@ -4,8 +4,6 @@ A container of the image, without a network, runs `kafka.tools.StorageTool info`
 settings as a starting broker does, looks for the data directories, and changes nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -4,8 +4,6 @@ The engine shows a volume's name, not its content: no key is in a container's
 description, its environment, a layer of its image or a state.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 import pulumi

@@ -1,7 +1,5 @@
 """Labels by which a stack recognises its objects on an engine, even without its state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

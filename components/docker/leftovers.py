@@ -1,7 +1,5 @@
 """Removing what an interrupted run has made, and no state knows, before it is made again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ importable module, so that Pulumi stores a reference instead of byte code. All n
 inputs are floats.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -5,8 +5,6 @@ is kept in the stack's folder until the new one serves; it has the secrets of it
 only this user may read it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A stack of placement docker: the cluster, what it exports, and the proof of its listeners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path

@@ -4,8 +4,6 @@ Such a container only sleeps, and the command runs in it. It ends by itself, and
 removes it, even where this process was killed first; unless that was before it was started.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath

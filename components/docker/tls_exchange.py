@@ -4,8 +4,6 @@ TLS is done here, where the keys are; in the container a shell only passes bytes
 engine's connection and the broker's port. So no key is needed there, and no tool for TLS.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Makes users and permissions of brokers in containers, from a container on their network."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Checks before the first broker is stopped: what a change needs, and whether Kafka accepts it."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The directory of the nodes' data: whether this user can write there, and how to fix errors."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ They are in an importable module, so that Pulumi stores a reference instead of b
 All numbers in their inputs are floats.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@
 lost, it is made again from the nodes' own files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Waiting for brokers: the whole cluster on a first start, one broker after a later change."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import time

@@ -1,7 +1,5 @@
 """Changing one node of a cluster: stop, start, wait; if it fails, start it as before."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stack of placement local: the cluster, what it exports, and the proof of its listeners."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Makes users and permissions of the brokers of this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

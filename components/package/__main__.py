@@ -1,7 +1,5 @@
 """Hosts the package's components; the engine runs this folder as a plugin."""
 
-from __future__ import annotations
-
 import sys
 
 from pulumi.provider import main

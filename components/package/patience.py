@@ -1,7 +1,5 @@
 """Waiting for readiness in the package's host, which can have no dynamic resources."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import threading

@@ -1,7 +1,5 @@
 """The provider that constructs the package's components and serves their schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pulumi.errors import InputPropertiesError

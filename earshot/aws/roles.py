@@ -5,8 +5,6 @@ actions, which take no resource), the IAM reference of Systems Manager, KMS and 
 bucket policies (TLS alone).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Sources: RFC 5280, sections 4.2.1 and 6.1; Java's `X500Principal.getName`, which
 which `DefaultKafkaPrincipalBuilder` takes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

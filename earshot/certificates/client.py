@@ -1,7 +1,5 @@
 """Kafka's client properties for a user of a secured stack."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from earshot.certificates.store import Store

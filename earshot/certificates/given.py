@@ -4,8 +4,6 @@ Kafka's PEM key stores take keys of RSA and EC in PKCS #8 and a chain in its ord
 first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

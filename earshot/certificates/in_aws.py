@@ -1,7 +1,5 @@
 """Texts that lie in SSM parameters and secrets of Secrets Manager."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A path, a name in one of two services of AWS, or the ARN of a private CA.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@ Templates: https://docs.aws.amazon.com/privateca/latest/userguide/template-defin
 for ends takes subject and names as they are asked for, for servers and clients.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 

@@ -15,8 +15,6 @@ All but the certificates of authorities are for their owner alone. What is lost 
 authority only where nothing is left that it has issued.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

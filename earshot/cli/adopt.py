@@ -1,7 +1,5 @@
 """`earshot adopt`: from the file that a team has to a stack file."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`earshot client`: a file with which a user of a secured stack comes in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from earshot.certificates.client import client_properties

@@ -1,7 +1,5 @@
 """The commands with their options and help; what they do is loaded when they are called."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn

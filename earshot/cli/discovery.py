@@ -1,7 +1,5 @@
 """A contract where nobody has one: what a running cluster says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from earshot.doctor.doctor import examine

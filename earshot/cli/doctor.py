@@ -1,7 +1,5 @@
 """`earshot doctor`: every broker through every listener, from here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Its starter holds the other end of the pipe, so that the command never outlives 
 what the command has begun is cleaned up, as after SIGTERM.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

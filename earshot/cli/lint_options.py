@@ -3,8 +3,6 @@
 That one takes longer to load than a file takes to be checked.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """`earshot plan`: brokers and listeners as they will be deployed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

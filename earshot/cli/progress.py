@@ -1,7 +1,5 @@
 """What a long command is doing, on stderr: a live line on a terminal, else a line per step."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import time

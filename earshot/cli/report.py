@@ -1,7 +1,5 @@
 """`earshot report`: saved reports, in any format; from files, or objects of a bucket."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

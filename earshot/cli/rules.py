@@ -1,7 +1,5 @@
 """`earshot rules`: the registry for a reader."""
 
-from __future__ import annotations
-
 import json as encoder
 import sys
 import textwrap

@@ -3,8 +3,6 @@
 What a validator's timer runs; it is `earshot validate` with what the order says, and its exit code.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

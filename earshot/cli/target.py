@@ -1,7 +1,5 @@
 """What a command looks at: the contract of a stack or of a file, and where to begin."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

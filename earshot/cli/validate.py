@@ -1,7 +1,5 @@
 """`earshot validate`: the proof with Spark, of a stack, a contract, or whatever answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`earshot:cluster` with placement docker: brokers as containers on one Docker host or several."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

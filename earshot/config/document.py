@@ -3,8 +3,6 @@
 `read_spec` is the only way in; what it lets through can be planned for its placement's names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

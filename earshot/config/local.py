@@ -1,7 +1,5 @@
 """`earshot:cluster` with placement local: brokers as processes of this machine."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, ClassVar, Literal, Self
 

@@ -3,8 +3,6 @@
 No message shows one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`remove` of a stack file: when a listener that a change takes away may go."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Annotated, Any, Final

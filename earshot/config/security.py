@@ -1,7 +1,5 @@
 """`security` of a cluster: TLS with certificates of the stack's own, users, permissions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self

@@ -7,8 +7,6 @@ says does not exist, an address that refuses, metadata that differs: those were 
 It is asked only when something failed, and right then, so that all being well costs nothing.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence

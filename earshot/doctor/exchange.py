@@ -8,8 +8,6 @@ only just started. So the first one proves that records are taken, and the next 
 broker that is at work on something else holds up one of them, and hardly the quickest.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import zlib

@@ -1,7 +1,5 @@
 """The records of a run: sent through every listener and read back, and what became of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ mechanisms that it has enabled; one without says that it expects none.
 Source: https://kafka.apache.org/protocol (SaslHandshake, version 1).
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

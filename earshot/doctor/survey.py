@@ -1,7 +1,5 @@
 """Every address looked at once, at the same time; then, purely, what that says of each broker."""
 
-from __future__ import annotations
-
 import math
 import ssl
 from collections.abc import Iterable, Mapping, Sequence

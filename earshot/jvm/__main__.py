@@ -1,7 +1,5 @@
 """``python -m earshot.jvm check | jars``: Kafka's and Spark's jars in the per-user cache."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys

@@ -5,8 +5,6 @@ exception follows its entry on lines of its own. After the one error that ends a
 of lines of an orderly shutdown, so the last lines tell the least.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

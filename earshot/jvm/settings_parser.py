@@ -4,8 +4,6 @@ Run as a file, so it imports nothing of earshot. The JVM ends when this process 
 then loses its standard input; and this process ends at its deadline, even if a caller waits.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -4,8 +4,6 @@ What has another shape, such as a chain of CNAMEs, is read by dnspython, or aske
 Source: RFC 1035, section 4.
 """
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import socket

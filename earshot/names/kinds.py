@@ -5,8 +5,6 @@ address registries (RFC 6890), RFC 6761 and RFC 6762 (special names), the AWS gu
 hostnames for EC2's three kinds of names, Docker's documentation for its own.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from enum import StrEnum

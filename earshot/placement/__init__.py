@@ -1,7 +1,5 @@
 """From a cluster's spec to its plan where it will run: what the program deploys, the CLI shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from earshot.config.document import Spec

@@ -1,7 +1,5 @@
 """The plan of brokers that are EC2 instances: their names, their groups, and what AWS declares."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

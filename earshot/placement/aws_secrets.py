@@ -1,7 +1,5 @@
 """Secrets of a secured cluster on AWS: which SSM parameter holds which, and who reads it. Pure."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from earshot.config.aws import AwsSpec

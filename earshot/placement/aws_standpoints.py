@@ -1,7 +1,5 @@
 """Where to stand for each scope of a cluster on AWS: here, on a validator, or nowhere."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from earshot.config.aws import AwsSpec

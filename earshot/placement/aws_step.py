@@ -4,8 +4,6 @@ Names, groups, records and subnets all follow from the listeners of a spec, so t
 of its own: with listeners of the wanted one and of the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any

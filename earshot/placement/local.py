@@ -1,7 +1,5 @@
 """The plan of brokers that are processes of this machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

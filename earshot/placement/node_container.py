@@ -1,7 +1,5 @@
 """The container that a node runs in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

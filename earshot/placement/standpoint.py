@@ -1,7 +1,5 @@
 """Standpoints: where to stand for each scope of a stack's clients. Plain data, kept as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path

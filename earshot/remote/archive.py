@@ -1,7 +1,5 @@
 """Files on their way into a container or to an instance, as an archive."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from collections.abc import Iterable, Mapping

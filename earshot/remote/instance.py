@@ -1,7 +1,5 @@
 """Asking a validator that stands elsewhere: an order in its bucket, and the wait for its report."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable

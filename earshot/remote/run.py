@@ -4,8 +4,6 @@ A vantage from which nobody could look is in the report too, undecided and with 
 a run that left something out never passes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,8 +7,6 @@ On the instance, systemd does the work on every boot:
     earshot-validate         carries it out where it is new or due, and puts its report there
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The report as one HTML file: nothing to fetch, no script, light and dark."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import jinja2

@@ -9,8 +9,6 @@ A fail is a `failure`; an inconclusive result is an `error`, because those servi
 skipped case as harmless and an inconclusive run has not passed; a skip keeps its reason.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 

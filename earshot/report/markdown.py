@@ -1,7 +1,5 @@
 """The report as GitHub-flavoured Markdown, for the summary page of a CI run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The report for a terminal or a log: a matrix one reads at a glance, then each problem."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.report import digest, wording

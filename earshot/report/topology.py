@@ -4,8 +4,6 @@ Three columns of boxes (vantages, listeners, brokers) and the lines between them
 worst verdict of the cells it stands for. Units are those of the picture's own `viewBox`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Text made safe to print."""
 
-from __future__ import annotations
-
 import unicodedata
 
 

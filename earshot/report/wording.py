@@ -1,7 +1,5 @@
 """The words that all formats share: headline, tally, date, stages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 Sent to them by value, so nothing here may refer to the rest of earshot.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

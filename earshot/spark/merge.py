@@ -5,8 +5,6 @@ holds came back through its listener. What one listener lost and another gave ba
 failure; what none gave back is the writer's.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ Spark's JVM starts while the doctor looks around, and the topic is made before i
 proves replication runs beside it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The plans between two plans: each a candidate for a step; `reach` says which are safe in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from earshot.listeners.model import ClusterPlan, Node

@@ -1,7 +1,5 @@
 """What is remembered of a stack's changes: the last complete one, and a step that was begun."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from earshot import cache

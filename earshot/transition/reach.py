@@ -6,8 +6,6 @@ some run the old plan and some the new one, so each must offer what the others u
 that is meant for brokers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

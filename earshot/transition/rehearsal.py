@@ -1,7 +1,5 @@
 """What a step costs, and whom brokers and clients can reach while it is made and after it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

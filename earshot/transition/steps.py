@@ -5,8 +5,6 @@ brokers use among themselves, then away with what is not wanted. From any state 
 function goes on, or returns where the old plan is wanted again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 

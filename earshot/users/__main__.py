@@ -3,8 +3,6 @@
 The file, which has passwords, is gone from then on, also where nobody removes its container.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

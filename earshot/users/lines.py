@@ -7,8 +7,6 @@
 The lines hold passwords.
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 from collections.abc import Iterable, Mapping, Sequence

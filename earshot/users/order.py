@@ -3,8 +3,6 @@
 The document holds passwords: it is written into no file but one that its reader alone may read.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import ConfigDict, Field

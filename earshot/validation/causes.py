@@ -4,8 +4,6 @@ The first row that fits wins, so the particular ones stand before the general on
 What was observed is the caller's to say; what was expected and what to do stands here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Final

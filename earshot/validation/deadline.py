@@ -1,7 +1,5 @@
 """When a run ends at the latest, and how it ends early without leaving anything behind."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Why a cluster refused the topic of a run: nobody's cell failed, and nothing is proven."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -3,8 +3,6 @@
 Reporters print these and compute nothing; the JSON report is this model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal

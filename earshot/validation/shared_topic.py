@@ -1,7 +1,5 @@
 """One topic for all runs, on clusters that delete none: its partitions are found, or added."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait

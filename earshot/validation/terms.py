@@ -1,7 +1,5 @@
 """The words of a result: verdicts, and the stages of a cell."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

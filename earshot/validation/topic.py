@@ -6,8 +6,6 @@ is a leftover of a run that was killed, and whatever has not is left alone: it m
 alive elsewhere. Where no topic can be deleted, runs share one instead (`shared_topic`).
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

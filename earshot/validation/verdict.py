@@ -10,8 +10,6 @@ misrouted records did come back and are not lost. The records of a write that fa
 not: they are unknown, never lost. Records of other runs are counted and nothing else.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from earshot.config.aws import AwsSpec
 from earshot.listeners.problems import describe
 from earshot.placement.aws import plan_aws
-from earshot.placement.cost_page import bill
 from earshot.rules.evaluate import RULES
 from tests.config.aws_documents import BOTH
+from tests.placement.cost_page import bill
 from toolchain.paths import POLICIES, STACKS
 
 NAMES = ("aws-dev", "aws-prod")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from earshot.config.aws import AwsSpec
-from earshot.placement.cost_page import PRICES, bill, cost_page
 from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
 from tests.goldens import is_golden
+from tests.placement.cost_page import PRICES, bill, cost_page
 from tests.placement.test_aws_templates import NAMES, filled
 from toolchain.paths import ROOT
 

@@ -4,8 +4,6 @@ The CLI runs it through the wrapper ``pulumi-language-python``, which adds the f
 the CLI's own arguments only the last one, the engine's address, matters here.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The processes that a host has started, which never outlive it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -4,8 +4,6 @@ It is a script for the program's interpreter, which may not have this project: s
 only. The CLI starts it through the wrapper ``pulumi-resource-pulumi-python``.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import runpy

@@ -1,7 +1,5 @@
 """A child's output for the engine: one queue of chunks, in the order of arrival."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

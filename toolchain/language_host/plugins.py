@@ -1,7 +1,5 @@
 """Runs what the engine treats as a plugin: policy packs and providers written in Python."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ the engine sends them only afterwards, in ``ConfigureStack``. So the relay liste
 pack, starts the pack once it knows the stack, and forwards every call unchanged.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import threading

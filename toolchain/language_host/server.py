@@ -1,7 +1,5 @@
 """``pulumirpc.LanguageRuntime``: its calls, and its server, which ends with the engine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

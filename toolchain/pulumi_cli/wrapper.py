@@ -4,8 +4,6 @@ The CLI resolves links to find itself, and warns in each command if the language
 it. So the cached CLI is hard-linked (or copied) next to this checkout's wrappers.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
