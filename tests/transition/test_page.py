@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from earshot.transition.page import CHANGES, page
+from tests.transition.page import CHANGES, page
 from toolchain.paths import ROOT
 
 
 def test_the_page_is_up_to_date() -> None:
     assert (ROOT / "docs" / "changes.md").read_text() == page(), (
-        "run: .venv/bin/python -m earshot.transition.page > docs/changes.md"
+        "run: .venv/bin/python -m tests.transition.page > docs/changes.md"
     )
 
 

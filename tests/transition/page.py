@@ -1,4 +1,4 @@
-"""The page about changes, generated: `python -m earshot.transition.page > docs/changes.md`."""
+"""The page about changes, generated: `python -m tests.transition.page > docs/changes.md`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Below, three brokers offer INTERNAL (scope internal, between brokers too) and EX
 "Meanwhile" are the listeners through which a client reaches every broker at each moment of the
 step.
 
-This page is generated from the function that plans changes (`python -m earshot.transition.page`).
+This page is generated from the function that plans changes (`python -m tests.transition.page`).
 """
 
 _INTERNAL = ("INTERNAL", 19092, Scope.INTERNAL, Protocol.PLAINTEXT)

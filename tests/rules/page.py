@@ -1,4 +1,4 @@
-"""The page about the rules, generated: `python -m earshot.rules.page > docs/rules.md`."""
+"""The page about the rules, generated: `python -m tests.rules.page > docs/rules.md`."""
 
 import sys
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ Each rule has a short file that breaks it, and the same mended: a Compose file, 
 properties of one broker or of several, with a blank line between them. Listeners called EXTERNAL
 are for clients on other machines; a comment says what else the rule looks at.
 
-This page is generated from the rules themselves (`python -m earshot.rules.page`).
+This page is generated from the rules themselves (`python -m tests.rules.page`).
 """
 
 _VANTAGES = """\
