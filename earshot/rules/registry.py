@@ -8,27 +8,23 @@ hold the facts, the text is derived. Rules about a node's properties make object
 
 from __future__ import annotations
 
+import ipaddress
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import Memo, StrictSettings, Unreadable
 from earshot.listeners.listed import shortened
-from earshot.listeners.terms import Role, Scope
+from earshot.listeners.terms import DEFAULT_KAFKA, Role, Scope
 from earshot.names.lookup import Diagnosis
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-
-import ipaddress
-from collections.abc import Mapping
-
-from earshot.facts.settings import Memo, StrictSettings, Unreadable
-from earshot.listeners.terms import DEFAULT_KAFKA
 
 _COMPARE = {
     ">=": operator.ge,
