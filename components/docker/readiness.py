@@ -32,7 +32,7 @@ from earshot.jvm.broker_log import cause_of_end, without_frames
 
 DEADLINE: Final = 180.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
-POLL: Final = 0.5
+POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
 RESTARTS: Final = 2
 """More restarts than these during one wait are a loop."""
