@@ -227,35 +227,35 @@ class Named:
 
 def names(
     facts: ClusterFacts,
-    around: Mapping[int, InstanceNetwork],
+    networks: Mapping[int, InstanceNetwork],
     zones: Zones,
     policy: ResolverPolicy,
     asked: Asked | None = None,
 ) -> Named:
-    """The evidence for the names in the plan; ``around`` holds each node's surroundings by its id.
+    """The evidence for the names in the plan; ``networks`` holds each node's network by its id.
 
     A name whose record is still to be made is not looked up: the DNS server would cache that it is
     not there.
     """
     if facts.plan is None:
         return Named()
-    words: dict[EvidenceKey, RecordLookup] = {}
+    lookups: dict[EvidenceKey, RecordLookup] = {}
     for node, listener, scope in facts.advertised():
         host = listener.host
         if isinstance(host, str) and ip_of(host) is None and scope is not Scope.HOST:
             key: EvidenceKey = (listener.name, scope, host)
-            if key not in words or words[key].declaration is None:
-                words[key] = _word(host, scope, around[node.id], zones)
-    declared = {key: word.declaration for key, word in words.items() if word.declaration}
-    waiting = {key for key, word in words.items() if word.pending}
+            if key not in lookups or lookups[key].declaration is None:
+                lookups[key] = _record(host, scope, networks[node.id], zones)
+    declared = {key: lookup.declaration for key, lookup in lookups.items() if lookup.declaration}
+    waiting = {key for key, lookup in lookups.items() if lookup.pending}
     found = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
     found |= {key: _yet_to_be_made(declared[key]) for key in waiting}
-    for key, word in words.items():
-        found[key] = _with_record(found[key], word, key[2])
+    for key, lookup in lookups.items():
+        found[key] = _with_record(found[key], lookup, key[2])
     undecided = {
-        key: word.why
-        for key, word in words.items()
-        if word.undecided and found[key].kind is EvidenceKind.NONE
+        key: lookup.why
+        for key, lookup in lookups.items()
+        if lookup.undecided and found[key].kind is EvidenceKind.NONE
     }
     return Named(found, undecided)
 
@@ -280,46 +280,46 @@ def is_never(host: str, scope: Scope) -> bool:
     return outlook(kind_of(host), vantage_of(scope, "aws")).resolves is Expected.NO
 
 
-def _word(host: str, scope: Scope, around: InstanceNetwork, zones: Zones) -> RecordLookup:
+def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> RecordLookup:
     name = read_name(host)
     if name is not None:
-        return _of_ec2(host, name, scope, around)
+        return _of_ec2(host, name, scope, network)
     if scope is Scope.EXTERNAL:
         found = zones.beyond(host)
     else:
-        found = zones.inside(host, around.vpc, around.dns)
+        found = zones.inside(host, network.vpc, network.dns)
     unnamed = "a record or a zone is not known yet, or its VPC is not known here"
     return replace(found, why=unnamed) if found.undecided else found
 
 
-def _of_ec2(host: str, name: Ec2Name, scope: Scope, around: InstanceNetwork) -> RecordLookup:
-    known = [item for item in around.elastic if isinstance(item, str)]
+def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) -> RecordLookup:
+    known = [item for item in network.elastic if isinstance(item, str)]
     public = name.kind is NameKind.EC2_PUBLIC
-    if around.dns is None:
+    if network.dns is None:
         return RecordLookup(why="the DNS attributes of its VPC are not known here", undecided=True)
-    if around.dns.off:
-        off = " and ".join(around.dns.off)
+    if network.dns.off:
+        off = " and ".join(network.dns.off)
         return RecordLookup(why=f"{off} of the VPC: off, so that AWS gives no such name")
-    unknown = public and len(known) < len(around.elastic)
-    if around.region is None or around.private is None or unknown:
+    unknown = public and len(known) < len(network.elastic)
+    if network.region is None or network.private is None or unknown:
         return RecordLookup(why="the addresses of its instance are not known yet", undecided=True)
-    held = name.address if public and name.address in (*known, *around.addresses) else ""
-    interface = Interface(around.region, around.private, held, elastic=held in known)
-    found = declaration(host, scope, interface, around.dns)
+    held = name.address if public and name.address in (*known, *network.addresses) else ""
+    interface = Interface(network.region, network.private, held, elastic=held in known)
+    found = declaration(host, scope, interface, network.dns)
     if found:
         return RecordLookup(found)
-    why = resolution(host, vantage_of(scope, "aws"), interface, around.dns).why
+    why = resolution(host, vantage_of(scope, "aws"), interface, network.dns).why
     return RecordLookup(why=why)
 
 
-def _with_record(evidence: Evidence, word: RecordLookup, host: str) -> Evidence:
+def _with_record(evidence: Evidence, lookup: RecordLookup, host: str) -> Evidence:
     """With what the stack says, where that is more than a lookup shows."""
-    if word.declaration is not None or not word.why or word.undecided:
+    if lookup.declaration is not None or not lookup.why or lookup.undecided:
         return evidence
     name = read_name(host)
-    lent_by_aws = name is not None and "of the VPC: off" in word.why
+    lent_by_aws = name is not None and "of the VPC: off" in lookup.why
     if evidence.kind is EvidenceKind.NONE or lent_by_aws:
-        why = word.why if lent_by_aws else f"{evidence.why}; {word.why}"
+        why = lookup.why if lent_by_aws else f"{evidence.why}; {lookup.why}"
         return Evidence(EvidenceKind.NONE, None, why)
     return evidence
 

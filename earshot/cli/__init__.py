@@ -113,6 +113,6 @@ def _unwritten() -> str:
 
 
 def _say(message: str) -> None:
-    from earshot.cli.output import tell
+    from earshot.cli.output import to_stderr
 
-    tell(message)
+    to_stderr(message)

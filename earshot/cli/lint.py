@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.cli.output import emit, formats, refuse_read, save, tell
+from earshot.cli.output import emit, formats, refuse_read, save, to_stderr
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
@@ -83,15 +83,15 @@ def run(
         if printed is LintFormat.TEXT:
             emit(f"{visible(shown)}\n")
         else:
-            tell(shown)
+            to_stderr(shown)
     emit(render(outcome, printed, Terminal.of(sys.stdout)))
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
         save(baseline, as_text(known))
-        tell(f"written: {baseline}, {counted(len(known), 'mistake')}")
+        to_stderr(f"written: {baseline}, {counted(len(known), 'mistake')}")
     for failed in outcome.failed:
-        tell(f"error: {failed.error}")
+        to_stderr(f"error: {failed.error}")
     return outcome.exit_code
 
 
@@ -163,7 +163,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue
         if above := laid_over(file):
             names = ", ".join(item.name for item in above)
-            tell(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
+            to_stderr(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
             continue
 
         def checked(text: str, file: Path = file) -> Linted:
@@ -179,7 +179,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue
         found.append(difference(before, after.text, str(file)))
         done = "fixed" if choice.fix else "can be fixed"
-        tell(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
+        to_stderr(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
         if choice.fix:
             target = file.resolve()
             save(target, after.text, stat.S_IMODE(target.stat().st_mode))

@@ -106,7 +106,7 @@ def emit(text: str) -> None:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def tell(message: str) -> None:
+def to_stderr(message: str) -> None:
     """``message`` on stderr; where nobody reads it, the command goes on."""
     try:
         print(visible(message), file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from rich import progress
 from rich.console import Console
 
-from earshot.cli.output import tell
+from earshot.cli.output import to_stderr
 from earshot.report.visible import visible
 
 Step = Callable[[str], None]
@@ -19,7 +19,7 @@ def steps() -> Iterator[Step]:
     """Yields what is called with a text for each step as it begins."""
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield tell
+        yield to_stderr
         return
     columns = (
         progress.SpinnerColumn(),

@@ -75,7 +75,7 @@ class LineToWrite:
 
 @dataclass(frozen=True)
 class Finding:
-    """``observed`` and ``expected`` are always said; the rest says of what, and by whose word."""
+    """``observed`` and ``expected`` are always set; the rest names the subject and the source."""
 
     rule: str
     severity: Severity
