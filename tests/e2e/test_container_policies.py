@@ -178,6 +178,7 @@ def test_a_mistake_is_stopped_before_the_container_exists(
     assert containers(project.engine, mark) == set()
 
 
+@pytest.mark.combination
 def test_a_second_broker_on_a_port_that_is_taken_is_stopped(
     project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -213,6 +214,7 @@ def test_a_client_that_is_sent_to_itself_is_stopped(
     assert containers(project.engine, mark) == set()
 
 
+@pytest.mark.combination
 def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -231,6 +233,7 @@ def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     assert containers(project.engine, mark) == set()
 
 
+@pytest.mark.combination
 def test_a_broker_of_zookeepers_time_is_stopped_as_it_is_written(
     project: Project, client_image: str, mark: str
 ) -> None:
@@ -294,6 +297,7 @@ def test_the_kraft_file_of_many_a_team_passes_and_runs(
     assert f"broker 1 at localhost:{port}" in found
 
 
+@pytest.mark.combination
 def test_a_name_of_the_host_passes_where_it_resolves_or_is_waived(
     project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -338,6 +342,7 @@ def test_a_container_without_a_broker_is_left_alone(
     assert containers(project.engine, mark) == {f"{mark}-app"}
 
 
+@pytest.mark.combination
 def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
     docker_engine: Engine, kafka_image: str, mark: str
 ) -> None:

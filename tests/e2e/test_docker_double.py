@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

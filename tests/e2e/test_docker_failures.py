@@ -35,7 +35,7 @@ from tests.e2e.engine import FEW_PARTITIONS
 from tests.e2e.images.load import base_image
 from toolchain.state_files import recover
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 DISK_MIB = 200
 RECORD = "was here before"

@@ -51,6 +51,7 @@ def test_an_image_says_which_settings_its_kafka_refuses(
     assert said.keys() == {2, 3}
 
 
+@pytest.mark.combination
 def test_an_image_without_kafka_says_nothing_about_settings(
     client: docker.DockerClient, client_image: str
 ) -> None:
@@ -58,6 +59,7 @@ def test_an_image_without_kafka_says_nothing_about_settings(
         broker_settings.refusals(client, client_image, properties())
 
 
+@pytest.mark.combination
 def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
     client: docker.DockerClient, client_image: str
 ) -> None:
@@ -69,6 +71,7 @@ def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
         throwaway.ask(client, "earshot-test/absent:none", ["true"])
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize("here", [True, False])
 @pytest.mark.parametrize(
     ("family", "bound", "only", "taken"),

@@ -36,7 +36,7 @@ from tests.e2e.steady_producer import (
 from tests.measured import MEASURED
 from toolchain.state_files import recover
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
 
 STAYS, CHANGES = "HOST", "EXTERNAL"
 PATIENCE = 240.0

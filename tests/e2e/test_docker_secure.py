@@ -100,6 +100,7 @@ def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[Do
     assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
 
 
+@pytest.mark.combination
 def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerStack]) -> None:
     (host,) = stack.deployment.cluster["hosts"]
     for id, name in stack.deployment.names.items():
@@ -117,6 +118,7 @@ def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
     assert stack.deployment.containers() == before
 
 
+@pytest.mark.combination
 def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None:
     engine, names = stack.deployment.engine, stack.deployment.names
     user = engine.run("exec", names[1], "id", "-u").strip()
@@ -155,6 +157,7 @@ def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> s
     return set(made.engine.run(*as_root).split())
 
 
+@pytest.mark.combination
 def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
     made, secret = stack.deployment, stack.store.password("app")
     own = f"{labels.STACK}={made.stack}"
@@ -186,6 +189,7 @@ def test_users_come_in_and_nobody_else(stack: Secured[DockerStack]) -> None:
     assert refused(anonymous) != "authentication"
 
 
+@pytest.mark.combination
 def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     stack: Secured[DockerStack],
 ) -> None:
@@ -198,6 +202,7 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     assert own == {Verdict.PASS} and len(report.cells) == 9
 
 
+@pytest.mark.combination
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],
 ) -> None:

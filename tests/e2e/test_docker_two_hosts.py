@@ -170,6 +170,7 @@ def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
     assert two.running(two.second).keys() == {2}
 
 
+@pytest.mark.combination
 def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
     """The stack's own vantages are on the first host whose engine answers."""
     kept = two.stack.folder / ".earshot" / "stacks" / two.stack.stack / "vantages.json"
@@ -190,6 +191,7 @@ def test_a_second_update_changes_nothing(two: TwoHosts) -> None:
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
 
 
+@pytest.mark.combination
 def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> None:
     before = {
         id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
@@ -209,6 +211,7 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
     assert after == before
 
 
+@pytest.mark.combination
 def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
     write(two.stack, "on-second", "kept by the second", replicas="2")
     with stopped(two, two.second):
@@ -222,6 +225,7 @@ def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
     assert two.stack.first_record("on-second") == "kept by the second"
 
 
+@pytest.mark.combination
 def test_without_the_majority_the_quorum_is_said_to_be_lost(two: TwoHosts) -> None:
     write(two.stack, "on-first", "kept by the first", replicas="1,3")
     with stopped(two, two.first):

@@ -298,6 +298,7 @@ def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
     assert report.cells[1].stages[0].detail.startswith(f"{seed} answered")
 
 
+@pytest.mark.combination
 def test_crossed_addresses_are_found_by_the_record() -> None:
     """Metadata equals the contract, and every address leads to the other broker."""
     first, second = free_ports(2)
@@ -331,6 +332,7 @@ def test_crossed_addresses_are_found_by_the_record() -> None:
     assert cause.observed == f"localhost:{second} leads to broker 2, not to broker 1"
 
 
+@pytest.mark.combination
 def test_credentials() -> None:
     """A listener with SASL: right credentials pass, wrong ones fail at security."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -361,6 +363,7 @@ def test_credentials() -> None:
     assert cause is not None and "it speaks SASL_PLAINTEXT (PLAIN)" in cause.observed
 
 
+@pytest.mark.combination
 def test_tls(certificate: Path) -> None:
     """A listener with TLS: its authority given, unknown, and for another name."""
     listeners = (

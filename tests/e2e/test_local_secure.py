@@ -157,6 +157,7 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -
         }
 
 
+@pytest.mark.combination
 def test_a_second_update_changes_nothing(stack: LocalSecured) -> None:
     before = stack.deployment.pids()
     output = stack.deployment.up("--refresh")
@@ -186,6 +187,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
         planted.unlink()
 
 
+@pytest.mark.combination
 def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -> None:
     """Of its web pages on the job that has proved the stack."""
     events = tmp_path / "events"
@@ -229,6 +231,7 @@ def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecure
     assert "app-orders" not in as_validator.topics
 
 
+@pytest.mark.combination
 def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
     own = {
         key: value
@@ -328,6 +331,7 @@ def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> 
     assert refused({**client, "sasl.password": "wrong"}) == "authentication"
 
 
+@pytest.mark.combination
 def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     stack: LocalSecured,
 ) -> None:
@@ -499,6 +503,7 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     print(f"{topic}: {len(found.acknowledged)} records, none lost")
 
 
+@pytest.mark.combination
 def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
     stack: LocalSecured,
 ) -> None:
@@ -543,6 +548,7 @@ def restarted(stack: LocalSecured) -> None:
 SUBJECT = "CN=b{node},O=Example\\, Inc."
 
 
+@pytest.mark.combination
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
@@ -585,6 +591,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     del external["client_auth"], external["mechanism"]
 
 
+@pytest.mark.combination
 def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
     stack: LocalSecured, tmp_path: Path
 ) -> None:

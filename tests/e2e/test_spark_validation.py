@@ -179,6 +179,7 @@ def spark_classes_come_from_the_archive() -> bool:
     return len(shared) > len(loaded) / 2
 
 
+@pytest.mark.combination
 def test_a_share_is_rounded_up(cluster: Cluster) -> None:
     report = validate(cluster.contract, ValidationOptions(records=1, deadline=150))
     assert report.verdict is Verdict.PASS
@@ -205,6 +206,7 @@ def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
     assert our_topics(cluster.contract) == set()
 
 
+@pytest.mark.combination
 def test_a_broker_whose_defaults_suit_no_record_of_ours() -> None:
     """Nor does it delete topics: all runs share one, and read their own records of it."""
     _, plan = local_plan(brokers=1)
@@ -250,6 +252,7 @@ def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     assert report.seconds < OPTIONS.deadline
 
 
+@pytest.mark.combination
 def test_without_any_broker_the_doctor_s_cells_are_the_report(cluster: Cluster) -> None:
     for id in (1, 2, 3):
         cluster.kill(id)
@@ -268,6 +271,7 @@ def test_a_deadline_that_is_too_short_proves_nothing(cluster: Cluster) -> None:
     assert our_topics(cluster.contract) == set()
 
 
+@pytest.mark.combination
 def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
     admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
     left = NewTopic(f"__earshot-{cluster.name}-1600000000-deadbeef", 1, 1)
@@ -276,6 +280,7 @@ def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
     assert our_topics(cluster.contract) == set()
 
 
+@pytest.mark.combination
 def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Path) -> None:
 
     def fail() -> None:
