@@ -61,10 +61,9 @@ def chosen(commit: str, count: int) -> int:
 
 def collected() -> dict[str, list[str]]:
     """The tests, by file, that `make test` leaves out."""
-    files = [
-        path for path in (ROOT / "tests").rglob("test_*.py") if COMBINATION in path.read_text()
-    ]
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", COMBINATION, *files]
+    marked = [it for it in (ROOT / "tests").rglob("test_*.py") if COMBINATION in it.read_text()]
+    options = ("--collect-only", "-q", "-m", COMBINATION)
+    command = [sys.executable, "-m", "pytest", *options, *map(str, marked)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 5):  # 5: there are none
         sys.exit(done.stdout)
