@@ -13,6 +13,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from tests.durations import makespan, read_table, seconds
 from toolchain.paths import ROOT
 
@@ -24,6 +27,16 @@ TEST_SECONDS = 1080.0
 ALL_SECONDS = 3300.0
 """How long both may take, however busy the machine is."""
 LEAST_SECONDS = 120.0
+
+
+def with_combinations(kept: str, values: Iterable[str]) -> list[ParameterSet]:
+    """Parameters of a test, of which `make test` has ``kept`` alone.
+
+    A file that calls this has the word by which `collected` finds it.
+    """
+    assert kept in values
+    others = pytest.mark.combination
+    return [pytest.param(value, marks=() if value == kept else others) for value in values]
 
 
 def seconds_left(took: float) -> float:

@@ -17,6 +17,7 @@ from tests.rest import (
     chosen,
     groups,
     seconds_left,
+    with_combinations,
 )
 
 LENGTHS = st.dictionaries(st.text("abcdef", min_size=1), st.floats(0, 400), max_size=30)
@@ -59,3 +60,9 @@ def test_both_parts_end_in_time_where_the_machine_stays_as_busy(took: float) -> 
 def test_what_pytest_collects_is_read_by_file() -> None:
     lines = ["a.py::one[x::y]", "a.py::Two::three", "b.py::one", "", "3 tests collected in 1 s"]
     assert by_file(lines) == {"a.py": ["one[x::y]", "Two::three"], "b.py": ["one"]}
+
+
+def test_of_several_parameters_one_is_in_make_test() -> None:
+    first, second = with_combinations("b", ["a", "b"])
+    assert (first.values, [mark.name for mark in first.marks]) == (("a",), ["combination"])
+    assert (second.values, second.marks) == (("b",), ())

@@ -21,6 +21,7 @@ from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
+from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -154,7 +155,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize(
+    "name", with_combinations("a container name in an external listener", MISTAKES)
+)
 def test_a_mistake_is_stopped_before_the_container_exists(
     name: str, project: Project, kafka_image: str, mark: str
 ) -> None:

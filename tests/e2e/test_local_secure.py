@@ -38,6 +38,7 @@ from tests.e2e.secured import Secured, denied, holders, refused, watched
 from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.tls_offer import offered
+from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -275,7 +276,7 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
 """By what is wrong, cause and words at each listener."""
 
 
-@pytest.mark.parametrize("wrong", DIAGNOSES)
+@pytest.mark.parametrize("wrong", with_combinations("wrong password, no certificate", DIAGNOSES))
 def test_the_doctor_names_what_is_wrong(stack: LocalSecured, wrong: str) -> None:
     """A client or a contract with mistakes, against the real brokers."""
     folder = stack.deployment.folder

@@ -31,6 +31,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 from tests.e2e.ports import free_ports
+from tests.rest import with_combinations
 
 pytestmark = [
     pytest.mark.e2e,
@@ -238,7 +239,7 @@ def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
     assert our_topics(cluster.contract) == set()
 
 
-@pytest.mark.parametrize("moment", ["records through", "reading"])
+@pytest.mark.parametrize("moment", with_combinations("reading", ["records through", "reading"]))
 def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     cluster: Cluster, moment: str
 ) -> None:
@@ -292,7 +293,9 @@ def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Pa
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("moment", ["doctor", "records through", "reading"])
+@pytest.mark.parametrize(
+    "moment", with_combinations("records through", ["doctor", "records through", "reading"])
+)
 def test_sigterm_leaves_neither_topic_nor_jvm(
     cluster: Cluster, tmp_path: Path, scratch: Path, moment: str
 ) -> None:

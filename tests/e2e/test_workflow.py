@@ -59,7 +59,9 @@ def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("advertised", "code"), [(WELL, 0), (ILL, 1)])
+@pytest.mark.parametrize(
+    ("advertised", "code"), [pytest.param(WELL, 0, marks=pytest.mark.combination), (ILL, 1)]
+)
 def test_the_preview(project: Project, advertised: str, code: int) -> None:
     project.write(
         f"""
@@ -73,6 +75,7 @@ def test_the_preview(project: Project, advertised: str, code: int) -> None:
     assert ("kl002" in done.stdout) == bool(code)
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize(("advertised", "code"), [(WELL, 0), (ILL, 1)])
 def test_the_analysis(project: Project, tmp_path: Path, advertised: str, code: int) -> None:
     state = json.loads(project.runs("stack", "export"))
