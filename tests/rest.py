@@ -67,6 +67,11 @@ def _balanced(lengths: Mapping[str, float], count: int) -> list[list[str]]:
     return made
 
 
+def commit_hash(text: str) -> str:
+    int(text, 16)
+    return text
+
+
 def chosen(commit: str, count: int) -> int:
     """The index of the group for the commit with this hash."""
     return int(commit, 16) % count
@@ -92,11 +97,13 @@ def by_file(lines: Iterable[str]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rest", description=__doc__)
-    parser.add_argument("--commit", required=True, help="its hash chooses the group")
+    parser.add_argument(
+        "--commit", type=commit_hash, required=True, help="its hash chooses the group"
+    )
     parser.add_argument("--took", type=float, default=0.0, help="seconds that `make test` took")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     table = read_table()
     rest = collected()
     lengths = {file: seconds(file, tests, table) for file, tests in rest.items()}
@@ -108,15 +115,15 @@ def main() -> int:
     files = sorted(made[number])
     minutes = makespan(lengths[file] for file in files) / 60
     print(
-        f"Share {number + 1} of {len(made)} of what `make test` leaves out, as the commit"
-        f" {options.commit[:12]} chooses (estimated: {minutes:.0f} minutes on"
-        " two quiet cores):"
+        f"Share {number + 1} of {len(made)} of what `make test` leaves out"
+        f" (estimated: {minutes:.0f} minutes on two quiet cores; to repeat it:"
+        f" make test-share COMMIT={options.commit} TOOK={options.took:g}):"
     )
     for file in files:
         print(f"  {lengths[file]:5.0f} s  {file} ({len(rest[file])} tests)", flush=True)
-    pytest = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadscope"]
-    os.execv(sys.executable, [*pytest, "-m", COMBINATION, *files])
+    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadscope"]
+    os.execv(sys.executable, [*command, "-m", COMBINATION, *files])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

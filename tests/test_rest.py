@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import rest
 from tests.durations import makespan
 from tests.rest import (
     ALL_SECONDS,
@@ -55,6 +57,25 @@ def test_a_busy_machine_gets_a_smaller_share(took: float, left: float) -> None:
 def test_both_parts_end_in_time_where_the_machine_stays_as_busy(took: float) -> None:
     slowness = max(took / 1080, 1)
     assert took + seconds_left(took) * slowness <= ALL_SECONDS
+
+
+def test_the_chosen_share_is_printed_and_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = {"tests/a.py": {"one": 1000.0}, "tests/b.py": {"two": 600.0, "three": 300.0}}
+    executed: list[list[str]] = []
+    monkeypatch.setattr(rest, "read_table", lambda: table)
+    monkeypatch.setattr(rest, "collected", lambda: {file: list(table[file]) for file in table})
+    monkeypatch.setattr(os, "execv", lambda _, words: executed.append(words))
+    for commit in ("a0", "a1"):
+        rest.main(["--commit", commit, "--took", "100"])
+    assert [words[-3:] for words in executed] == [
+        ["-m", "combination", "tests/a.py"],
+        ["-m", "combination", "tests/b.py"],
+    ]
+    printed = capsys.readouterr().out
+    assert "Share 2 of 2" in printed and "make test-share COMMIT=a1 TOOK=100)" in printed
+    assert "    900 s  tests/b.py (2 tests)" in printed
 
 
 def test_what_pytest_collects_is_read_by_file() -> None:
