@@ -8,7 +8,7 @@ from earshot.certificates.shown import ShownCertificate
 from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
-from earshot.facts.cluster import ClusterFacts
+from earshot.facts.cluster import ClusterFacts, NotKnown
 from earshot.facts.container import Container
 from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import gather
@@ -16,11 +16,20 @@ from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import Planned
 from earshot.placements import in_containers, on_this_machine
-from earshot.rules import kl012_same_broker
+from earshot.rules import (
+    kl006_container_ports,
+    kl007_security_groups,
+    kl009_lasting_address,
+    kl010_certificates,
+    kl012_same_broker,
+)
 from earshot.rules.evaluate import RULES, Checked, evaluate, remarks
+from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
+FIRST_UPDATE = "nothing yet: the update checks it"
+AWS = "aws"
 _ANY_ID = "-"
 """No rule looks at the cluster's id."""
 
@@ -31,24 +40,30 @@ def check_plan(
     policy: ResolverPolicy,
     *,
     addresses: Mapping[int, tuple[str, ...]] | None = None,
-    containers: Mapping[int, Container] | None = None,
+    containers: Mapping[int, Container] | NotKnown | None = None,
     cloud: Cloud | None = None,
     certificates: Mapping[int, ShownCertificate] | None = None,
 ) -> Checked:
     """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
 
-    ``addresses`` are each node's own; those of this machine are found here. ``containers`` is None
-    where they are not known yet; ``cloud`` what surrounds instances on AWS; ``certificates`` what
-    nodes show, where others have made it.
+    ``addresses`` are each node's own, an empty tuple for a node whose addresses are not known;
+    those of this machine are found here. ``containers`` is what nodes run in, `NotKnown.YET` while
+    that is not known; ``cloud`` surrounds instances on AWS; ``certificates`` are what nodes show,
+    none where earshot's own authority signs them.
+
+    Facts that are left out silence no rule: nodes have no container then, and their addresses,
+    security groups and certificates give findings of state unknown.
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
-    known = dict(addresses or {})
+    own = dict(addresses or {})
+    not_known_yet = isinstance(containers, NotKnown)
+    held = {} if containers is None or isinstance(containers, NotKnown) else dict(containers)
     facts = replace(
         ClusterFacts.of(plan, placement),
-        addresses=known,
+        addresses=own,
         waivers=policy.waived,
-        containers=containers or {},
+        containers=held,
         instances=cloud.instances if cloud else {},
         clients=cloud.clients if cloud else None,
         certificates=certificates or {},
@@ -61,12 +76,32 @@ def check_plan(
     )
     facts = replace(facts, evidence=found)
     silent: Collection[str] = ()
-    if containers is None or any(item.unknown for item in containers.values()):
+    if not_known_yet or any(item.unknown for item in held.values()):
         silent = NEEDS_LOOKUPS  # which names their networks hold is not known yet: KL006 says so
-    elif in_containers(placement) and not any(known.values()):
-        silent = {kl012_same_broker.RULE.id}  # nobody knows the addresses of the hosts here
+    elif in_containers(placement) and all(own.get(node.id) == () for node in plan.nodes):
+        silent = {kl012_same_broker.RULE.id}  # the caller does not know the hosts' addresses
     rules = [rule for rule in RULES if rule.id not in silent]
-    return Checked(evaluate(facts, rules), remarks(facts))
+    left_out: list[Finding] = []
+    if not_known_yet:
+        left_out.append(_unknown(kl006_container_ports.RULE, "containers", FIRST_UPDATE))
+    if certificates is None and any(
+        it.protocol.tls for node in plan.nodes for it in node.listeners
+    ):
+        left_out += kl010_certificates.RULE.check(facts)
+    if placement == AWS and cloud is None:
+        for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
+            left_out.append(_unknown(rule, "instances", "hand in what surrounds the instances"))
+    return Checked((*evaluate(facts, rules), *left_out), remarks(facts))
+
+
+def _unknown(rule: Rule, what: str, remedy: str) -> Finding:
+    """The finding that ``rule`` cannot be checked."""
+    return rule.finding(
+        f"{what}: not known yet",
+        f"the {what}, checked again when they are known",
+        state=FindingState.UNKNOWN,
+        remedy=remedy,
+    )
 
 
 def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> Checked:
@@ -76,7 +111,7 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> Check
         planned.plan,
         spec.placement,
         policy,
-        addresses=planned.addresses,
+        addresses=dict.fromkeys((node.id for node in planned.plan.nodes), ()) | planned.addresses,
         containers={id: read_container(item.inputs(_ANY_ID)) for id, item in held},
         cloud=planned.cloud,
         certificates=planned.certificates,
