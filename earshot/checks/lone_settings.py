@@ -8,6 +8,7 @@ release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from earshot.checks.deployment import (
@@ -29,6 +30,8 @@ from earshot.sources.user_data import UserDataFile
 Release = tuple[int, int] | None
 """Kafka's, (major, minor); None where nobody says."""
 OLDEST = (3, 9)
+_LATER = ((4, 0), (4, 1), (4, 2), NEWEST)
+"""Releases that read settings in another way than the one before."""
 _STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
 """Of a template language, which may leave lines out or add some."""
 
@@ -64,9 +67,10 @@ def mistakes_in_values(
     settings = settings_in(given, release, complete=complete)
     found = kafka_refusals(settings)
     if not (settings.is_zookeeper or release):
-        newest = BrokerSettings(settings.values, settings.complete, NEWEST)
-        later = {item.inputs for item in kafka_refusals(newest)}  # of nothing, in other words
-        found = tuple(item for item in found if item.inputs in later)
+        for later in _LATER:
+            of_later = kafka_refusals(replace(settings, release=later)) if found else ()
+            refused = {item.inputs for item in of_later}  # of nothing, in other words
+            found = tuple(item for item in found if item.inputs in refused)
     return found[:1] or tuple(kl002_kafka.unusable(settings.read()))
 
 

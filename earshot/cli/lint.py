@@ -37,7 +37,8 @@ class Choice:
     """Which rules count, where known mistakes are read from and written to, and what is said of
     the files: Compose files that are laid over each other, profiles, a release of Kafka.
 
-    With ``skip_unrelated`` a named file without a broker is skipped, as one of a folder is. With ``fix`` lines are written into files before they are checked, and shown; with ``diff`` they
+    With ``skip_unrelated`` a named file without a broker is passed over, as one of a folder is.
+    With ``fix`` lines are written into files before they are checked, and shown; with ``diff`` they
     are only shown.
     """
 

@@ -38,7 +38,7 @@ OVERRIDES = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """The files to check, those of them that are ``named``, and what is passed over, with the reason."""
+    """The files to check, those of them that are ``named``, and the others, each with why."""
 
     files: tuple[Path, ...]
     passed_over: tuple[Linted, ...]
@@ -89,7 +89,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _below(root: Path) -> Iterator[tuple[Path, str]]:
-    """Files below ``root``, and why they are skipped; folders that are skipped as well."""
+    """Files below ``root``, and why they are passed over; folders that are passed over as well."""
     ahead, count = _names(root), 0
     while ahead:
         count += 1

@@ -51,8 +51,8 @@ class Linted:
     """One file: what it was taken for, what is wrong in it, and what could not be checked.
 
     ``kind`` is such as "Compose file" or "properties file"; where it is empty the file was passed
-    over, and ``unchecked`` says why. ``is_named`` is true for a file that the user named, and that must
-    not be skipped in silence.
+    over, and ``unchecked`` says why. ``is_named`` is true for a file that the user named: to pass
+    it over in silence would be a false pass.
     """
 
     file: str
@@ -141,7 +141,7 @@ class Outcome:
 
     @property
     def headline(self) -> str:
-        """`3 files checked: 2 errors, 0 warnings, 1 ignored; 12 passed over; 1 not judged: FILE: WHY`."""
+        """`3 files checked: 2 errors, 0 warnings; 12 passed over; 1 not judged: FILE (WHY)`."""
         found = self.counts
         parts = [counted(found[level], level) for level in ("error", "warning")]
         parts += [counted(found["note"], "note")] if found["note"] else []

@@ -248,8 +248,8 @@ def test_addresses_that_kafka_takes_and_no_client_can_use(entry: str, why: str) 
         (
             ("9@c:9093", "9@c:0"),
             (
-                "controller.quorum.voters: 9 has the port 0; Kafka takes it, and no node can connect "
-                "to it"
+                "controller.quorum.voters: 9 has the port 0; Kafka takes it, and no node can "
+                "connect to it"
             ),
         ),
     ],
@@ -264,9 +264,8 @@ def test_what_is_bound_and_where_voters_are(change: tuple[str, str], observed: s
     "host", ["my_host", "[::1]", "2001:db8::1", "127.1", "k.", "-bad-", "a-b.c_d", "10.0.0.1", ""]
 )
 def test_hosts_that_some_client_can_use(host: str) -> None:
-    assert (
-        mistakes_in_properties(f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094") == ()
-    )
+    text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094"
+    assert mistakes_in_properties(text) == ()
 
 
 def test_kafka_stops_at_the_first() -> None:
