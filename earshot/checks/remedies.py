@@ -65,7 +65,7 @@ def _trial(whole: Whole, lines: Sequence[LineToWrite], check: Check) -> set[_Kin
 
 
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
-    """Whether a broker among the services of these ``names`` has an address that nothing can use."""
+    """Whether a service of these ``names`` has an address that nothing can use."""
     written = (item for item in services if item.name in names)
     return any(True for item in written for _ in unusable(settings_of(item).read()))
 

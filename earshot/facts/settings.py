@@ -20,7 +20,9 @@ from earshot.listeners.terms import Role
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 _TEMPLATE = re.compile(
-    r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\(", re.ASCII
+    r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\("
+    r"|__[A-Z0-9]+(?:_[A-Z0-9]+)*__",
+    re.ASCII,
 )
 _BROKER_KEYS = frozenset(
     {

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import ForeignSettings, is_known
 from earshot.listeners.address import MAX_PORT, Address, why_unusable
+from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.registry import Objection
 
 BOUND = "listeners"
@@ -28,7 +29,7 @@ def bound(view: ForeignSettings) -> Iterator[Objection]:
 def advertised(view: ForeignSettings) -> Iterator[Objection]:
     """U2."""
     for name, address in _entries(view, ADVERTISED):
-        if why := why_unusable(address):
+        if why := why_unusable(address) or _every_interface(address):
             instead = "hands it out, and no client can connect to it"
             yield _objection("U2", ADVERTISED, name, why, instead)
 
@@ -50,6 +51,13 @@ def _entries(view: ForeignSettings, key: str) -> Iterator[tuple[str, Address]]:
         match = _HOST.fullmatch(host) if is_known(host) else _HOST.fullmatch("")
         if match is not None and (mark or key == QUORUM[1]) and _PORT.fullmatch(port):
             yield head, Address(match[1], int(port))
+
+
+def _every_interface(address: Address) -> str:
+    """Kafka refuses 0.0.0.0 alone, and only of a node whose other settings are known."""
+    if kind_of(address.host) is not NameKind.ANY_ADDRESS:
+        return ""
+    return f"has the host {address.host}, which means every interface"
 
 
 def _objection(check: str, key: str, name: str, why: str, instead: str) -> Objection:

@@ -216,6 +216,7 @@ OUTSIDE = (
             "has the host my_domain:9094, which holds a colon and is not an IPv6 address",
         ),
         ("OUT://a..b:9094", "has the host a..b, which has an empty label"),
+        ("OUT://[::]:9094", "has the host ::, which means every interface"),
         (
             "OUT://256.1.1.1:9094",
             "has the host 256.1.1.1, which looks like an IPv4 address, and is not one",
@@ -258,6 +259,14 @@ def test_what_is_bound_and_where_voters_are(change: tuple[str, str], observed: s
     text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://k:9094\n"
     assert mistakes_in_properties(text) == ()
     assert [it.observed for it in mistakes_in_properties(text.replace(*change))] == [observed]
+
+
+@pytest.mark.parametrize(
+    "more", ["", "group.id=g\n", "controller.quorum.bootstrap.servers=c:9093\n", "node.id=__ID__\n"]
+)
+def test_a_part_of_a_file_advertises_every_interface(more: str) -> None:
+    (found,) = mistakes_in_properties(f"{more}advertised.listeners=PLAINTEXT://0.0.0.0:9092\n")
+    assert (found.rule, found.listener) == ("KL002", "PLAINTEXT")
 
 
 @pytest.mark.parametrize(
