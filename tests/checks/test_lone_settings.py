@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +11,12 @@ from hypothesis import strategies as st
 from earshot.checks.lone_settings import (
     is_of_broker,
     mistakes_in_properties,
+    mistakes_in_values,
     mistakes_in_variables,
 )
+from earshot.listeners.address import Address, why_unusable
 from earshot.rules.registry import Finding
+from tests.judge.cases import cases
 
 ZOOKEEPER = "zookeeper.connect=zookeeper:2181\n"
 KRAFT = """\
@@ -275,6 +280,14 @@ def test_a_part_of_a_file_advertises_every_interface(more: str) -> None:
 def test_hosts_that_some_client_can_use(host: str) -> None:
     text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094"
     assert mistakes_in_properties(text) == ()
+
+
+def test_no_remedy_names_an_address_that_nothing_can_use() -> None:
+    for case in cases(25, 1000):
+        for found in mistakes_in_values(case, None, complete=True):
+            for host, port in re.findall(r"://([^,;\s]*):(-?[0-9]+)", found.remedy):
+                address = Address(host.strip("[]"), int(port))
+                assert not why_unusable(address, lowest=0), (found.remedy, case)
 
 
 def test_kafka_stops_at_the_first() -> None:
