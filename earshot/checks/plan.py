@@ -1,6 +1,6 @@
 """A whole cluster's plan: what the pack evaluates at the gate, and `earshot plan --check` too."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,6 +10,7 @@ from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts, NotKnown
 from earshot.facts.container import Container
+from earshot.listeners.listed import numbered
 from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
@@ -28,7 +29,6 @@ from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
-FIRST_UPDATE = "nothing yet: the update checks it"
 AWS = "aws"
 _ANY_ID = "-"
 """No rule looks at the cluster's id."""
@@ -81,24 +81,43 @@ def check_plan(
     elif in_containers(placement) and all(own.get(node.id) == () for node in plan.nodes):
         silent = {kl012_same_broker.RULE.id}  # the caller does not know the hosts' addresses
     rules = [rule for rule in RULES if rule.id not in silent]
-    left_out: list[Finding] = []
-    if not_known_yet:
-        left_out.append(_unknown(kl006_container_ports.RULE, "containers", FIRST_UPDATE))
-    if certificates is None and any(
-        it.protocol.tls for node in plan.nodes for it in node.listeners
-    ):
-        left_out += kl010_certificates.RULE.check(facts)
-    if placement == AWS and cloud is None:
-        for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
-            left_out.append(_unknown(rule, "instances", "hand in what surrounds the instances"))
+    left_out = [
+        *_without_containers(facts, not_known_yet=not_known_yet),
+        *(_without_certificates(facts) if certificates is None else ()),
+        *(_without_cloud() if placement == AWS and cloud is None else ()),
+    ]
     return Checked((*evaluate(facts, rules), *left_out), remarks(facts))
 
 
+def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator[Finding]:
+    """The finding that some nodes run in containers that are not known."""
+    missing = [node.id for node in facts.nodes if node.id not in facts.containers]
+    if not_known_yet:
+        yield _unknown(
+            kl006_container_ports.RULE, "containers", "nothing yet: the update checks it"
+        )
+    elif missing and in_containers(facts.placement):
+        what = f"the containers of {numbered('node', missing)}"
+        yield _unknown(kl006_container_ports.RULE, what, "hand in each node's container")
+
+
+def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:
+    """The findings of KL010 where no caller said which certificates nodes show."""
+    if any(listener.protocol.tls for node in facts.nodes for listener in node.listeners):
+        yield from kl010_certificates.RULE.check(facts)
+
+
+def _without_cloud() -> Iterator[Finding]:
+    """The findings that nothing is known of what surrounds the instances."""
+    for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
+        yield _unknown(rule, "what surrounds the instances", "hand in their groups and Elastic IPs")
+
+
 def _unknown(rule: Rule, what: str, remedy: str) -> Finding:
-    """The finding that ``rule`` cannot be checked."""
+    """The finding that ``rule`` cannot be checked, for ``what`` is not known."""
     return rule.finding(
         f"{what}: not known yet",
-        f"the {what}, checked again when they are known",
+        "its value, checked again when it is known",
         state=FindingState.UNKNOWN,
         remedy=remedy,
     )

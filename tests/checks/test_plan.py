@@ -59,6 +59,12 @@ def test_containers_that_are_not_known_yet_are_said_by_the_caller() -> None:
     assert not {rule for rule, _ in later} & {"KL011", "KL012"}
 
 
+@pytest.mark.parametrize("facts", [{}, {"containers": None}, {"containers": {}}])
+def test_containers_that_are_left_out_are_unknown_and_the_names_judged(facts: Any) -> None:
+    assert {("KL006", "unknown"), ("KL011", "violated")} <= found("docker", **facts)
+    assert "KL006" not in {rule for rule, _ in found("local", **facts)}
+
+
 def test_containers_whose_networks_hold_the_name_are_its_evidence() -> None:
     network = JoinedNetwork("net", aliases=(NAME,))
     held = {1: Container("kafka", networks=(network,))}
