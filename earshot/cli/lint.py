@@ -7,7 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ class Choice:
     """Which rules count, where known mistakes are read from and written to, and what is said of
     the files: Compose files that are laid over each other, profiles, a release of Kafka.
 
+    With ``skip_unrelated`` a named file without a broker is passed over, as one of a folder is.
     With ``fix`` lines are written into files before they are checked, and shown; with ``diff`` they
     are only shown.
     """
@@ -48,6 +49,7 @@ class Choice:
     together: Sequence[Path] = ()
     profiles: Sequence[str] = ()
     kafka_version: str = ""
+    skip_unrelated: bool = False
     fix: bool = False
     diff: bool = False
 
@@ -110,11 +112,14 @@ def _outcome(
     linted: list[Linted] = []
     failed: list[Failed] = []
     checks = [(file, partial(check, file, os.environ, said)) for file in chosen.files]
+    named = chosen.named
     if together := choice.together:  # by the name of the first of them
         checks.insert(0, (together[0], partial(check_together, together, os.environ, said)))
+        named |= {together[0]}
     for file, checked in checks:
         try:
             found = of_rules(checked(), select, ignore)
+            found = replace(found, is_named=file in named and not choice.skip_unrelated)
             linted.append(with_comments(found, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))

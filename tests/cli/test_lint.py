@@ -75,6 +75,27 @@ class TestExitCodes:
         write("a.yml", text)
         assert run(["lint", "a.yml"]) == code
 
+    @pytest.mark.parametrize("name", ["a.yml", "a.properties", "a.conf", "a.env.j2", "a"])
+    def test_a_named_file_that_is_not_judged_is_3(
+        self, name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write(name, "rabbit")
+        assert run(["lint", name]) == 3
+        assert capsys.readouterr().out.splitlines()[-1] == (
+            f"nothing to check; 1 not judged: {name} (has nothing of Kafka)"
+        )
+        assert run(["lint", "-f", name]) in (2, 3)  # with the check itself
+
+    def test_a_mistake_elsewhere_goes_first(self) -> None:
+        write("a.yml", "rabbit")
+        write("b.yml", "kafka KL003")
+        assert run(["lint", "a.yml", "b.yml"]) == 1
+
+    def test_unrelated_files_may_be_skipped(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "rabbit")
+        assert run(["lint", "a.yml", "--skip-unrelated"]) == 0
+        assert capsys.readouterr().out.endswith("nothing to check; 1 passed over\n")
+
     def test_the_others_are_checked_beside_one_that_cannot_be_read(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
