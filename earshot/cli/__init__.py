@@ -36,12 +36,24 @@ EXTRAS = {
 
 def main() -> NoReturn:
     """The console script."""
+    prepare()
+    code = run(sys.argv[1:])
+    from earshot.cli import ending
+
+    ending.leave(code)
+    sys.exit(code)
+
+
+def prepare() -> None:
+    """Sets up this process for a command: its streams, and how it ends."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # the parent process has closed it
             setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(run(sys.argv[1:]))
+    from earshot.cli import ending
+
+    ending.watch()
 
 
 def run(arguments: Sequence[str]) -> int:

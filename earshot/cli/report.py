@@ -11,6 +11,7 @@ from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
 from earshot.report.merge import Source, merge
+from earshot.validation.result import MOST_CELLS
 
 
 def run(
@@ -28,7 +29,7 @@ def run(
             remedy="earshot report --stack local, or earshot report FILE...",
         )
     refuse_read([*targets], [Path(name) for name in named if not is_url(name)])
-    report = merge(list(map(_source, named)))
+    report = merge(_sources(named))
     show(report, targets, format)
     return report.exit_code
 
@@ -43,6 +44,23 @@ def _of_stack(stack: str) -> Path:
             remedy=f"earshot validate --stack {name}",
         )
     return file
+
+
+def _sources(names: Sequence[str]) -> list[Source]:
+    """The reports called ``names``; raises EarshotError, also for more cells than one may have."""
+    sources: list[Source] = []
+    cells = 0
+    for name in names:
+        sources.append(_source(name))
+        cells += len(sources[-1].report.cells)
+        if cells > MOST_CELLS:
+            raise EarshotError(
+                "reports",
+                observed=f"have {cells:,} cells up to {name}",
+                allowed=f"{MOST_CELLS:,} at most in all",
+                remedy="print fewer reports as one",
+            )
+    return sources
 
 
 def _source(name: str) -> Source:

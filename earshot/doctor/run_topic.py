@@ -94,6 +94,8 @@ class RunTopic:
     _kept: Failure | None = None
     """Why topics stay on this cluster."""
     _asked: bool = False
+    _sent: bool = False
+    """Whether the topic may be there: its creation was asked for, and not refused."""
     _admin: AdminClient | None = None
 
     def __post_init__(self) -> None:
@@ -132,7 +134,12 @@ class RunTopic:
             self._kept = undeletable(admin, self._name, limit)
             self._asked = True
         if self._kept is None:
-            create_topic(admin, self._name, wanted, limit)
+            self._sent = True
+            try:
+                create_topic(admin, self._name, wanted, limit)
+            except TopicError as error:
+                self._sent = error.failure.error in UNANSWERED
+                raise
             numbers = tuple(range(len(wanted)))
             return Partitions(self._name, numbers, dict.fromkeys(numbers, 0))
         numbers = share_topic(admin, self._shared_name, wanted, limit)
@@ -156,6 +163,8 @@ class RunTopic:
             why = f"as no topic can be deleted here ({self._kept.text})"
             used = isinstance(self._created, Partitions)
             return f"{stays}, {why}; its records are gone after an hour" if used else ""
+        if not self._sent:
+            return ""
         unsure = isinstance(self._created, Failure)
         failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
         if unsure and failure is None:
@@ -163,5 +172,6 @@ class RunTopic:
             failure = delete_topic(self._steered(), self._name, 1.0)
         if failure is None:
             return ""
-        later = "the next run removes it when it has expired"
-        return f"topic {self._name} could not be deleted ({failure.text}); {later}"
+        text = f"topic {self._name} could not be deleted ({failure.text})"
+        there = "if it was created, " if unsure else ""
+        return f"{text}; {there}the next run removes it when it has expired"

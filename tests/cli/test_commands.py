@@ -19,6 +19,7 @@ from earshot import __version__
 from earshot.cli import run
 from earshot.cli.commands import app
 from earshot.cli.target import stack_contract, target
+from earshot.doctor.draft import Draft
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
@@ -360,6 +361,19 @@ class TestReport:
         assert run(["report", "--stack", "local"]) == code
         assert capsys.readouterr().out.startswith("earshot ")
 
+    def test_reports_of_hostile_size_are_one_error(
+        self, project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("earshot.cli.report.MOST_CELLS", 10)
+        kept = save(project, as_json(samples.all_pass()))
+        assert run(["report", str(kept), str(kept)]) == 2
+        assert "have 12 cells" in capsys.readouterr().err
+        text = '{"kind": "doctor", "run": "r", "cluster": "c", "started": 0, "seconds": 0, '
+        kept.write_text(text + '"cells": [' + "{}," * 60_000 + "{}]}")
+        assert run(["report", str(kept)]) == 2
+        error = capsys.readouterr().err
+        assert len(error) < 4000
+
     def test_a_report_is_not_written_over(
         self, project: Project, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -587,7 +601,7 @@ class TestDoctor:
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, dict[str, object]]]:
         found: list[tuple[object, dict[str, object]]] = []
 
-        def examine(looked_at: object, **options: object) -> Report:
+        def examine(looked_at: object, *, draft: Draft, **options: object) -> Report:
             found.append((looked_at, options))
             return samples.drift()
 
