@@ -86,7 +86,6 @@ def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
         ([B1, MIDDLE], [made("CN=Root", NOW, authority=True, number=5)], "CN=Root"),
         ([B1, MIDDLE, ROOT], [made("CN=Else", NOW, authority=True, number=5)], "CN=Root"),
         ([B1], [MIDDLE], "CN=Root"),
-        ([B1, made("CN=Middle", NOW, ROOT, number=2)], [ROOT], "CN=Middle"),
     ],
 )
 def test_a_chain_that_ends_too_early_says_where(
