@@ -137,7 +137,7 @@ def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
     stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
     refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
     # whether the stack has issued what a node shows
-    secured = [f"{KEYS}/{node_name(it.seen.node)}.pem" in it.values.values() for it in found]
+    secured = [_shows_ours(it) for it in found]
     others = [it for it in secured if it is (wanted.plan.security is None)]
     if len(others) > 1 and not refused:
         what = "go" if wanted.plan.security is None else "come"
@@ -147,3 +147,9 @@ def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
             f"none where the others ask. {stop[0].upper()}{stop[1:]}"
         )
     return refused
+
+
+def _shows_ours(it: Running) -> bool:
+    """Whether a node has a key store of the stack's; see `components.docker.keys` for the name."""
+    store = it.values.get("ssl.keystore.location", "")
+    return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(it.seen.node)}.pem")

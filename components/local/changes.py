@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components import leaving
+from components.local.node_files import as_written
 from components.local.quorum import node_directory, recall
 from components.local.record import PROPERTIES, running
 from components.node_data import feature_level, is_formatted
@@ -99,7 +100,7 @@ def _kafka_problems(
     Empty where no running node would change, or where Kafka's jars would have to be fetched.
     """
     settings = [{node.id: server_properties(it, node) for node in it.nodes} for it in plans]
-    runs = dict(_running_settings(root, plans[0]))
+    runs = {id: as_written(text) for id, text in _running_settings(root, plans[0])}
     changed = [it for it in settings if runs and runs != it]
     memory = recall(root)
     older = memory is not None and goes_back(version, memory.kafka_version)
