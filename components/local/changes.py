@@ -19,7 +19,7 @@ from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java, find_java
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.properties import read_properties
+from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.render import server_properties
 
 STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`make down`; data is kept)"
@@ -145,6 +145,18 @@ def _running_settings(root: Path, plan: ClusterPlan) -> Iterator[tuple[int, str]
         directory = node_directory(root, node.id)
         if running(directory) is not None:
             yield node.id, started_with(directory)
+
+
+def settings_of_running(root: Path) -> dict[int, NodeSettings]:
+    """By id of each running node under ``root``, the settings that it was started with.
+
+    Raises EarshotError where this user may not see which nodes run.
+    """
+    return {
+        int(id): read_properties(started_with(directory))
+        for directory in root.glob("node-*")
+        if (id := directory.name.removeprefix("node-")).isdigit() and running(directory) is not None
+    }
 
 
 def started_with(directory: Path) -> str:
