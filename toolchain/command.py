@@ -22,7 +22,7 @@ def run(arguments: Sequence[str]) -> int:
         if options.command == "setup":
             set_up(for_tests=options.tests)
         elif options.command == "env":
-            print(environment.exports(stack_name(options.stack)))
+            print(environment.exports(stack_name("".join(options.stack))))
         else:
             lock.write()
         return 0

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
 
     def act() -> int:
-        stack = Stack(stack_name(options.stack))
+        stack = Stack(stack_name("".join(options.stack)))  # argparse makes a list of `--`
         return {"up": stack.up, "down": stack.down, "clean": stack.clean}[options.command]()
 
     return exit_status(act, "the same command goes on from here", "error: ")

@@ -96,6 +96,13 @@ def read_node(
     Raises EarshotError for what cannot be used.
     """
     own, *others = _certificates(certificate, texts)
+    if key == certificate and b"PRIVATE KEY" not in texts[key]:
+        raise EarshotError(
+            key,
+            observed="holds no private key, and security.tls.from.key is not set",
+            allowed="certificate and key in one place, or `key` with the place of the key",
+            remedy="set security.tls.from.key, or write the key into the same place",
+        )
     private = _key(key, texts[key], password)
     try:
         public = own.public_key().public_bytes(*_PUBLIC)

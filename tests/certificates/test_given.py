@@ -214,6 +214,14 @@ def test_what_cannot_be_used_is_named_once(
     assert refusal(folder) == reported
 
 
+def test_a_key_that_is_not_named_is_asked_for(folder: Path) -> None:
+    assert refusal(folder, key="{node}.pem") == (
+        "1.pem: holds no private key, and security.tls.from.key is not set\n"
+        "  allowed: certificate and key in one place, or `key` with the place of the key\n"
+        "  fix: set security.tls.from.key, or write the key into the same place"
+    )
+
+
 def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:
     (folder / "1.key").write_text(B1.key_pem("geheim"))
     (folder / "password").write_text("falsch")
