@@ -88,7 +88,7 @@ def write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
     old content stays.
     """
     text = content.encode() if isinstance(content, str) else content
-    _replace(path, text, mode, lambda: True)
+    _replace(path, text, mode)
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes | None]) -> None:
@@ -101,12 +101,13 @@ def rewrite(path: Path, change: Callable[[bytes], bytes | None]) -> None:
     while True:
         old = path.read_bytes()
         new, mode = change(old), stat.S_IMODE(path.stat().st_mode)
-        if new is None or _replace(path, new, mode, lambda old=old: path.read_bytes() == old):
+        if new is None or _replace(path, new, mode, old):
             return
 
 
-def _replace(path: Path, content: bytes, mode: int, still: Callable[[], bool]) -> bool:
-    """Put ``content`` in the place of ``path`` if ``still`` is true at the last moment."""
+def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) -> bool:
+    """Put ``content`` in the place of ``path``, if ``path`` has the content ``old`` at the last
+    moment; None: whatever it has."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -115,7 +116,7 @@ def _replace(path: Path, content: bytes, mode: int, still: Callable[[], bool]) -
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())  # or the new name may lead to an empty file
-        if not still():
+        if old is not None and path.read_bytes() != old:
             Path(name).unlink()
             return False
         Path(name).replace(path)

@@ -53,7 +53,7 @@ def with_own_files(directory: Path, properties: str) -> str:
 def as_written(properties: str) -> str:
     """The text that `with_own_files` has made ``properties`` from."""
     settings = read_properties(properties)
-    values, notes = dict(settings.values), {}
+    values, notes = dict(settings.values), dict[str, str]()
     for key, value in settings.notes.items():
         (values if key.startswith(_WRITTEN) else notes)[key.removeprefix(_WRITTEN)] = value
     return write_properties(NodeSettings(values, notes)) if notes != settings.notes else properties

@@ -75,8 +75,8 @@ def refusal(
     reason, message = _refused_by_openssl(store, trusted, flags, servers=servers, clients=clients)
     if not message:
         return None
-    explain = _BY_REASON.get(reason, lambda _: None)
-    return explain(path) or Refusal(
+    explain = _BY_REASON.get(reason)
+    return (explain and explain(path)) or Refusal(
         f"OpenSSL refuses its certificate: {message}",
         "a chain that every client accepts",
         "have it issued anew; `openssl verify -purpose sslserver` says more",
