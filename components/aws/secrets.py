@@ -50,9 +50,10 @@ class SecretProvider(Provider):
 
     @on_lines_of_its_own()
     def differs(self, olds: Props, news: Props) -> bool:
+        if super().differs(olds, news):  # also while the version is not known
+            return True
         is_pinned = news["version"] in (olds.get("numbers") or {})  # not by an earlier release
-        is_other = super().differs(olds, news) or self._version(olds) != olds.get("written")
-        return is_other or not is_pinned
+        return not is_pinned or self._version(olds) != olds.get("written")
 
     def delete(self, _id: str, props: Props) -> None:
         with on_lines_of_its_own(), _called(props):

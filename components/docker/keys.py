@@ -41,9 +41,11 @@ class KeysProvider(Provider):
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
 
     def differs(self, olds: Props, news: Props) -> bool:
+        if super().differs(olds, news):  # also while the certificate is not known
+            return True
         # an earlier release has written other names
         written = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
-        return super().differs(olds, news) or not written or _made(olds) != olds.get("made")
+        return not written or _made(olds) != olds.get("made")
 
     def made(self, _olds: Props, props: Props) -> Props:
         store, name, folder = store_of(props), props["store"], props["folder"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, DockerException, NotFound
+from pulumi.output import Unknown
 
 from components.docker import labels, throwaway
 from components.docker.container_address import Engines
@@ -135,6 +136,13 @@ def test_files_of_an_earlier_release_are_written_again_by_their_new_names(
     outs = made(props)
     del outs["files"]
     assert KeysProvider().diff("", outs, props).changes
+
+
+def test_a_certificate_that_is_not_known_yet_is_another_one(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = made(props)
+    assert KeysProvider().diff("", outs, {**props, "certificate": Unknown()}).changes
 
 
 def test_a_container_names_the_files_of_its_certificate() -> None:
