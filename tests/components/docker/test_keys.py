@@ -142,7 +142,8 @@ def test_a_certificate_that_is_not_known_yet_is_another_one(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
     outs = made(props)
-    assert KeysProvider().diff("", outs, {**props, "certificate": Unknown()}).changes
+    unknown: Any = Unknown
+    assert KeysProvider().diff("", outs, {**props, "certificate": unknown()}).changes
 
 
 def test_a_container_names_the_files_of_its_certificate() -> None:
