@@ -25,6 +25,7 @@ from components.outputs import with_run_errors, without_dependencies
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
+from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Cluster(pulumi.ComponentResource):
         self.nodes: dict[int, InstanceNode] = {}
         last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
-            version = self.secured.of_node(id) if self.secured else ""
+            version = self.secured.of_node(id) if self.secured else NO_SECRETS
             node = self.nodes[id] = InstanceNode(shared, id, last, version)
             last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}

@@ -11,6 +11,7 @@ from components.aws.volumes import of_volume
 from components.outputs import once, with_run_errors
 from earshot.aws.roles import node_policy
 from earshot.placement.aws import node_user_data, parameters_of, report_parameter
+from earshot.placement.aws_secrets import SecretVersions
 from earshot.user_data.render import digest
 
 SILENT = "nothing yet"
@@ -27,9 +28,9 @@ class InstanceNode:
         shared: SharedInputs,
         id: int,
         turn: pulumi.Output[Any] | None,
-        version: pulumi.Input[str],
+        version: pulumi.Input[SecretVersions],
     ) -> None:
-        """``version`` differs where the secrets of `security` do; empty without it."""
+        """``version`` is that of the secrets of `security`; empty without it."""
         self._shared, self.id = shared, id
         self.name = shared.spec.name_of(id)
         self._full = f"{shared.stack}-{self.name}"

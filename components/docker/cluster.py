@@ -234,6 +234,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "certificate": self._certificates.of_node(node.id),
                 "root": str(self._root),
                 "made": None,
+                "files": None,
             },
             self._opts(depends_on=[volume]),
         )
@@ -319,8 +320,8 @@ class DockerCluster(pulumi.ComponentResource):
             "hostname": container.name,
             "image": host.image.image_id,
             "envs": pulumi.Output.secret(
-                self.cluster_id.apply(
-                    lambda own: [f"{k}={v}" for k, v in sorted(container.variables(own).items())]
+                pulumi.Output.all(self.cluster_id, keys.certificate if keys else "").apply(
+                    lambda it: [f"{k}={v}" for k, v in sorted(_variables(container, *it).items())]
                 )
             ),
             "ports": [
@@ -398,6 +399,14 @@ class DockerCluster(pulumi.ComponentResource):
         if not whole:
             self.incarnations[str(nodes[0].id)] = ready.incarnation
         return ready
+
+
+def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> dict[str, str]:
+    """The environment of a node that shows the ``certificate``, its version; empty: none."""
+    from components.docker.keys import with_versions  # slow to import
+
+    variables = container.variables(cluster_id)
+    return with_versions(variables, certificate) if certificate else variables
 
 
 def _labels(values: Mapping[str, str]) -> Any:

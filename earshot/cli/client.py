@@ -7,7 +7,8 @@ from earshot.certificates.store import Store
 from earshot.cli.output import refuse_read, save
 from earshot.cli.target import stack_contract
 from earshot.errors import EarshotError
-from earshot.project import Project, stack_name
+from earshot.project import Project
+from earshot.stack_files import stack_name
 
 
 def run(stack: str, user: str, listener: str, output: Path) -> int:

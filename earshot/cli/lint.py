@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.cli.output import emit, formats, refuse_read, save, to_stderr
+from earshot.cli.output import emit, formats, refuse_read, replaced, save, to_stderr
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
@@ -182,12 +181,12 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue  # reported where the file is checked
         if not after.cured:
             continue
+        if choice.fix and not replaced(file, before, after.text):
+            to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
+            continue
         found.append(difference(before, after.text, str(file)))
         done = "fixed" if choice.fix else "can be fixed"
         to_stderr(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
-        if choice.fix:
-            target = file.resolve()
-            save(target, after.text, stat.S_IMODE(target.stat().st_mode))
     return "\n".join(found)
 
 

@@ -90,6 +90,25 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
         raise EarshotError(f"file {file}", observed=observed) from None
 
 
+def replaced(file: Path, before: str, after: str) -> bool:
+    """Whether ``after`` is in ``file`` now, in place of ``before``; False if the file was edited
+    since it had that content. Raises EarshotError."""
+    old, new = before.encode(), after.encode()
+    made = False
+
+    def change(content: bytes) -> bytes | None:
+        nonlocal made
+        made = content == old
+        return new if made else None
+
+    try:
+        cache.rewrite(file, change)
+    except OSError as reason:
+        observed = f"cannot be written ({reason.strerror})"
+        raise EarshotError(f"file {file}", observed=observed) from None
+    return made
+
+
 def emit(text: str) -> None:
     """``text`` on stdout; a reader that has gone away (`| head`) is no fault."""
     try:

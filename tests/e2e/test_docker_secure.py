@@ -118,14 +118,21 @@ def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
     assert stack.deployment.containers() == before
 
 
+def file_of(made: DockerStack, id: int, name: str) -> str:
+    """The name of a node's file, which begins with the version of its certificate."""
+    version = made.inspect(id)["Config"]["Labels"][labels.CERTIFICATE]
+    return f"{version[:12]}-{name}"
+
+
 @pytest.mark.combination
 def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None:
     engine, names = stack.deployment.engine, stack.deployment.names
     user = engine.run("exec", names[1], "id", "-u").strip()
-    files = [FOLDER, f"{FOLDER}/ca.pem", f"{FOLDER}/node-1.pem"]
+    own = [file_of(stack.deployment, 1, name) for name in ("ca.pem", "node-1.pem")]
+    files = [FOLDER, *(f"{FOLDER}/{name}" for name in own)]
     modes = engine.run("exec", names[1], "stat", "-c", "%a %u %n", *files).split("\n")
     assert modes[:3] == [f"700 {user} {files[0]}", *(f"400 {user} {it}" for it in files[1:])]
-    assert engine.run("exec", names[1], "ls", FOLDER).split() == ["ca.pem", "node-1.pem"]
+    assert engine.run("exec", names[1], "ls", FOLDER).split() == own
 
 
 def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) -> None:
@@ -142,7 +149,8 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
         assert (made.folder / name).stat().st_mode & 0o777 == 0o600, name
     # what a container writes beside its volumes becomes a layer of whoever commits it
     for id, name in made.names.items():
-        assert searched(made, name, secrets) == {f"{FOLDER}/node-{id}.pem"}
+        place = f"{FOLDER}/{file_of(made, id, f'node-{id}.pem')}"
+        assert searched(made, name, secrets) == {place}
 
 
 def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
@@ -169,7 +177,8 @@ def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
         assert secret in described(made)
         made.engine.run("exec", made.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy")
         found = searched(made, made.names[1], stack.secrets)
-        assert found == {f"{FOLDER}/node-1.pem", "/tmp/copy/node-1.pem"}
+        own = file_of(made, 1, "node-1.pem")
+        assert found == {f"{FOLDER}/{own}", f"/tmp/copy/{own}"}
     finally:
         made.engine.run("rm", "--volumes", id)
 
@@ -221,12 +230,24 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     made.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     files = made.engine.run("exec", made.names[1], "ls", FOLDER).split()
-    assert files == ["ca.pem", "node-1.pem", "trusted.pem"]
+    named = ("ca.pem", "node-1.pem", "trusted.pem")
+    assert files == [file_of(made, 1, name) for name in named]
     before = made.containers()
     hand_over(certs, {2: hosts[2]})
     made.up()
     after = made.containers()
     assert {id for id in after if after[id] != before[id]} == {2}
+    # certificates that no broker takes: node 1 gets its own files back, and any other starts again
+    hand_over(certs, hosts, signs=False)
+    made.cluster["gate"], made.pack = "off", False
+    reported = made.refused()
+    assert "it was made again as it was and serves" in reported, reported
+    made.pack = True
+    del made.cluster["gate"]
+    made.engine.run("restart", "--time", "10", made.names[2])
+    hand_over(certs, hosts)
+    made.up()
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     shown = [made.pulumi("stack", "export", "--show-secrets").stdout, described(made)]
     secrets = [PASSWORD, *stack.secrets.values()]
     assert not [it for it in secrets if any(it in text for text in shown)]

@@ -12,11 +12,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 from confluent_kafka import Consumer, Producer
@@ -177,7 +178,10 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
-    assert holders(folder, secrets) == own
+    for id in (1, 2, 3):  # what it runs with
+        copy = Path(stack.settings(id)["ssl.keystore.location"])
+        own.add(str(copy.relative_to(folder)))
+    assert holders(folder, secrets) == own and len(own) == len(secrets) + 4
     for name in own:
         assert (folder / name).stat().st_mode & 0o777 == 0o600, name
     planted = folder / ".earshot" / "planted.log"
@@ -546,6 +550,42 @@ def restarted(stack: LocalSecured) -> None:
     assert {it for it, pid in stack.deployment.pids().items() if pids[it] != pid} == {1, 2, 3}
 
 
+def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
+    """Certificates that no broker takes reach node 1; every node can still start as it was."""
+    made = stack.deployment
+    before, hosts = made.pids(), {it: stack.settings(it) for it in (1, 2)}
+    hand(False)
+    reported = made.refused()
+    assert "KL010" in reported and "key usage of its certificate lacks digitalSig" in reported
+    assert made.pids() == before
+    made.cluster["gate"], made.pack = "off", False
+    reported = made.refused()
+    made.pack = True
+    del made.cluster["gate"]
+    assert "it was started again as it was and serves" in reported, reported
+    assert {it for it, pid in made.pids().items() if before[it] != pid} == {1}
+    assert {it: stack.settings(it) for it in (1, 2)} == hosts, "each by the names of its own files"
+    again = psutil.Process(before[2])
+    command, folder = again.cmdline(), again.cwd()
+    again.kill()
+    psutil.wait_procs([again], 10)
+    subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode = 0  # it outlives this handle
+    end = time.monotonic() + 90
+    while (found := stack.earshot("doctor")).returncode:
+        assert time.monotonic() < end, found.stdout
+    hand(True)
+    made.up()
+    assert {it.name for it in made.root.glob("node-*/files/*")} == {
+        Path(value).name for it in before for value in located(stack.settings(it))
+    }, "nothing is kept that no node runs with"
+
+
+def located(settings: Mapping[str, str]) -> list[str]:
+    return [value for key, value in settings.items() if key.endswith(".location")]
+
+
 SUBJECT = "CN=b{node},O=Example\\, Inc."
 
 
@@ -577,6 +617,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     with aws_of(stack.deployment, tmp_path) as aws:
         files |= hand_over_there(certs, aws)
         stack.deployment.up()
+        fails_and_stays_as_it_was(stack, lambda it: hand_over(certs, hosts, SUBJECT, signs=it))
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
     held = read_certificate((stack.store.folder / "node-2.pem").read_text())

@@ -28,6 +28,7 @@ from earshot.placement.aws import (
     report_parameter,
     unknown_names,
 )
+from earshot.placement.aws_secrets import SecretVersions
 from earshot.rules.evaluate import evaluate
 from earshot.rules.registry import FindingState
 from earshot.user_data.cloud_config import LIMIT
@@ -205,6 +206,19 @@ def test_user_data_say_what_the_plan_says() -> None:
     assert "EXTERNAL://ec2-198-51-100-11.eu-central-1" in properties
     assert "/earshot/mine/b" in text and "/kafka/2/key" in text
     assert "vol0123456789abcdef0" in text
+
+
+def test_a_node_that_starts_again_fetches_the_secrets_that_it_had() -> None:
+    """By the number of a parameter's version: an update may have written others for the next."""
+    security = {"users": [{"name": "app"}]}
+    listeners = [{"name": "INTERNAL", "port": 19092, "scopes": ["internal"], "protocol": "SSL"}]
+    spec, made = planned(security=security, listeners=listeners)
+    versions = SecretVersions("abc", {"node-1": 3, "trusted": 2})
+    text = node_user_data(made, spec, "mine", 1, OWN_ID, "vol-00000001", "/p", versions)
+    assert "/earshot/mine/security/node-1:3 " in text
+    assert "/earshot/mine/security/trusted:2 " in text
+    assert "/earshot/mine/security/users " in text, "what becomes of users is always the last"
+    assert "secrets of version abc" in text
 
 
 def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> None:

@@ -122,6 +122,26 @@ def test_it_is_written_when_it_changes_and_when_somebody_else_has_written_it(
     assert provider().diff("", outs, wanted(root, "node-1")).changes is True
 
 
+def test_a_node_is_given_the_number_that_its_secret_had_first(root: Path, ssm: SsmDouble) -> None:
+    """Nodes that were not reached by a change that is taken back stay as they are."""
+    outs = created(wanted(root, "node-1"))
+    pinned = [outs["pinned"]]
+    for version in ("two", "one", "three"):
+        done = provider().update("", outs, wanted(root, "node-1", version=version))
+        assert done.outs is not None
+        outs = done.outs
+        pinned.append(outs["pinned"])
+    assert pinned == [1, 2, 1, 4] and outs["written"] == 4
+    ssm.held.clear()
+    again = provider().update("", outs, wanted(root, "node-1")).outs
+    assert again is not None and again["pinned"] == 1 and again["numbers"] == {"one": 1}
+
+
+def test_the_state_of_an_earlier_release_gets_a_number(root: Path, ssm: SsmDouble) -> None:
+    olds = {key: it for key, it in created(wanted(root, "node-1")).items() if key != "numbers"}
+    assert provider().diff("", olds, wanted(root, "node-1")).changes is True
+
+
 def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm: SsmDouble) -> None:
     olds = created(of_users(root))
     assert [line[:2] for line in reported(ssm)] == [

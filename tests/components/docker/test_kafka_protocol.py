@@ -385,7 +385,8 @@ def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.M
     root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
     keys = NodeKeys(str(root), "node-1", "kafka-1")
     endpoint = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
-    client: Any = SimpleNamespace()
+    api = SimpleNamespace(inspect_container=lambda _: {"Config": {"Env": []}})
+    client: Any = SimpleNamespace(api=api)
     with pytest.raises(NoAnswer) as caught:
         kafka_protocol.metadata(client, "id", endpoint)
     assert str(caught.value) == (
