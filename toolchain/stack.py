@@ -106,6 +106,8 @@ class Stack:
         return code
 
     def _update(self) -> int:
+        if (spec := self._spec()) is not None:
+            placements.repair(spec, self.name, self.project.state_dir(self.name))
         # without a preview: the gate comes before any broker in the update as well
         return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
