@@ -22,6 +22,7 @@ from earshot.yaml_document import read_yaml
 from toolchain import placements
 from toolchain.environment import variables
 from toolchain.paths import ROOT
+from toolchain.plugin_processes import end_orphans
 from toolchain.progress import exit_status, say
 from toolchain.state_files import recover
 
@@ -182,9 +183,12 @@ class Stack:
         recover(self.environment, self.name)
         before = self.file.read_text() if self.file.exists() else None
         try:
-            return _run(command, self.environment, quiet)
+            code = _run(command, self.environment, quiet)
         finally:
             self._take_salt_out(before)
+        if code < 0:  # it was killed
+            end_orphans(self.environment)
+        return code
 
     def _take_salt_out(self, before: str | None) -> None:
         """Undo what Pulumi does to the stack file unasked: it adds a salt and reformats it, or

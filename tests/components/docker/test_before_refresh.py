@@ -60,8 +60,10 @@ def test_how_a_container_ended_is_reported_and_it_is_started(
     container(engine, 3)["State"] |= {"Status": "created", "Running": False}
     engine.log = b"[2026-01-01 00:00:00,000] ERROR Shutting down because of x (kafka.Kafka$)\n"
     assert repaired(state) == [
-        "container kafka-2 on Docker host local ended with status 137 (out of memory): Shutting "
-        "down because of x (`docker logs kafka-2` has its log); starting it ...",
+        (
+            "container kafka-2 on Docker host local ended with status 137 (out of memory): "
+            "Shutting down because of x (`docker logs kafka-2` has its log); starting it ..."
+        ),
         "container kafka-3 on Docker host local was never started; starting it ...",
     ]
     assert engine.done == ["start id-2", "start id-3"]

@@ -155,11 +155,15 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
         EnginePreflightProvider().update("id", before, now)
     assert str(caught.value).splitlines() == [
         "",
-        "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
-        "(manifest unknown); nothing was changed",
-        "  fix: correct `image` or `kafka_version` in the stack file, or let the engine reach the "
-        "registry; or bring the image over from elsewhere: docker save apache/kafka:4.1.1 | "
-        "docker --host unix:///var/run/docker.sock load",
+        (
+            "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
+            "(manifest unknown); nothing was changed"
+        ),
+        (
+            "  fix: correct `image` or `kafka_version` in the stack file, or let the engine reach "
+            "the registry; or bring the image over from elsewhere: docker save "
+            "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"
+        ),
     ]
     assert engine.done == ["pull apache/kafka:4.1.1"], "no container was looked at"
 
