@@ -35,8 +35,8 @@ def test_whoever_has_no_name_is_told_by_number(
         (
             errno.EROFS,
             (
-                "mount that file system for writing, as no user can write to it now, or use a folder "
-                "elsewhere"
+                "mount that file system for writing, as no user can write to it now, or use a "
+                "folder elsewhere"
             ),
         ),
     ],
