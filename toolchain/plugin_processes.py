@@ -11,13 +11,11 @@ from pathlib import Path
 
 import psutil
 
-from toolchain.progress import say
-
 GRACE_SECONDS = 2.0
 CLI = "pulumi"
 
 
-def end_orphans(environment: Mapping[str, str], report: Callable[[str], None] = say) -> None:
+def end_orphans(environment: Mapping[str, str], report: Callable[[str], None]) -> None:
     """End the plugins in ``environment``'s PULUMI_HOME, and beside its CLI, that have no CLI.
 
     Those of other users are left alone.

@@ -187,7 +187,7 @@ class Stack:
         finally:
             self._take_salt_out(before)
         if code < 0:  # it was killed
-            end_orphans(self.environment)
+            end_orphans(self.environment, say)
         return code
 
     def _take_salt_out(self, before: str | None) -> None:

@@ -26,7 +26,7 @@ def recover(environment: Mapping[str, str], stack: str) -> None:
 
     Other backends than files are left alone.
     """
-    end_orphans(environment)
+    end_orphans(environment, say)
     backend = environment.get("PULUMI_BACKEND_URL", "")
     if not backend.startswith(FILES):
         return

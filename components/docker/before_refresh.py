@@ -22,7 +22,7 @@ from components.docker.readiness import POLL, fits, how_ended, log_of, repair
 from earshot.config.docker import DockerSpec
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
-from earshot.jvm.broker_log import cause_of_end
+from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.placement.docker import DockerPlan
 
 LONG_ENOUGH: Final = 10.0
@@ -63,7 +63,7 @@ def _is_own(
 def _repair(
     engines: Engines,
     address: ContainerAddress,
-    found: Mapping[str, Any],
+    found: dict[str, Any],
     say: Callable[[str], None],
 ) -> None:
     found = _settled(engines, address, found)
@@ -81,9 +81,7 @@ def _repair(
         say(f"{address}: cannot be stopped: {root_cause(reason)}")
 
 
-def _settled(
-    engines: Engines, address: ContainerAddress, found: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _settled(engines: Engines, address: ContainerAddress, found: dict[str, Any]) -> dict[str, Any]:
     """The container, inspected again until it restarts or has run for `LONG_ENOUGH`.
 
     That is the longest that this waits, and only for a container that its engine has just started
@@ -110,7 +108,8 @@ def _trouble(engines: Engines, address: ContainerAddress, found: Mapping[str, An
     if state["Status"] == "created":
         return "was never started; starting it"
     if state["Restarting"] or not is_up(found):
-        cause = cause_of_end(log_of(engines, address, found["Id"]))
+        log = log_of(engines, address, found["Id"])
+        cause = cause_of_end(log) or "".join(without_frames(log)[-1:]).strip()
         ended = how_ended(state) + (f": {cause}" if cause else "")
         looping = "is started again and again by its engine, and "
         done = "stopping it until its turn" if state["Restarting"] else "starting it"

@@ -242,8 +242,8 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                         + f". {remedy}"
                     )
                     break
-            if not holders and (holder := sockets.kept(wanted)):
-                yield _held(f"listener {item.name} of node {node.id}", holder, remedy)
+            if not holders and (keeper := sockets.kept(wanted)):
+                yield _held(f"listener {item.name} of node {node.id}", keeper, remedy)
 
 
 def _held(subject: str, holder: sockets.Holder, remedy: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
+from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -43,7 +44,7 @@ def names(engine: Engine, kind: str, mark: str) -> set[str]:
 
 
 def test_a_stack_comes_up_stays_and_goes(project: Project, client_image: str, mark: str) -> None:
-    engine = project.engine
+    engine, (tcp, udp) = project.engine, free_ports(2)
     project.write(
         f"""
         image = docker.RemoteImage("image", name="{client_image}", keep_locally=True)
@@ -57,8 +58,8 @@ def test_a_stack_comes_up_stays_and_goes(project: Project, client_image: str, ma
             envs=["A=1", "B=two words"],
             command=["nc", "-lk", "-p", "80"],
             ports=[
-                docker.ContainerPortArgs(internal=81, external=0, protocol="udp"),
-                docker.ContainerPortArgs(internal=80, external=0, ip="127.0.0.1"),
+                docker.ContainerPortArgs(internal=81, external={udp}, protocol="udp"),
+                docker.ContainerPortArgs(internal=80, external={tcp}, ip="127.0.0.1"),
             ],
             networks_advanced=[
                 docker.ContainerNetworksAdvancedArgs(name=network.name, aliases=["one", "two"])
@@ -143,23 +144,21 @@ def simple(mark: str, image: str, more: str = "") -> str:
         """
 
 
-PUBLISHED = "ports=[docker.ContainerPortArgs(internal=80, external=0)]"
-
-
 def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
     project: Project, client_image: str, mark: str
 ) -> None:
-    engine, name = project.engine, f"{mark}-c"
+    engine, name, (port,) = project.engine, f"{mark}-c", free_ports(1)
+    published = f"ports=[docker.ContainerPortArgs(internal=80, external={port})]"
     project.write(simple(mark, client_image, 'envs=["A=1"]'))
     project.up()
     first = inspected(engine, name)["Id"]
 
-    project.write(simple(mark, client_image, f'envs=["A=2"], {PUBLISHED}'))
+    project.write(simple(mark, client_image, f'envs=["A=2"], {published}'))
     assert "+-1 replaced" in project.up()
     second = inspected(engine, name)
     assert second["Id"] != first and "A=2" in second["Config"]["Env"]
 
-    project.write(simple(mark, client_image, f'envs=["A=2"], restart="always", {PUBLISHED}'))
+    project.write(simple(mark, client_image, f'envs=["A=2"], restart="always", {published}'))
     assert "~ 1 updated" in project.up()
     third = inspected(engine, name)
     assert third["Id"] == second["Id"]
@@ -171,7 +170,7 @@ def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
     fourth = inspected(engine, name)["Id"]
     assert fourth != third["Id"]
 
-    more = f'envs=["A=2"], restart="always", must_run=False, {PUBLISHED}'
+    more = f'envs=["A=2"], restart="always", must_run=False, {published}'
     project.write(simple(mark, client_image, more))
     assert "~ 1 updated" in project.up()
     engine.run("kill", name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.docker import before_refresh, labels
+from components.docker import labels
 from components.docker.before_refresh import repair_all
 from components.docker.identity import remember
 from earshot.config.docker import DockerSpec
@@ -95,11 +96,12 @@ def test_a_loop_is_stopped_until_the_update_starts_it(
         if len(naps) == 3:
             found["State"]["Restarting"] = True
 
-    monkeypatch.setattr(before_refresh.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     (line,) = repaired(state)
     assert line == (
         "container kafka-1 on Docker host local is started again and again by its engine, and "
-        "ended with status 1 (`docker logs kafka-1` has its log); stopping it until its turn ..."
+        "ended with status 1: two (`docker logs kafka-1` has its log); stopping it until its turn "
+        "..."
     )
     assert engine.done == ["stop id-1 0"] and len(naps) == 3
 
@@ -110,7 +112,7 @@ def test_one_that_was_started_again_and_stays_up_is_no_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     container(engine, 1)["RestartCount"] = 7
-    monkeypatch.setattr(before_refresh.time, "sleep", lambda _: pytest.fail("it waited"))
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waited"))
     assert repaired(state) == [] == engine.done
 
 
