@@ -6,7 +6,7 @@ within five minutes, and changes resources until then.
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -20,7 +20,7 @@ def end_orphans(environment: Mapping[str, str], report: Callable[[str], None]) -
 
     Those of other users are left alone.
     """
-    orphans = list(_orphans(_folders(environment)))
+    orphans = list(_orphans(environment))
     for process in orphans:
         report(f"Ending plugin process {process.pid}, whose pulumi is gone ...")
         with contextlib.suppress(psutil.Error):
@@ -32,29 +32,29 @@ def end_orphans(environment: Mapping[str, str], report: Callable[[str], None]) -
     psutil.wait_procs(left, GRACE_SECONDS)
 
 
-def _folders(environment: Mapping[str, str]) -> list[Path]:
+def _orphans(environment: Mapping[str, str]) -> Iterator[psutil.Process]:
     home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
     cli = shutil.which(CLI, path=environment.get("PATH"))
-    folders = [home / "plugins", *([Path(cli).parent] if cli else [])]
-    return [folder.resolve() for folder in folders]
-
-
-def _orphans(folders: Sequence[Path]) -> Iterator[psutil.Process]:
     own = psutil.Process().uids().effective
     for process in psutil.process_iter():
         # a process that ends meanwhile is no orphan
         with contextlib.suppress(psutil.Error):
-            # the first word is an interpreter where the plugin is a script
-            is_plugin = any(_is_plugin(word, folders) for word in process.cmdline()[:2])
+            words = process.cmdline()
+            # a script comes after its interpreter; those beside the CLI are of this checkout, and
+            # end by themselves
+            is_plugin = any(_is_below(home / "plugins", word) for word in words[:2]) or (
+                cli is not None and any(_is_below(Path(cli).parent, word) for word in words[:1])
+            )
             if is_plugin and process.uids().effective == own and not _has_cli(process):
                 yield process
 
 
-def _is_plugin(word: str, folders: Sequence[Path]) -> bool:
+def _is_below(folder: Path, word: str) -> bool:
+    """Whether ``word`` is the path of a plugin below ``folder``."""
     path = Path(word)
     if not path.is_absolute() or not path.name.startswith(f"{CLI}-"):
         return False
-    return any(path.resolve().is_relative_to(folder) for folder in folders)
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _has_cli(process: psutil.Process) -> bool:

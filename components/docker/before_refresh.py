@@ -109,7 +109,8 @@ def _trouble(engines: Engines, address: ContainerAddress, found: Mapping[str, An
         return "was never started; starting it"
     if state["Restarting"] or not is_up(found):
         log = log_of(engines, address, found["Id"])
-        cause = cause_of_end(log) or "".join(without_frames(log)[-1:]).strip()
+        last = without_frames(log)[-1:] if state["Restarting"] else ()
+        cause = cause_of_end(log) or "".join(last).strip()
         ended = how_ended(state) + (f": {cause}" if cause else "")
         looping = "is started again and again by its engine, and "
         done = "stopping it until its turn" if state["Restarting"] else "starting it"

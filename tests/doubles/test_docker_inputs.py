@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pulumi._types import input_type_py_to_pulumi_names
 from pulumi.runtime.rpc import UNKNOWN
 
-from tests.doubles.docker.container_config import nanoseconds
-from tests.doubles.docker.defaults import filled
+from tests.doubles.docker.container_config import DETAILS, LISTS, nanoseconds
+from tests.doubles.docker.defaults import BELOW, filled
 from tests.doubles.docker.install import VERSION, install_docker_double
-from tests.doubles.docker.provider import KINDS
+from tests.doubles.docker.provider import KINDS, DockerDouble
 from tests.doubles.plugin.kind import ProviderError, Shape, changed, not_implemented
 from tests.doubles.plugin.values import plain, wrapped
 
@@ -59,6 +59,14 @@ def test_every_input_is_one_of_the_official_plugins(token: str) -> None:
     for path, names in levels(KINDS[token].shape):
         described = PARTS[resource][path] if path else f"{resource}Args"
         assert names <= official(described), f"{path}: {names - official(described)}"
+
+
+def test_what_outputs_have_besides_is_the_official_plugins() -> None:
+    assert official("ContainerArgs") >= set(LISTS)
+    for name, details in DETAILS.items():
+        assert details.keys() <= official(PARTS["Container"][name])
+    for name, details in BELOW.items():
+        assert details.keys() <= official(PARTS["Container"][name])
 
 
 @pytest.mark.parametrize("token", KINDS)
@@ -171,7 +179,9 @@ def test_defaults_are_filled_in_and_named() -> None:
     ]
     assert (found["restart"], found["mustRun"]) == ("always", True)
     assert "mustRun" in found["__defaults"] and "restart" not in found["__defaults"]
-    assert plain(wrapped(found)).keys() == found.keys() - {"__defaults"}
+    seen = DockerDouble().values(wrapped(found))
+    assert seen.keys() == found.keys() - {"__defaults"}
+    assert seen["ports"] == [{"internal": 1, "ip": "::1", "protocol": "tcp"}, UNKNOWN]
 
 
 LEAVES = st.booleans() | st.text() | st.integers(-(2**31), 2**31) | st.just(0.5)

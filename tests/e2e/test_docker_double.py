@@ -121,7 +121,7 @@ def test_a_stack_comes_up_stays_and_goes(project: Project, client_image: str, ma
     assert inputs["waitTimeout"] == 60 and "waitTimeout" in inputs["__defaults"]
     assert inputs["ports"][0]["__defaults"] == ["ip"]
     assert inputs["ports"][1]["__defaults"] == ["protocol"]
-    assert "__defaults" not in outputs and outputs["links"] == []
+    assert "__defaults" not in outputs and outputs["dnsOpts"] == []
     assert outputs["networksAdvanced"][0]["ipv6Address"] == ""
 
     project.destroy()

@@ -337,17 +337,13 @@ def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
 def test_what_was_killed_or_cut_off_keeps_its_container(lone: Lone) -> None:
     """Of a container with published ports, which a refresh reports only while it is well."""
     before, network = lone.running, f"earshot-{lone.stack.stack}"
+    lone.host.engine.run("network", "disconnect", network, lone.name)
     lone.host.engine.run("kill", lone.name)
     lone.recover(repair=False)
     assert lone.running == before, "also by plain `pulumi up --refresh`"
     lone.host.engine.run("network", "disconnect", network, lone.name)
     output = lone.recover()
     assert f"container {lone.name} on Docker host local is off its network {network}" in output
-    assert lone.running == before
-    lone.host.engine.run("network", "disconnect", network, lone.name)
-    lone.host.engine.run("kill", lone.name)
-    output = lone.recover()
-    assert f"ended with status 137 (`docker logs {lone.name}` has its log); starting it" in output
     assert lone.running == before
 
 

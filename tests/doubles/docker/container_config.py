@@ -52,7 +52,7 @@ DETAILS: dict[str, Plain] = {
     "volumes": {"fromContainer": "", "hostPath": "", "readOnly": False, "selinuxRelabel": ""},
 }  # fmt: skip
 """Parts of objects that outputs have, given or not."""
-LISTS = ("capAdds", "devices", "dns", "dnsOpts", "dnsSearches", "groupAdds", "hosts", "links")
+LISTS = ("devices", "dns", "dnsOpts", "dnsSearches", "groupAdds", "hosts", "securityOpts")
 """Outputs that are empty lists after a refresh, and null before, where they are not given."""
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.doubles.plugin.kind import Shape
-from tests.doubles.plugin.values import FILLED_IN, Plain
+from tests.doubles.plugin.values import Plain
 
+FILLED_IN = "__defaults"
+"""In an object of inputs: the names of those that the plugin filled in."""
 BELOW: Mapping[str, Plain] = {
     "healthcheck": {"startInterval": "0s"},
     "ports": {"ip": "0.0.0.0", "protocol": "tcp"},
@@ -29,3 +31,12 @@ def _below(value: Any, defaults: Plain, parts: Shape) -> Any:
     if isinstance(value, list):
         return [_below(item, defaults, parts) for item in value]
     return filled(value, defaults, parts) if isinstance(value, dict) else value
+
+
+def without_names(values: Any) -> Any:
+    """``values`` without the names of what was filled in, which are no inputs."""
+    if isinstance(values, list):
+        return [without_names(item) for item in values]
+    if not isinstance(values, dict):
+        return values
+    return {name: without_names(it) for name, it in values.items() if name != FILLED_IN}

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import docker
 import requests
 from docker.tls import TLSConfig
 from pulumi.provider.experimental import provider as protocol
+from pulumi.provider.experimental.property_value import PropertyValue
 
 from earshot.engine import certified
 from tests.doubles.docker.container import Container
-from tests.doubles.docker.defaults import filled
+from tests.doubles.docker.defaults import filled, without_names
 from tests.doubles.docker.image import RemoteImage
 from tests.doubles.docker.network import Network
 from tests.doubles.docker.volume import Volume
@@ -53,6 +54,10 @@ class DockerDouble(Double[docker.DockerClient]):
         if folder := settings.get("certPath"):
             self._tls = certified(Path(folder))
         self.run(lambda client: client.ping())
+
+    def values(self, given: Mapping[str, PropertyValue]) -> Plain:
+        found: Plain = without_names(plain(given))
+        return found
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         answer = await super().check(request)

@@ -9,20 +9,11 @@ from pulumi.provider.experimental.property_value import PropertyValue
 from pulumi.runtime.rpc import UNKNOWN
 
 Plain = dict[str, Any]
-FILLED_IN = "__defaults"
-"""In an object of inputs: the names of those that the plugin filled in."""
 
 
 def plain(values: Mapping[str, PropertyValue]) -> Plain:
-    """Nested dicts and lists; whole numbers, which all arrive as floats, become ints again.
-
-    Without the names of defaults, which are no input.
-    """
-    return {
-        name: _plain(value)
-        for name, value in values.items()
-        if value.value is not None and name != FILLED_IN
-    }
+    """Nested dicts and lists; whole numbers, which all arrive as floats, become ints again."""
+    return {name: _plain(value) for name, value in values.items() if value.value is not None}
 
 
 def wrapped(values: Mapping[str, Any]) -> dict[str, PropertyValue]:
