@@ -22,6 +22,7 @@ from earshot.transition.change import Change
 from toolchain import placements
 from toolchain.environment import variables
 from toolchain.paths import ROOT
+from toolchain.plugin_processes import end_orphans
 from toolchain.progress import exit_status, say
 from toolchain.state_files import recover
 
@@ -106,6 +107,8 @@ class Stack:
         return code
 
     def _update(self) -> int:
+        if (spec := self._spec()) is not None:
+            placements.repair(spec, self.name, self.project.state_dir(self.name))
         # without a preview: the gate comes before any broker in the update as well
         return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
@@ -180,9 +183,12 @@ class Stack:
         recover(self.environment, self.name)
         before = self.file.read_bytes().decode() if self.file.exists() else None
         try:
-            return _run(command, self.environment, quiet)
+            code = _run(command, self.environment, quiet)
         finally:
             self._take_salt_out(before)
+        if code < 0:  # it was killed
+            end_orphans(self.environment, say)
+        return code
 
     def _take_salt_out(self, before: str | None) -> None:
         """Undo what Pulumi does to the stack file unasked: it adds a salt and reformats the file,

@@ -361,7 +361,9 @@ class DockerCluster(pulumi.ComponentResource):
                 lambda it: _labels(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
             ),
             "restart": "unless-stopped",
-            "must_run": True,
+            # True would make a refresh report no ports of a stopped container, which then is
+            # replaced; DockerReadiness starts it, so that its log and exit status stay
+            "must_run": False,
             "start": True,
             "remove_volumes": True,
             "stop_signal": "SIGTERM",

@@ -17,7 +17,7 @@ from docker.errors import DockerException
 from pulumi.dynamic import CreateResult, UpdateResult
 
 from components import leaving
-from components.docker import data_version, labels, on_engines, put_back, removal, running
+from components.docker import data_version, images, labels, on_engines, put_back, removal, running
 from components.docker.container_address import (
     ContainerAddress,
     Disturbed,
@@ -39,29 +39,34 @@ _IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
 
 
 class EnginePreflightProvider(CheckedProvider):
-    """Checks before any container is touched; also makes up this deployment's id."""
+    """Checks before any container is touched; also makes up this deployment's id.
 
-    IDLE = ("gate", "remove")  # a new evaluation of the plan is no change here
+    `absent` are the Docker hosts that lack the image, which only an update pulls.
+    """
+
+    ID_IN = "deployment"
+    IDLE = ("gate", "remove", "absent")  # a new evaluation of the plan is no change here
 
     def problems(self, olds: Props, news: Props) -> Iterator[str]:
         # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         return _problems(olds, news)
 
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["deployment"], props)
+    def differs(self, olds: Props, news: Props) -> bool | None:
+        return bool(news.get("absent")) or super().differs(olds, news)
 
     def made(self, olds: Props, news: Props) -> Props:
         wanted = WantedStack.from_props(news)
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
+            images.pull(engines, wanted, news.get("absent") or ())
             for host in _hosts(olds, news):
                 with _IGNORING_ERRORS:
                     # Pulumi deletes it only after the validation, which must not find it any more
                     for found in engines.of(host).containers.list(filters=_of_deployment(news)):
                         if int(found.labels.get(labels.NODE, "-1")) not in staying:
                             found.stop(timeout=GRACE)
-        return news
+        return {**news, "absent": []}
 
     def delete(self, _id: str, props: Props) -> None:
         """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
@@ -200,6 +205,7 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
         before = WantedStack.from_props(olds) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)
         yield from removal.problems(engines, wanted, seen, hosts)
+        news["absent"] = images.absent(engines, wanted)
 
 
 def _answering(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -223,11 +223,9 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
         return  # it was killed to be removed; the next inspection finds it gone
     if not is_up(found):
         check_engine(address)
-        reason, since = f"ended with status {state['ExitCode']}", state["StartedAt"]
-        kind = Disturbed  # the engine starts again what ends by itself
-        if state["Error"]:
-            kind = EarshotError
-            reason += f" ({state['Error']})"
+        reason, since = how_ended(state), state["StartedAt"]
+        # the engine starts again what ends by itself
+        kind = EarshotError if state["Error"] else Disturbed
     elif state["Paused"]:
         reason, kind = "was paused by hand", Disturbed
     elif address.network not in found["NetworkSettings"]["Networks"]:
@@ -238,13 +236,20 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
             reason += f", the last time with status {state['ExitCode']}"
     else:
         return
-    log = _log(engines, address, id, since, until)
+    log = log_of(engines, address, id, since, until)
     last_lines = _last_lines(log)
     raise kind(
         str(address),
         observed=_why(id, reason, last_lines, cause_of_end(log) if since or until else ""),
         remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
     )
+
+
+def how_ended(state: Mapping[str, Any]) -> str:
+    """How a container that does not run ended, by its inspected ``state``."""
+    details = ["out of memory"] if state.get("OOMKilled") else []
+    details += [state["Error"]] if state["Error"] else []
+    return f"ended with status {state['ExitCode']}" + "".join(f" ({it})" for it in details)
 
 
 def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
@@ -262,7 +267,7 @@ def _late(
 ) -> EarshotError:
     details = "".join(
         f"\n{address}: {missing[address]}; the last lines of its log:\n"
-        + _last_lines(_log(engines, address, id), 5)
+        + _last_lines(log_of(engines, address, id), 5)
         for address, id in list(waiting.items())[:3]
     )
     names = ", ".join(address.name for address in waiting)
@@ -271,7 +276,7 @@ def _late(
     )
 
 
-def _log(
+def log_of(
     engines: Engines,
     address: ContainerAddress,
     id: str,

@@ -38,7 +38,7 @@ from components.local.record import (
 )
 from components.writing import user, writing
 from earshot import cache
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.jvm.archive import recording, start_options
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.jvm.jars import class_path
@@ -182,8 +182,9 @@ def _starting(launch: Launch) -> Iterator[None]:
         raise EarshotError(
             f"node {launch.id}: {launch.java}",
             observed=f"cannot be started ({reason.strerror})",
-            remedy="see that Java is there and that this machine has memory left, then run the "
-            "same command again",
+            remedy=remedy_of(reason)
+            or "see that Java is there and that this machine has memory left, then run the same "
+            "command again",
         ) from None
 
 

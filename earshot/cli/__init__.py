@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, machine_error
 
 USAGE = 2
 OWN_FAULT = 70
@@ -102,6 +102,9 @@ def _failed(fault: Exception, debug: bool) -> int:
         if message := _unwritten():
             _say(message)
             return USAGE
+    if error := machine_error(fault):
+        _say(f"error: {error}")
+        return error.exit_code
     kind = type(fault).__name__
     hint = "" if debug else f"; {DEBUG} shows where"
     _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from earshot import cache
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
@@ -87,7 +87,7 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
             cache.write(file.resolve(), text, mode)
     except OSError as reason:
         observed = f"cannot be written ({reason.strerror})"
-        raise EarshotError(f"file {file}", observed=observed) from None
+        raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None
 
 
 def replaced(file: Path, before: str, after: str) -> bool:
@@ -119,7 +119,7 @@ def emit(text: str) -> None:
     except OSError as reason:
         _leave(sys.stdout)
         observed = f"cannot be written ({reason.strerror or reason})"
-        raise EarshotError("stdout", observed=observed) from None
+        raise EarshotError("stdout", observed=observed, remedy=remedy_of(reason)) from None
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

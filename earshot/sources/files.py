@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.reading import read_bytes
 from earshot.sources.substitution import Variables, read_env_file
 
@@ -29,7 +29,8 @@ def text_of(file: Path) -> str:
                 raise
             text = _decoded(content, "latin-1")
     except OSError as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+        observed = f"cannot be read ({reason.strerror})"
+        raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None
     except UnicodeDecodeError:
         raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None
     if control := _CONTROL.search(text):

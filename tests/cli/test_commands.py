@@ -736,7 +736,10 @@ def test_a_stdout_that_is_closed_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["rules", "--version", "plan --help"])
 def test_a_stdout_that_is_full_is_one_error(tmp_path: Path, words: str) -> None:
     done = shell(f"{words} > /dev/full", tmp_path)
-    said = "error: stdout: cannot be written (No space left on device)\n"
+    said = (
+        "error: stdout: cannot be written (No space left on device)\n"
+        "  fix: free space on that disk, then run the same command again\n"
+    )
     assert (done.returncode, done.stderr) == (2, said)
 
 

@@ -113,7 +113,7 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
 
 def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
     before = stack.deployment.containers()
-    output = stack.deployment.up("--refresh")
+    output = stack.deployment.up()
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
     assert stack.deployment.containers() == before
 

@@ -121,8 +121,8 @@ def test_the_containers_are_healthy_by_their_own_word(stack: DockerStack) -> Non
 
 def test_a_second_update_changes_nothing(stack: DockerStack) -> None:
     before = stack.containers()
-    for flags in ((), ("--refresh",)):
-        output = stack.up(*flags)
+    for refresh in (False, True):
+        output = stack.up(refresh=refresh)
         assert "unchanged" in output
         assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
     preview = stack.pulumi("preview", "--expect-no-changes")
@@ -192,12 +192,12 @@ def test_a_container_that_was_killed_is_started_by_the_next_update(changing: Doc
     before = changing.containers()
     incarnations = changing.outputs()["incarnations"]
     changing.engine.run("kill", changing.names[2])
-    changing.up()
+    changing.up(repair=False, refresh=False)
     assert changing.containers() == before
     assert changing.inspect(2)["State"]["Running"]
     now = changing.outputs()["incarnations"]
     assert {id for id in now if now[id] != incarnations[id]} == {"2"}, "and it was proved anew"
-    assert "unchanged" in changing.up("--refresh")
+    assert "unchanged" in changing.up()
 
 
 @pytest.mark.combination

@@ -295,7 +295,7 @@ def test_volumes_stay_unless_told_otherwise(engine: Engine, data: str, kept: boo
 def test_the_engine_keeps_brokers_running_and_lets_them_go_gently(engine: Engine) -> None:
     deployed(dns=["192.0.2.53"])
     inputs = engine.of(CONTAINER)["broker-2"].inputs
-    wanted = {"restart": "unless-stopped", "mustRun": True, "dns": ["192.0.2.53"]}
+    wanted = {"restart": "unless-stopped", "mustRun": False, "dns": ["192.0.2.53"]}
     wanted |= {"destroyGraceSeconds": 60, "stopTimeout": 60, "stopSignal": "SIGTERM"}
     wanted |= {"logOpts": {"max-size": "50m", "max-file": "3"}}
     assert wanted == {key: inputs[key] for key in wanted}
