@@ -15,8 +15,15 @@ from components.docker.users import DockerUsersProvider
 from earshot.certificates.store import Store
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
+from earshot.users.access import Login
 from earshot.users.order import UsersOrder
 
+LOGIN = {
+    "broker": 1,
+    "listener": "HOST",
+    "address": "kafka-1:9092",
+    "mechanism": "SCRAM-SHA-256",
+}
 STANDPOINT = Standpoint(
     name="internal",
     scope=Scope.INTERNAL,
@@ -75,7 +82,7 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
         "mechanism": "SCRAM-SHA-256",
         "passwords": issued.outs["passwords"],
         "brokers": {"1": "kafka-1:19092"},
-        "logins": {"1": "kafka-1:9092"},
+        "logins": [LOGIN],
     }
     outs = DockerUsersProvider().create(props).outs
     ((where, cluster, order),) = orders
@@ -88,7 +95,7 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
         "ssl.certificate.pem": pem,
         "ssl.key.pem": pem,
     }
-    assert order.bootstrap == "kafka-1:19092" and order.logins == {1: "kafka-1:9092"}
+    assert order.bootstrap == "kafka-1:19092" and order.logins == (Login.model_validate(LOGIN),)
     assert order.passwords == {user: store.password(user) for user in ("validator", "app")}
     assert order.client["sasl.password"] == store.password("validator")
     assert order.client["ssl.key.pem"] in store.key_store("validator").read_text()
