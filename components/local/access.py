@@ -60,6 +60,8 @@ def of_clients(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str
     ``values`` are the settings that the broker was started with. They lead to where it binds: names
     are the validation's to prove. Raises EarshotError as `access` does.
     """
+    if "listeners" not in values:
+        return {}  # its settings are not known
     links = Links.of_settings(values)
     return {
         name: {
@@ -67,7 +69,7 @@ def of_clients(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str
             "bootstrap.servers": str(_own(bound)),
             "security.protocol": links.protocols[name],
         }
-        for name, bound in parse_entries(values.get("listeners", ""))
+        for name, bound in parse_entries(values["listeners"])
         if name not in (links.inter_broker, links.controller) and name in links.protocols
     }
 

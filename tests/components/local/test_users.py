@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from components.certificates import CertificatesProvider
+from components.local import users as local
 from components.local.quorum import node_directory
 from components.local.users import LocalUsersProvider
+from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.users import order
 from earshot.users.access import Grant, Login
+from earshot.validation.client import Failure
 
 
 @pytest.fixture
@@ -194,3 +197,54 @@ def test_a_cluster_without_passwords_has_permissions_alone(root: Path, logins: l
     LocalUsersProvider().create(users(root, made(root), logins=[]))
     assert [item[0] for item in asked[0].asked] == ["localhost:1", "forbid", "allow"]
     assert logins == []
+
+
+def test_users_that_a_broker_does_not_know_are_made_again(
+    root: Path,
+    logins: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    props = users(root, made(root))
+    answers: dict[str, Any] = {"login": None, "lacking": []}
+    monkeypatch.setattr(local, "accepts_connections", lambda _: True)
+    monkeypatch.setattr(local, "refusal", lambda *_: answers["login"])
+    monkeypatch.setattr(local, "UserAccess", AccessDouble)
+    monkeypatch.setattr(AccessDouble, "lacking", lambda *_: answers["lacking"], raising=False)
+    provider = LocalUsersProvider()
+    assert not provider.diff("", props, props).changes
+    answers["login"] = Failure("timeout", "no answer")
+    assert not provider.diff("", props, props).changes, "what is not known is no loss"
+    answers["login"] = Failure("authentication", "invalid credentials")
+    assert provider.diff("", props, props).changes
+    provider.update("", props, props)
+    assert asked[-1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
+    lost = "broker 1: CLIENTS at localhost:2, SCRAM-SHA-512"
+    assert f"get their passwords again: {lost}" in capsys.readouterr().out
+    answers |= {"login": None, "lacking": ["app"]}
+    assert provider.diff("", props, props).changes, "who was deleted by hand is missed"
+
+
+def test_brokers_that_do_not_listen_are_not_asked(root: Path, logins: list[Any]) -> None:
+    props = users(root, made(root), logins=[{**LOGIN, "address": "localhost:1"}])
+    assert not LocalUsersProvider().diff("", props, props).changes
+
+
+def test_all_users_get_their_passwords_again_for_each_mechanism_of_a_broker(
+    root: Path, logins: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LocalUsersProvider().create(users(root, made(root)))
+    store = Store(root / "security")
+    monkeypatch.setattr(local, "UserAccess", AccessDouble)
+    settings = {
+        "listener.name.a.sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER",
+        "listener.name.b.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    }
+    local.give_again(store, "localhost:1", settings)
+    assert asked[-1].asked[1:] == [
+        ("set", ["app", "validator"], "SCRAM-SHA-256"),
+        ("set", ["app", "validator"], "SCRAM-SHA-512"),
+    ]
+    (store.folder / "app.password").unlink()
+    local.give_again(store, "localhost:1", settings)
+    assert asked[-1].asked[-1] == ("set", ["validator"], "SCRAM-SHA-512"), "who leaves gets none"
