@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 
 from components.local import quorum
 from components.local.access import accepts_connections, access
-from components.local.client_listeners import ClientListeners
 from components.local.changes import started_with
+from components.local.client_listeners import ClientListeners
 from components.local.process import last_words, why_ended
 from components.local.record import running
 from earshot.errors import EarshotError

@@ -647,7 +647,10 @@ def waited(engines: Engines, *places: ContainerAddress, **options: Any) -> None:
 def test_a_broker_is_ready_when_it_serves_clients(
     engines: Engines, accepting: dict[str, list[NoAnswer | None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = {19092: [all_well(1, 2, 3)], 9092: [NoAnswer("Connection refused"), all_well(1)]}
+    answers: dict[int, list[Metadata | NoAnswer]] = {
+        19092: [all_well(1, 2, 3)],
+        9092: [NoAnswer("Connection refused"), all_well(1)],
+    }
 
     def metadata(_client: object, _container: str, at: InnerListener) -> Metadata:
         left = answers[at.port]
@@ -678,9 +681,7 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     both = serving(1, LOGINS), serving(2, LOGINS)
     waited(engines, *both, progress=reported.append, give_again=given.append)
     assert given == [1]
-    assert reported == [
-        "kafka-1 does not know its users any more: they get their passwords again"
-    ]
+    assert reported == ["kafka-1 does not know its users any more: they get their passwords again"]
     accepting["id-1"] = [UNKNOWN]
     with pytest.raises(EarshotError, match="EXTERNAL: refuses a user that other brokers accept"):
         waited(engines, *both, deadline=-1)

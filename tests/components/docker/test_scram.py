@@ -20,10 +20,13 @@ def client() -> ScramClient:
 def test_the_example_of_rfc_7677() -> None:
     login = client()
     assert login.first == f"n,,n=user,r={NONCE}".encode()
-    assert login.final(ASKED) == (
-        f"c=biws,r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
-        "p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
-    ).encode()
+    assert (
+        login.final(ASKED)
+        == (
+            f"c=biws,r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
+            "p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+        ).encode()
+    )
     login.check(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
 
 

@@ -104,7 +104,7 @@ def test_users_that_no_broker_knows_are_made_later(
     tmp_path: Path, brokers: Brokers, given_again: list[Any], error: str
 ) -> None:
     places = secured(tmp_path)
-    brokers.answers |= dict.fromkeys(places.values(), [Failure(error, "no")])
+    brokers.answers |= {key: [Failure(error, "no")] for key in places.values()}
     assert listeners(tmp_path).problem() == ""
     assert given_again == []
 
@@ -113,7 +113,7 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     tmp_path: Path, brokers: Brokers, given_again: list[Any]
 ) -> None:
     places, said = secured(tmp_path), list[str]()
-    brokers.answers |= dict.fromkeys(places.values(), [None])
+    brokers.answers |= {key: [None] for key in places.values()}
     brokers.answers[places[1]] = [REFUSED, REFUSED, None]
     found = listeners(tmp_path, said)
     for _ in range(2):
