@@ -50,9 +50,9 @@ class UsersProvider(Provider):
         raise NotImplementedError
 
     def refused(self, props: Props) -> list[str]:
-        """Brokers that do not know users whom they should know, in words.
+        """The brokers, and on which listener, that do not know users whom they should know.
 
-        A broker that cannot be asked is left out.
+        A broker that cannot be asked is left out. Raises EarshotError if none can be.
         """
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class UsersProvider(Provider):
         return super().differs(olds, news) or bool(self._unknown(news))
 
     def _unknown(self, props: Props) -> str:
-        """What `refused` returns, in one text; empty where nobody can be asked."""
+        """What `refused` returns, in one text; empty where no broker can be asked."""
         with contextlib.suppress(EarshotError):
             return "; ".join(self.refused(props))
         return ""
@@ -159,11 +159,11 @@ def client_of(store: Store, mechanism: Mechanism) -> dict[str, Any]:
 
 def kept_passwords(store: Store) -> dict[str, str]:
     """The passwords of all users that the cluster may know, by name; not of one that leaves."""
-    found = {}
+    passwords = {}
     for user in (VALIDATOR, *remembered(store)):
         with contextlib.suppress(EarshotError):
-            found[user] = store.password(user)
-    return found
+            passwords[user] = store.password(user)
+    return passwords
 
 
 def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) -> UsersOrder:

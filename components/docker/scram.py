@@ -11,6 +11,8 @@ from earshot.listeners.terms import Mechanism
 _HASHES: Final = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 _NO_BINDING: Final = "biws"
 """`n,,` in Base64: channel binding is not used."""
+_ITERATIONS: Final = range(1, 1_000_001)
+"""More would keep this machine busy for long; earshot's users have 4096."""
 
 
 class ScramClient:
@@ -32,9 +34,10 @@ class ScramClient:
         """The second message, after the server's ``answer`` to the first. Raises ValueError."""
         values = _attributes(answer)
         nonce, salt = values.get("r", ""), base64.b64decode(values.get("s", ""))
-        if not nonce.startswith(self._nonce) or not salt:
+        iterations = int(values.get("i", "0"))
+        if not nonce.startswith(self._nonce) or not salt or iterations not in _ITERATIONS:
             raise ValueError("the broker answers the login with something else than SCRAM")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, int(values["i"]))
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         bare = f"c={_NO_BINDING},r={nonce}"
         signed = f"{self._bare},{answer.decode()},{bare}".encode()
         key = self._mac(salted, b"Client Key")

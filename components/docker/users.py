@@ -43,17 +43,17 @@ class DockerUsersProvider(UsersProvider):
             carry_out_on(session, props["stack"], order, Deadline(SECONDS), print)
 
     def refused(self, props: Props) -> list[str]:
-        found = []
+        problems = []
         with Engines() as engines:
             for address in map(ContainerAddress.from_props, props["places"]):
                 for listener in filter(lambda it: it.mechanisms, address.clients):
                     try:
                         log_in(engines.of(address), address.name, listener)
                     except Refused as reason:
-                        found.append(f"{address.name}: {listener.name}: {reason}")
+                        problems.append(f"{address.name}: {listener.name}: {reason}")
                     except NoAnswer:
                         continue  # what it would accept is not known
-        return found
+        return problems
 
     def give_again(self, props: Props, broker: int) -> None:
         """Gives all users of the cluster their passwords again; returns when ``broker`` knows them.

@@ -16,9 +16,9 @@ from earshot.users.access import UNKNOWN_TO_BROKER, login_failure
 from earshot.validation.client import Failure
 
 _NOT_SERVING = ("refused", "timeout", "disconnected", "unreachable", "unresolvable")
-"""Failures of a listener of which nobody knows credentials; with others, it has answered."""
-_NOT_OURS = ("mechanism", UNKNOWN_TO_BROKER)
-"""Failures that leave a secured broker ready: its users may be made by the end of this update."""
+"""Failures of a listener whose credentials are not earshot's; with any other one, it answers."""
+_BEFORE_USERS = ("mechanism", UNKNOWN_TO_BROKER)
+"""Failures that leave a secured broker ready: this update may make the users at its end."""
 
 
 class ClientListeners:
@@ -60,7 +60,7 @@ class ClientListeners:
             if not self._given_again:
                 self._give_again()
             return f"refuses a user that other brokers accept ({failure.text})"
-        return "" if failure.error in _NOT_OURS else failure.text
+        return "" if failure.error in _BEFORE_USERS else failure.text
 
     def _is_known_elsewhere(self, name: str) -> bool:
         return any(login_failure(settings) is None for settings in self._elsewhere(name))

@@ -37,7 +37,16 @@ def test_a_server_that_does_not_know_the_password_is_not_believed() -> None:
         login.check(b"v=" + base64.b64encode(b"x" * 32))
 
 
-@pytest.mark.parametrize("answer", [b"e=other-error", b"r=another,s=QQ==,i=4096", b"\xff"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"e=other-error",
+        b"r=another,s=QQ==,i=4096",
+        f"r={NONCE},s=QQ==".encode(),
+        f"r={NONCE},s=QQ==,i=2000000000".encode(),
+        b"\xff",
+    ],
+)
 def test_what_is_not_scram_is_an_error(answer: bytes) -> None:
     with pytest.raises(ValueError):
         client().final(answer)
