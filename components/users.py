@@ -74,7 +74,7 @@ class UsersProvider(Provider):
         remember(store, merged(known, news["users"]))
         self.carry_out(_order(known, olds, news, self.access(news)), news)
         remember(store, news["users"])
-        if news["logins"]:
+        if olds and news["logins"]:
             print(NOT_RESTARTED)
         return news
 
