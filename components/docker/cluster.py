@@ -194,7 +194,7 @@ class DockerCluster(pulumi.ComponentResource):
         """``ready``, or where there are users, what they are ready with."""
         if self._certificates is None:
             return ready
-        from components.docker.users import DockerUsersProvider, reached
+        from components.docker.users import DockerUsersProvider
         from components.users import Users
 
         return Users(
@@ -204,9 +204,14 @@ class DockerCluster(pulumi.ComponentResource):
             self._root,
             self.cluster_id,
             self._certificates,
-            reached(self.stack, self._spec, self._planned),
+            self._reached(),
             pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
         )
+
+    def _reached(self) -> dict[str, Any]:
+        from components.docker.users import reached
+
+        return reached(self.stack, self._spec, self._planned, self._addresses.values())
 
     def _keys(self, node: Node, host: _Host, name: str) -> DockerKeys | None:
         """The node's key store, where its container finds it."""
@@ -379,7 +384,11 @@ class DockerCluster(pulumi.ComponentResource):
     def _readiness(
         self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
-        addresses = self._addresses
+        addresses, security = self._addresses, self._spec.security
+        users = {}
+        if security is not None:
+            kinds = ",".join(self._spec.mechanisms(security))
+            users = {"users": {**self._reached(), "root": str(self._root), "mechanism": kinds}}
         ready = DockerReadiness(
             ReadinessProvider(),
             name,
@@ -395,6 +404,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "whole": whole,
                 "incarnation": None,
                 "state_dir": str(self.state),
+                **users,
             },
             pulumi.ResourceOptions(parent=self._gate, depends_on=[after]),
         )

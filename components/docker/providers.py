@@ -6,6 +6,7 @@ inputs are floats.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import uuid
@@ -122,7 +123,7 @@ class ReadinessProvider(Provider):
     update repairs the container, waits for the node, and so changes the incarnation.
     """
 
-    IDLE = ("incarnation", "state_dir")
+    IDLE = ("incarnation", "state_dir", "users")
 
     def differs(self, olds: Props, news: Props) -> bool:
         return super().differs(olds, news) or (not news["whole"] and not _is_unchanged(olds))
@@ -185,10 +186,25 @@ class ReadinessProvider(Provider):
             found = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 asked = _addresses(props["tellers"])
-                wait_for(engines, nodes, asked, props["cluster_id"], whole, progress=print)
+                again = functools.partial(_give_again, props) if props.get("users") else None
+                wait_for(
+                    engines,
+                    nodes,
+                    asked,
+                    props["cluster_id"],
+                    whole,
+                    progress=print,
+                    give_again=again,
+                )
         if wait and not whole:
             put_back.forget(here(props["state_dir"]), nodes[0][0].name)
         return {**props, "incarnation": "" if whole else incarnation(found[0])}
+
+
+def _give_again(props: Props, broker: int) -> None:
+    from components.docker.users import DockerUsersProvider  # slow to import
+
+    DockerUsersProvider().give_again(props["users"], broker)
 
 
 def _problems(olds: Props, news: Props) -> Iterator[str]:

@@ -1,9 +1,12 @@
-"""One request to a broker that asks for certificates, from inside its container.
+"""Requests to a broker over TLS, from inside its container.
 
 TLS is done here; in the container a shell only passes bytes on between the
 engine's connection and the broker's port. So no key is needed there, and no tool for TLS.
 """
 
+from __future__ import annotations
+
+import contextlib
 import io
 import ssl
 import tarfile
@@ -11,10 +14,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import docker
 from docker.errors import DockerException
+
+if TYPE_CHECKING:
+    from earshot.certificates.store import Store
 
 SECONDS: Final = 5
 _STDOUT: Final = 1
@@ -37,6 +43,12 @@ class NodeKeys:
     host: str
     """The name that the broker's certificate is to be for."""
 
+    def folder(self) -> Store:
+        """The keys and passwords of the stack."""
+        from components.certificates import store_of  # slow to import
+
+        return store_of({"root": self.root})
+
     def context(self, client: docker.DockerClient, container: str) -> ssl.SSLContext:
         """Raises EarshotError where the files are lost, OSError where they are no PEM."""
         trusted, own = _files_of(client, container) or self._of_this_machine()
@@ -50,9 +62,7 @@ class NodeKeys:
         return context
 
     def _of_this_machine(self) -> tuple[str, str]:
-        from components.certificates import store_of  # slow to import
-
-        store = store_of({"root": self.root})
+        store = self.folder()
         return store.authority(), store.key_store(self.store).read_text()
 
 
@@ -79,14 +89,12 @@ def _file(client: docker.DockerClient, container: str, path: str) -> str:
         return content.read().decode()
 
 
+@contextlib.contextmanager
 def exchange(
-    client: docker.DockerClient,
-    container: str,
-    address: tuple[str, int],
-    keys: NodeKeys,
-    sent: bytes,
-) -> bytes:
-    """The response to ``sent``, a whole request of Kafka's protocol; its length is left out.
+    client: docker.DockerClient, container: str, address: tuple[str, int], keys: NodeKeys
+) -> Iterator[Callable[[bytes], bytes]]:
+    """A connection: a function from a whole request of Kafka's protocol to its response, without
+    its length.
 
     Raises OSError where the broker is not reached, is another one, or lets nobody in.
     """
@@ -97,7 +105,7 @@ def exchange(
     connection = getattr(opened, "_sock", opened)
     try:
         connection.settimeout(SECONDS)
-        return _Exchange(connection, context, keys.host).response(sent)
+        yield _Exchange(connection, context, keys.host).response
     finally:
         opened.close()
         connection.close()
@@ -113,7 +121,7 @@ class _Exchange:
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=host)
 
     def response(self, sent: bytes) -> bytes:
-        self._until(self._tls.do_handshake)
+        self._until(self._tls.do_handshake)  # does nothing once it is done
         self._until(lambda: self._tls.write(sent))
         size = int.from_bytes(self._exactly(4), "big")
         return self._exactly(size)

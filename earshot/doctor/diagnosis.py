@@ -275,8 +275,11 @@ def _obstacle(contact: Contact, facts: Observed) -> FailedStage | None:
         insecure = own
     if not isinstance(insecure, Failure):
         return None
-    observed = f"{target.address} ({target.protocol}): {insecure.text}"
-    return FailedStage(Stage.SECURITY, insecure.error, observed)
+    observed, error = f"{target.address} ({target.protocol}): {insecure.text}", insecure.error
+    if error == "authentication" and facts.via is not None:
+        error = "lost-users"  # another broker accepts the same credentials
+        observed += f"; {facts.via.asked} accepts the same credentials"
+    return FailedStage(Stage.SECURITY, error, observed)
 
 
 def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:

@@ -133,8 +133,12 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "give the authority's certificate: ssl.truststore.location=FILE and "
         "ssl.truststore.type=PEM in the client properties"),
     _security("authentication", "authentication", "{who} accepts these credentials",
-        "check sasl.mechanism and sasl.jaas.config in the client properties against what "
-        "{listener} is configured for"),
+        "if no broker ever accepted them, check sasl.mechanism and sasl.jaas.config in the client "
+        "properties; if they worked before, the cluster has lost the user or its password was "
+        "changed: create the user again (a stack with `security`: `pulumi up`)"),
+    _security("lost-users", "lost-users", "{who} accepts these credentials, as other brokers do",
+        "create the users again (a stack with `security`: `pulumi up`): {who} has lost them, as "
+        "brokers do that restart after a user was deleted (KAFKA-20774)"),
     _security("client-certificate", "client-certificate",
         "{who} accepts the certificate of this client",
         "give one of an authority that {who} trusts: ssl.keystore.location=FILE and "

@@ -13,9 +13,10 @@ from typing import Any
 import docker
 import pytest
 import requests
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, ScramMechanism
 
-from components.docker import labels
+from components.docker import kafka_protocol, labels
+from components.docker.tls_exchange import NodeKeys, exchange
 from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.terms import Stage, Verdict
@@ -30,7 +31,7 @@ from tests.e2e.docker_stack import (
 )
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import outside
-from tests.e2e.secured import Secured, denied, holders, refused, watched
+from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -196,6 +197,33 @@ def test_users_come_in_and_nobody_else(stack: Secured[DockerStack]) -> None:
     for key in ("sasl.username", "sasl.password", "sasl.mechanism", "sasl.mechanisms"):
         anonymous.pop(key, None)
     assert refused(anonymous) != "authentication"
+
+
+@pytest.mark.combination
+def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerStack]) -> None:
+    """One is deleted by hand, and a broker restarts."""
+    made, client = stack.deployment, stack.client(listener="HOST")
+    delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
+    assert refused(client) == "authentication"
+    made.engine.run("kill", made.names[2])
+    assert f"{made.names[2]} does not know its users any more" in made.up()
+    assert accepted_by_each(client)
+    assert {it.verdict for it in stack.report().cells} == {Verdict.PASS}
+
+
+def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) -> None:
+    """Deletes a credential as a node does: AlterUserScramCredentials 0."""
+    made = stack.deployment
+    name = made.names[1]
+    deletion = bytes([2, len(user) + 1]) + user.encode() + bytes([mechanism.value, 0])
+    request = kafka_protocol._request(51, 0, b"\0" + deletion + bytes([1, 0]))
+    keys = NodeKeys(str(made.root), "node-1", name)
+    with (
+        contextlib.closing(made.engine.client()) as client,
+        exchange(client, name, ("127.0.0.1", 19092), keys) as ask,
+    ):
+        answer = ask(request)
+    assert answer.endswith(user.encode() + b"\0\0\0\0\0"), answer  # no error, no message
 
 
 @pytest.mark.combination

@@ -21,11 +21,17 @@ import psutil
 import pytest
 import yaml
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+)
 
 from earshot.certificates.authority import read_certificate
 from earshot.config.passwords import KEY as PASSWORDS
 from earshot.listeners.properties import read_properties
+from earshot.listeners.security import own_access
 from earshot.report.json import read_report
 from earshot.validation.client import translate
 from earshot.validation.result import Report
@@ -35,7 +41,7 @@ from tests.certificates.private_root import new_private_ca
 from tests.e2e.certificates_in_aws import aws_of, hand_over_there
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
-from tests.e2e.secured import Secured, denied, holders, refused, watched
+from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
 from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.tls_offer import offered
@@ -382,6 +388,34 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     )
     made.up()
     assert stack.client() == new  # it stays until there is another one
+
+
+def test_users_outlast_restarts_also_where_one_was_deleted_by_hand(stack: LocalSecured) -> None:
+    """A user is renamed and a broker ends; then the former one is deleted, and another ends."""
+    made, old = stack.deployment, stack.client()
+    (user,) = users = made.cluster["security"]["users"]
+    made.cluster["security"]["users"] = [{**user, "name": "app3"}]
+    assert "no broker was restarted since" in made.up()
+    assert refused(old) == "authentication"
+    psutil.Process(made.pids()[1]).kill()
+    assert LOST not in made.up()
+    assert accepted_by_each(stack.client("app3"))
+    admin = AdminClient(
+        {
+            **own_access(stack.settings(1)),
+            "bootstrap.servers": f"localhost:{made.cluster['listeners'][0]['port']}",
+        }
+    )
+    deletion = UserScramCredentialDeletion("app", ScramMechanism.SCRAM_SHA_512)
+    admin.alter_user_scram_credentials([deletion])["app"].result(20)
+    psutil.Process(made.pids()[2]).kill()
+    made.cluster["security"]["users"] = users
+    assert f"broker 2 {LOST}" in made.up()
+    assert accepted_by_each(stack.client())
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+
+
+LOST = "does not know its users any more"
 
 
 def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanism(

@@ -38,7 +38,7 @@ def listener(bind: str = "0.0.0.0", protocol: Protocol = Protocol.PLAINTEXT) -> 
     ("bind", "host"), [("0.0.0.0", "127.0.0.1"), ("10.0.0.7", "10.0.0.7"), ("kafka-1", "kafka-1")]
 )
 def test_a_door_is_where_the_listener_is_bound(bind: str, host: str) -> None:
-    assert InnerListener.of(listener(bind)) == InnerListener(host, 9092, True)
+    assert InnerListener.of(listener(bind)) == InnerListener(host, 9092, True, name="A")
 
 
 def test_only_plaintext_can_be_asked() -> None:

@@ -106,7 +106,8 @@ class EngineDouble:
 
 def asked(engine: EngineDouble, root: Path, host: str = "kafka-1") -> bytes:
     keys = NodeKeys(str(root), "node-1", host)
-    return exchange(cast(Any, engine), "kafka-1", ("127.0.0.1", 19092), keys, b"request")
+    with exchange(cast(Any, engine), "kafka-1", ("127.0.0.1", 19092), keys) as ask:
+        return ask(b"request")
 
 
 def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:
