@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import SUFFIXES, formats, refuse_read, show
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.doctor.survey import USUAL_DEADLINE
@@ -27,6 +27,8 @@ def run(
     produce: bool,
     format: Format | None,
     output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
@@ -35,7 +37,7 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     named = target(*looked_at)
-    refuse_read([*files], [*named.files, *filter(None, [client_config])])
+    refuse_outputs([*files], [*named.files, *filter(None, [client_config])], SUFFIXES, force)
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     report = examine(
