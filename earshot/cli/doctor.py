@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from earshot.cli.ending import ended_by
-from earshot.cli.output import SUFFIXES, formats, refuse_read, show
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
@@ -31,6 +31,8 @@ def run(
     produce: bool,
     format: Format | None,
     output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
@@ -39,7 +41,7 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     named = target(*looked_at)
-    refuse_read([*files], [*named.files, *filter(None, [client_config])])
+    refuse_outputs([*files], [*named.files, *filter(None, [client_config])], SUFFIXES, force)
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     seconds = deadline or USUAL_DEADLINE

@@ -12,7 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.cli.output import emit, formats, refuse_read, replaced, save, to_stderr
+from earshot.cli.output import (
+    STDOUT,
+    emit,
+    formats,
+    printed,
+    refuse_outputs,
+    refuse_read,
+    refuse_replacing,
+    replaced,
+    save,
+    to_stderr,
+)
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
@@ -51,6 +62,8 @@ class Choice:
     skip_unrelated: bool = False
     fix: bool = False
     diff: bool = False
+    force: bool = False
+    """Whether any file may be replaced by a result."""
 
 
 def run(
@@ -69,7 +82,10 @@ def run(
     written = [*output, *([baseline] if baseline else [])]
     if any(file.is_file() for file in written):
         refuse_read(written, (*choose(paths).files, *choice.together))
-        refuse_read(output, (choice.baseline,) if choice.baseline else ())
+        before = (choice.baseline,) if choice.baseline else ()
+        refuse_outputs(output, before, SUFFIXES, choice.force)
+    if baseline is not None and not choice.force and not _is_baseline(baseline):
+        refuse_replacing(baseline, "a baseline")
     known: frozenset[Recorded] = frozenset()
     if choice.baseline is not None:
         from earshot.lint.baseline import read_baseline
@@ -78,14 +94,15 @@ def run(
     shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
     outcome, known = _outcome(paths, choice, known)
     for file, chosen in targets.items():
-        save(file, render(outcome, chosen))
-    printed = LintFormat.TEXT if targets else format or LintFormat.TEXT
+        if file != STDOUT:
+            save(file, render(outcome, chosen))
+    to_stdout = printed(targets, format, LintFormat.TEXT)
     if shown:
-        if printed is LintFormat.TEXT:
+        if to_stdout is LintFormat.TEXT:
             emit(f"{visible(shown)}\n")
         else:
             to_stderr(shown)
-    emit(render(outcome, printed, Terminal.of(sys.stdout)))
+    emit(render(outcome, to_stdout, Terminal.of(sys.stdout)))
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
@@ -94,6 +111,18 @@ def run(
     for failed in outcome.failed:
         to_stderr(f"error: {failed.error}")
     return outcome.exit_code
+
+
+def _is_baseline(file: Path) -> bool:
+    from earshot.lint.baseline import read_baseline
+
+    if not file.is_file():
+        return False
+    try:
+        read_baseline(file)
+    except EarshotError:
+        return False
+    return True
 
 
 def _outcome(

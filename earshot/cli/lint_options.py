@@ -89,6 +89,9 @@ def parser() -> argparse.ArgumentParser:
     add("--fix", action="store_true",
         help="write the lines of mistakes that have one remedy alone, and show them as a diff")
     several("-o", "--output", metavar="FILE", type=Path,
-        help="write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated")
+        help="write it there as well (.txt, .json, .sarif, .xml, .md; - is stdout); "
+        "may be repeated")
+    add("--force", action="store_true",
+        help="let --output and --write-baseline replace any file")
     # fmt: on
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import SUFFIXES, formats, refuse_read, show
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.errors import EarshotError
 from earshot.project import Project
 from earshot.reading import content_of
@@ -16,7 +16,12 @@ from earshot.validation.result import MOST_CELLS
 
 
 def run(
-    files: Sequence[str], stack: str | None, format: Format | None, output: Sequence[Path]
+    files: Sequence[str],
+    stack: str | None,
+    format: Format | None,
+    output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Prints the report of ``stack`` and ``files``, as one; the result is its exit code."""
     targets = formats(output, format, SUFFIXES)
@@ -29,7 +34,8 @@ def run(
             observed="neither --stack nor a file is given",
             remedy="earshot report --stack local, or earshot report FILE...",
         )
-    refuse_read([*targets], [Path(name) for name in named if not is_url(name)])
+    read = [Path(name) for name in named if not is_url(name)]
+    refuse_outputs([*targets], read, SUFFIXES, force)
     report = merge(_sources(named))
     show(report, targets, format)
     return report.exit_code

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from earshot.cli.discovery import LOOK_SECONDS, NoBrokerAnswered, discover
 from earshot.cli.ending import ended_by
-from earshot.cli.output import SUFFIXES, formats, refuse_read, save, show
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, target
 from earshot.config.cluster import ValidationSpec
@@ -55,6 +55,8 @@ def run(
     incarnations: str | None,
     format: Format | None,
     output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Validates what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
@@ -71,7 +73,7 @@ def run(
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
     read = filter(None, (client_config, choice.vantages))
-    refuse_read([*files], [*named.files, *read])
+    refuse_outputs([*files], [*named.files, *read], SUFFIXES, force)
     client = named.client_properties(client_config)
     options = replace(_options(choice, _defaults(named)), client=client, incarnations=lives)
     standpoints = _standpoints(choice, named, bool(client))

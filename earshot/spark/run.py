@@ -23,7 +23,7 @@ from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
 from earshot.spark.job import Entrance, Findings, Job
 from earshot.spark.merge import merge, without_spark
-from earshot.spark.session import Opening, SparkSettings
+from earshot.spark.session import Opening, SparkSettings, exposure
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
@@ -158,6 +158,8 @@ def _prove(
         except TimeoutError:
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
             return without_spark(cells, reason), Findings()
+        if note := exposure(session, credentials=bool(options.client)):
+            notes.append(note)
         share = -(-options.records // len(routes))
         name, begin, cluster_id = created.topic, created.begin, contract.cluster_id
         job = Job(session, ways_in, name, begin, run, end, on_event, cluster_id)

@@ -385,6 +385,42 @@ class TestReport:
             )
         assert kept.read_text() == as_json(samples.all_pass())
 
+    @pytest.mark.parametrize("name", ["server.properties", "compose.yml"])
+    def test_a_file_that_is_no_report_is_replaced_by_force_alone(
+        self, name: str, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        save(project, as_json(samples.all_pass()))
+        (other := project.root / name).write_text("listeners=A://:1\n")
+        command = ["report", "--stack", "local", "--format", "json", "-o", str(other)]
+        assert run(command) == 2
+        assert capsys.readouterr().err == (
+            f"error: output {other}: exists, and is not a report\n"
+            "  allowed: a new file, or a report\n"
+            "  fix: name another file, or add --force to replace this one\n"
+        )
+        assert other.read_text() == "listeners=A://:1\n"
+        assert run([*command, "--force"]) == 0
+        assert other.read_text() == as_json(samples.all_pass())
+
+    def test_an_earlier_report_is_replaced(self, project: Project) -> None:
+        save(project, as_json(samples.all_pass()))
+        (file := project.root / "r.json").write_text(as_json(samples.dead_broker()))
+        assert run(["report", "--stack", "local", "-o", str(file)]) == 0
+        assert file.read_text() == as_json(samples.all_pass())
+
+    def test_a_dash_is_stdout_in_the_format_that_is_asked_for(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(project.root)
+        save(project, as_json(samples.all_pass()))
+        command = ["report", "--stack", "local", "-o", "-"]
+        assert run(command) == 0
+        assert capsys.readouterr().out.startswith("earshot ")
+        assert run([*command, "--format", "json", "-o", "r.json"]) == 0
+        assert capsys.readouterr().out == as_json(samples.all_pass())
+        assert Path("r.json").read_text() == as_json(samples.all_pass())
+        assert not Path("-").exists()
+
     def test_several_files_become_one(
         self, project: Project, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -611,3 +611,31 @@ def test_another_file_is_written_over(capsys: pytest.CaptureFixture[str]) -> Non
     write("a.json", "old")
     assert run(["lint", "a.yml", "-o", "a.json"]) == 1
     assert "KL017" in Path("a.json").read_text()
+
+
+@pytest.mark.parametrize("option", ["--write-baseline", "--format=json --output"])
+def test_a_file_of_others_is_replaced_by_force_alone(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("a.yml", "kafka\n")
+    Path("other.properties").write_text("a=1\n")
+    command = ["lint", "a.yml", *option.split(), "other.properties"]
+    assert run(command) == 2
+    assert "error: output other.properties: exists, and is not a " in capsys.readouterr().err
+    assert Path("other.properties").read_text() == "a=1\n"
+    for _ in (1, 2):
+        assert run([*command, "--force"]) == 0
+    assert Path("other.properties").read_text().startswith("{")
+
+
+def test_a_baseline_is_replaced_by_the_next(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.yml", "kafka\n")
+    for _ in (1, 2):
+        assert run(["lint", "a.yml", "--write-baseline", "known.json"]) == 0
+
+
+def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.yml", "kafka\n")
+    assert run(["lint", "a.yml", "--output", "-", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert not Path("-").exists()
