@@ -129,15 +129,22 @@ def as_it_runs(
     return found
 
 
-def recalled(folder: Path) -> HeldChanges:
-    """What the state of the running program's stack holds, also when only previewed.
-
-    Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
-    """
+def resources() -> Mapping[str, Mapping[str, Any]]:
+    """By their URN, the resources in the state of the running program's stack, also when only
+    previewed. Raises EarshotError."""
     name, owner = pulumi.get_stack(), pulumi.get_organization()
     if owner:
         name = f"{owner}/{pulumi.get_project()}/{name}"
-    held = HeldChanges.read(_outputs(name))
+    return _outputs(name)
+
+
+def recalled(folder: Path, known: Mapping[str, Mapping[str, Any]] | None = None) -> HeldChanges:
+    """What the `resources` of the stack hold of its changes; ``known`` are these, where they were
+    read already.
+
+    Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
+    """
+    held = HeldChanges.read(resources() if known is None else known)
     if memory.recall(folder) != held.memory:
         memory.keep(folder, held.memory)
     return held

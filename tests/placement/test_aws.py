@@ -232,11 +232,12 @@ def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> No
     plain, counting = text(()), text(("EXTERNAL", "OTHER"))
     assert "for item in EXTERNAL:9092; do" in counting and "sport = :" not in plain
     assert "for item in INTERNAL:19092 EXTERNAL:9092; do" in text(("INTERNAL", "EXTERNAL"))
-    most = LIMIT - len(counting) + 1
+    plain, counting = text((), 2300), text(("EXTERNAL",), 2300)  # both without comments
+    most = LIMIT - len(counting) + 2300
     assert len(text(("EXTERNAL",), most)) == LIMIT
     assert text(("EXTERNAL",), most + 1) == text((), most + 1)
     with pytest.raises(EarshotError, match=f"{LIMIT + 1} bytes"):
-        text(("EXTERNAL",), LIMIT - len(plain) + 2)
+        text(("EXTERNAL",), LIMIT - len(plain) + 2301)
 
 
 def test_user_data_need_every_name() -> None:
