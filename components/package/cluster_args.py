@@ -142,8 +142,7 @@ class AwsClusterArgs(TypedDict):
     zone: NotRequired[Zone]
     """The domain, with naming zone."""
     place: NotRequired[str]
-    """The subnets of brokers, for good: private, or public with an Elastic IP each. Default: public
-    where a listener is for scope external."""
+    """Subnets of brokers, for good: private or public. Default: public for scope external."""
     clients: NotRequired[AllowedClients]
     """Who may come in."""
     clear_text: NotRequired[dict[str, str]]

@@ -10,7 +10,7 @@ Pure and deterministic. On the instance, systemd does the work on every boot:
 """
 
 import hashlib
-import os.path
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -105,11 +105,12 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
     commands = {"java", "curl", "tar", "gzip", "mkfs.xfs", boot.report[0]}
     commands |= {secret.command[0] for secret in boot.secrets}
     commands |= {"ss"} if boot.leaving else set()
-    fetched = [secret.command for secret in boot.secrets]
+    # the words with which the commands for all secrets begin: they are written once
+    together = zip(*(secret.command for secret in boot.secrets), strict=False)
+    fetching = [words[0] for words in takewhile(lambda it: len(set(it)) == 1, together)]
     return {
         "boot": boot,
-        # the words with which the commands for all secrets begin, written once
-        "fetching": os.path.commonprefix(fetched),
+        "fetching": fetching,
         "node": node,
         "roles": " and ".join(node.roles),
         "leaving": [f"{name}:{port}" for name, port in boot.leaving.items()],

@@ -137,7 +137,7 @@ def test_lean_scripts_are_the_same_commands() -> None:
     own = node(protocol=Protocol.SSL)
     given = boot(makes_users=True, version="0a", secrets=(SecretFile(name="a", command=("b",)),))
     full, lean = (
-        files(user_data(secured(own, filling="x" * length), own, given)) for length in (1, 1300)
+        files(user_data(cluster(own, filling="x" * length), own, given)) for length in (1, 1300)
     )
     for path, script in lean.items():
         if path.startswith("/usr/local/sbin/"):
