@@ -62,7 +62,7 @@ class DockerDouble(Double[docker.DockerClient]):
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         answer = await super().check(request)
         kind, given = self.kind(request.type), answer.inputs or {}
-        values = filled(plain(given), dict(kind.defaults), kind.shape)
+        values = filled(self.values(given), dict(kind.defaults), kind.shape)
         changed = {  # what stays as it is keeps its secrets
             name: value
             for name, value in values.items()

@@ -51,7 +51,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         kind = self.kind(request.type)
-        inputs = plain(request.new_inputs)
+        inputs = self.values(request.new_inputs)
         failures = [self.refused(path) for path in not_implemented(inputs, kind.shape)]
         failures += [protocol.CheckFailure(*objection) for objection in kind.objections(inputs)]
         checked = dict(request.new_inputs)
