@@ -296,7 +296,7 @@ def _conf(given: Mapping[str, str], jars: Sequence[Path], options: Sequence[str]
     return conf | local | (_guarded(given) if _is_local(master) else {}) | dict(given)
 
 
-def _guarded(given: Mapping[str, str]) -> Mapping[str, str]:
+def _guarded(given: Mapping[str, str]) -> dict[str, str]:
     # Spark starts with none of the others without the first
     return GUARDED if given.get(AUTHENTICATE, "true") == "true" else {}
 
