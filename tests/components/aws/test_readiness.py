@@ -91,8 +91,8 @@ def test_a_changed_node_is_waited_for_whatever_the_others_report(
     provider: ReadinessProvider, parameters: dict[str, str], others: NodeState | None
 ) -> None:
     """Also where their reports are lost, as by other hands or a throttled API."""
-    for of in (TWO, THREE) if others else ():
-        parameters[of.parameter] = report(of, others)
+    if others is not None:
+        parameters |= {of.parameter: report(of, others) for of in (TWO, THREE)}
     with pytest.raises(EarshotError, match=r"has not reported|is gone"):
         provider.update("id", OLDS, props(ONE))
     parameters["/p/1"] = report(ONE, booted=1000)
