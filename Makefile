@@ -74,7 +74,7 @@ every-test:
 test-box: ## bring up every option and naming, the validator, and a change, on AWS in a box (minutes)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py \
-		tests/e2e/box/change.py
+		tests/e2e/box/change.py tests/e2e/box/restart.py
 
 change-interrupts: ## interrupt every step of every change of listeners on three brokers (an hour)
 	@$(PYTHON) -m toolchain setup --tests
