@@ -170,7 +170,7 @@ class TestGeneral:
         program = (
             "import time, pathlib, sys\n"
             "import earshot.cli.report as command\n"
-            "def wait(*_):\n"
+            "def wait(*_, **__):\n"
             "    try:\n"
             "        print('waiting', flush=True)\n"
             # a signal just before one long sleep would be seen after it

@@ -12,7 +12,15 @@ from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.spark import session as spark_session
 from earshot.spark.jvm import Jvm
-from earshot.spark.session import SMALL, Opening, SparkSettings, connector_jars, innermost
+from earshot.spark.session import (
+    GUARDED,
+    SMALL,
+    Opening,
+    SparkSettings,
+    connector_jars,
+    exposure,
+    innermost,
+)
 
 CONNECTOR = "spark-sql-kafka-0-10_2.13-4.0.0.jar"
 
@@ -113,6 +121,7 @@ def test_py4j_s_stack_traces_are_dropped_and_nothing_else() -> None:
         ({"spark.master": "spark://it:7077"}, "", "", False),
         ({}, "--master yarn pyspark-shell", "", False),
         ({}, "", "spark.master spark://it:7077\n", False),
+        ({}, "", "spark.master=local[3]\n", True),
         ({}, "", "spark.ui.enabled false\n", True),
     ],
 )
@@ -129,7 +138,54 @@ def test_a_master_that_the_user_names_is_respected(
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     found = spark_session._conf(conf, (), ())
     assert ("spark.driver.bindAddress" in found) is local
-    assert found.get("spark.master", "") == conf.get("spark.master", "local[*]" if local else "")
+    assert (found.items() >= GUARDED.items()) is local
+    named = f"{' '.join(conf.values())} {arguments} {defaults}".replace("=", " ").split()
+    default = "master" not in f"{conf}{arguments}{defaults}"
+    assert found["spark.master"] in (["local[*]"] if default else named)
+
+
+def test_a_local_cluster_has_executors_and_so_no_secret_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    found = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
+    assert not found.keys() & GUARDED.keys()
+
+
+def test_authentication_that_is_turned_off_takes_the_rest_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    found = spark_session._conf({"spark.authenticate": "false"}, (), ())
+    assert {key: found[key] for key in GUARDED if key in found} == {"spark.authenticate": "false"}
+
+
+AUTHENTICATED = {"spark.authenticate": "true"}
+OPEN, READABLE = "does not authenticate", "does not encrypt"
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "credentials", "words"),
+    [
+        ("local[*]", GUARDED, True, ""),
+        ("local[*]", AUTHENTICATED, True, ""),
+        ("local[*]", {}, False, OPEN),
+        ("yarn", {}, True, OPEN),
+        ("yarn", AUTHENTICATED, True, READABLE),
+        ("yarn", AUTHENTICATED, False, ""),
+        ("yarn", AUTHENTICATED | {"spark.network.crypto.enabled": "true"}, True, ""),
+        ("yarn", AUTHENTICATED | {"spark.ssl.rpc.enabled": "true"}, True, ""),
+        ("spark://it:7077", {}, True, "spark.authenticate.secret in its spark-defaults.conf"),
+    ],
+)
+def test_the_protection_that_a_session_lacks_is_named(
+    master: str, conf: dict[str, str], credentials: bool, words: str
+) -> None:
+    context = SimpleNamespace(master=master, getConf=lambda: conf)
+    spark: Any = SimpleNamespace(sparkContext=context)
+    note = exposure(spark, credentials=credentials)
+    assert words in note and bool(note) is bool(words)
+    assert ("client properties" in note) is (credentials and bool(note))
 
 
 def test_spark_s_defaults_in_another_encoding(
@@ -137,7 +193,7 @@ def test_spark_s_defaults_in_another_encoding(
 ) -> None:
     (tmp_path / "spark-defaults.conf").write_bytes(b"# f\xfcr uns\nspark.master yarn\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert "spark.master" not in spark_session._conf({}, (), ())
+    assert spark_session._conf({}, (), ())["spark.master"] == "yarn"
 
 
 def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,9 @@
+"""SECURITY.md lists each process that a test can recognize by its sockets, and no other."""
+
+from __future__ import annotations
+
+from tests.e2e.open_sockets import PROCESSES, listed
+
+
+def test_the_table_of_sockets_has_the_processes_that_tests_recognize() -> None:
+    assert listed().keys() == PROCESSES.keys()
