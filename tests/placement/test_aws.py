@@ -215,9 +215,10 @@ def test_a_node_that_starts_again_fetches_the_secrets_that_it_had() -> None:
     spec, made = planned(security=security, listeners=listeners)
     versions = SecretVersions("abc", {"node-1": 3, "trusted": 2})
     text = node_user_data(made, spec, "mine", 1, OWN_ID, "vol-00000001", "/p", versions)
-    assert "/earshot/mine/security/node-1:3 " in text
-    assert "/earshot/mine/security/trusted:2 " in text
-    assert "/earshot/mine/security/users " in text, "what becomes of users is always the last"
+    words = text.split()
+    assert "/earshot/mine/security/node-1:3" in words
+    assert "/earshot/mine/security/trusted:2" in words
+    assert "/earshot/mine/security/users" in words, "what becomes of users is always the last"
     assert "secrets of version abc" in text
 
 
