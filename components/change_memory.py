@@ -20,9 +20,11 @@ from components.dynamic import Props, Provider, here
 from components.outputs import kept
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.properties import NodeSettings
 from earshot.transition import memory
 from earshot.transition.change import Change
 from earshot.transition.memory import ChangeMemory
+from earshot.transition.observed import corrected
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine's own: all resources of a stack as its last checkpoint has them."""
@@ -93,6 +95,18 @@ class HeldChanges:
         begun = dict.fromkeys(item.plan for item in self.open if item.plan != complete)
         return ChangeMemory(complete=complete, begun=tuple(begun), done=self.done)
 
+    def by(self, corrected: ChangeMemory) -> HeldChanges:
+        """The same where what is remembered was ``corrected`` by what nodes run with."""
+        if corrected == self.memory or corrected.complete is None or self.proved is None:
+            return self
+        plans = (corrected.complete, *corrected.begun)
+        # what no plan has, its placement keeps of the last one that was proved
+        first, *rest = (self._made(plan, self.proved) for plan in plans)
+        return HeldChanges(corrected.done, (first,), tuple(rest) or (first,))
+
+    def _made(self, plan: ClusterPlan, proved: Made) -> Made:
+        return next((it for it in self.running if it.plan == plan), Made(plan, proved.own))
+
     def beginning(self, next: Made) -> tuple[Made, ...]:
         """What will be begun once nodes are about to get ``next``."""
         if not self.open and self.proved == next:
@@ -100,15 +114,37 @@ class HeldChanges:
         return (*(item for item in self.open if item != next), next)
 
 
-def recalled(folder: Path) -> HeldChanges:
-    """What the state of the running program's stack holds, also when only previewed.
+def as_it_runs(
+    folder: Path, wanted: ClusterPlan, observed: Mapping[int, NodeSettings]
+) -> ChangeMemory:
+    """What is remembered in ``folder``, corrected by what nodes run with, which is kept and said.
 
-    Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
+    ``observed`` are the settings of running nodes by id. Raises EarshotError.
     """
+    remembered = memory.recall(folder)
+    found, note = corrected(remembered, wanted, observed)
+    if note:
+        pulumi.log.warn(note)
+        memory.keep(folder, found)
+    return found
+
+
+def resources() -> Mapping[str, Mapping[str, Any]]:
+    """By their URN, the resources in the state of the running program's stack, also when only
+    previewed. Raises EarshotError."""
     name, owner = pulumi.get_stack(), pulumi.get_organization()
     if owner:
         name = f"{owner}/{pulumi.get_project()}/{name}"
-    held = HeldChanges.read(_outputs(name))
+    return _outputs(name)
+
+
+def recalled(folder: Path, known: Mapping[str, Mapping[str, Any]] | None = None) -> HeldChanges:
+    """What the `resources` of the stack hold of its changes; ``known`` are these, where they were
+    read already.
+
+    Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
+    """
+    held = HeldChanges.read(resources() if known is None else known)
     if memory.recall(folder) != held.memory:
         memory.keep(folder, held.memory)
     return held
@@ -197,9 +233,12 @@ class CompleteChangeProvider(Provider):
     DECISIVE = ("plan", "done")
 
     def differs(self, olds: Props, news: Props) -> bool:
-        # a step that was taken back ends with the plan before it, and is over all the same
-        begun = memory.recall(here(news["state_dir"])).begun
-        return super().differs(olds, news) or bool(begun)
+        # a step that was taken back ends with the plan before it, and is over all the same; and the
+        # state may be a copy that is older than what is remembered beside it
+        held = memory.recall(here(news["state_dir"]))
+        plan, done = ClusterPlan.model_validate(news["plan"]), int(news["done"])
+        is_other = held.complete is not None and (held.complete, held.done) != (plan, done)
+        return super().differs(olds, news) or bool(held.begun) or is_other
 
     def made(self, _olds: Props, news: Props) -> Props:
         plan = ClusterPlan.model_validate(news["plan"])

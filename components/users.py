@@ -1,7 +1,8 @@
 """Users and permissions as a resource: made as soon as the brokers serve, changed with the file."""
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +10,28 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from components.certificates import Certificates, store_of
-from components.dynamic import Props, Provider
+from components.dynamic import Props, Provider, write
 from components.writing import writing
 from earshot import cache
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
 from earshot.config.cluster import ClusterSpec
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
-from earshot.listeners.terms import Protocol, read_mechanisms
-from earshot.users.access import grants
+from earshot.listeners.terms import Mechanism, Protocol, read_mechanisms
+from earshot.users.access import Login, grants
 from earshot.users.order import UsersOrder
 from earshot.validation.client import translate
 
 MADE = "users.json"
 """In the stack's folder of keys: by name, prefixes of all users that its cluster may know."""
+LOST = "users that brokers do not know any more get their passwords again"
+NOT_RESTARTED = (
+    "all brokers accept the users; no broker was restarted since, so this update does not prove "
+    "that they accept them after a restart"
+)
 Known = Mapping[str, Sequence[str]]
 
 
@@ -41,13 +49,33 @@ class UsersProvider(Provider):
         """Carries out ``order`` from where the brokers are reached. Raises EarshotError."""
         raise NotImplementedError
 
+    def refused(self, props: Props) -> list[str]:
+        """The brokers, and on which listener, that do not know users whom they should know.
+
+        A broker that cannot be asked is left out. Raises EarshotError if none can be.
+        """
+        raise NotImplementedError
+
+    def differs(self, olds: Props, news: Props) -> bool:
+        return super().differs(olds, news) or bool(self._unknown(news))
+
+    def _unknown(self, props: Props) -> str:
+        """What `refused` returns, in one text; empty where no broker can be asked."""
+        with contextlib.suppress(EarshotError):
+            return "; ".join(self.refused(props))
+        return ""
+
     def made(self, olds: Props, news: Props) -> Props:
+        if olds and not super().differs(olds, news):
+            print(f"{LOST}: {self._unknown(news)}")
         store = store_of(news)
         known = merged(remembered(store), olds.get("users", {}))
         # an interrupted run may have made some of them, and a state may be lost
         remember(store, merged(known, news["users"]))
         self.carry_out(_order(known, olds, news, self.access(news)), news)
         remember(store, news["users"])
+        if olds and news["logins"]:
+            print(NOT_RESTARTED)
         return news
 
 
@@ -65,9 +93,8 @@ class Users(Resource, module="earshot", name="Users"):
         reached: Mapping[str, Any],
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """``reached`` holds `brokers`, and `logins` where a listener asks for a password: each an
-        address by broker id, as it is reached from where ``provider`` carries orders out; and what
-        else that takes."""
+        """``reached`` holds `brokers`, the address of each by its id, and `logins` (see `logins`),
+        as they are reached from where ``provider`` carries orders out; and what else that takes."""
         assert spec.security is not None  # else there are no certificates
         props = {
             "root": str(root),
@@ -103,6 +130,42 @@ def merged(one: Known, other: Known) -> Known:
     }
 
 
+def logins(plan: ClusterPlan, reach: Callable[[Node, Listener], str]) -> list[Props]:
+    """All ways in by a password, as inputs of a resource.
+
+    ``reach`` returns the `host:port` at which a listener of a broker is reached.
+    """
+    security = plan.security
+    if security is None:
+        return []
+    return [
+        write(Login(broker=node.id, listener=item.name, address=reach(node, item), mechanism=kind))
+        for node in plan.brokers
+        for item in node.listeners
+        for kind in security.mechanisms(item)
+    ]
+
+
+def client_of(store: Store, mechanism: Mechanism) -> dict[str, Any]:
+    """Librdkafka's settings to log in as the validator, whatever a listener asks for.
+
+    They name no file: orders are carried out elsewhere, too. Raises EarshotError.
+    """
+    text = client_properties(
+        store, VALIDATOR, mechanism, Protocol.SASL_SSL, certified=True, whole=True
+    )
+    return translate(read_properties(text).values)
+
+
+def kept_passwords(store: Store) -> dict[str, str]:
+    """The passwords of all users that the cluster may know, by name; not of one that leaves."""
+    passwords = {}
+    for user in (VALIDATOR, *remembered(store)):
+        with contextlib.suppress(EarshotError):
+            passwords[user] = store.password(user)
+    return passwords
+
+
 def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) -> UsersOrder:
     """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``.
 
@@ -111,7 +174,6 @@ def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) ->
     store, mechanisms = store_of(news), read_mechanisms(news["mechanism"])
     old, new = grants(known), grants(news["users"])
     earlier = read_mechanisms(olds.get("mechanism") or news["mechanism"])
-    logins = {int(id): at for id, at in news["logins"].items()}
     order = UsersOrder(
         bootstrap=",".join(news["brokers"].values()),
         access=dict(access),
@@ -119,12 +181,8 @@ def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) ->
         allowed=tuple(new),
         mechanisms=mechanisms,
     )
-    if not logins:
+    if not news["logins"]:
         return order
-    # whatever the listener asks for, and without a file: orders are carried out elsewhere, too
-    text = client_properties(
-        store, VALIDATOR, mechanisms[0], Protocol.SASL_SSL, certified=True, whole=True
-    )
     before = dict.fromkeys((VALIDATOR, *known))
     changes = {
         "passwords": {user: store.password(user) for user in news["passwords"]},
@@ -134,7 +192,7 @@ def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) ->
             for user in before
             if kind not in mechanisms or user not in news["passwords"]
         ),
-        "logins": logins,
-        "client": translate(read_properties(text).values),
+        "logins": tuple(map(Login.model_validate, news["logins"])),
+        "client": client_of(store, mechanisms[0]),
     }
     return order.model_copy(update=changes)

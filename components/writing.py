@@ -9,9 +9,8 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
 
 
@@ -28,7 +27,7 @@ def writing(what: str, path: Path) -> Iterator[None]:
         raise EarshotError(
             f"{what}: {failed}",
             observed=f"cannot be written ({reason.strerror})",
-            remedy=_remedy(reason.errno, failed),
+            remedy=remedy(reason, failed),
         ) from None
 
 
@@ -59,11 +58,26 @@ def _named(uid: int) -> str:
         return f"uid {uid}"
 
 
-def _remedy(number: int | None, path: Path) -> str:
-    if number in _FULL:
-        return "free space on that disk, then run the same command again"
-    if number in _IN_THE_WAY:
+def remedy(reason: OSError, path: Path) -> str:
+    """What to do where ``path`` cannot be written or removed for ``reason``."""
+    if reason.errno in _IN_THE_WAY:
         return "move away the file that stands where a directory belongs"
-    if number == errno.EROFS:
-        return "mount that file system for writing, or use a checkout elsewhere"
-    return f"run the command as {owner(existing(path))}, or give this user the right to write"
+    return remedy_of(reason) or right_to_write(existing(path))
+
+
+def right_to_write(path: Path) -> str:
+    """How this user comes to write to ``path``, which exists, where its permissions forbid that."""
+    if os.geteuid() == 0:
+        return (
+            "see what forbids it to root: an immutable file (`lsattr -d`), a network file system "
+            "that trusts no root, or the sandbox that this runs in"
+        )
+    return f"run the command as {owner(path)}, or give this user the right to write"
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether ``path`` is on a file system that is mounted read-only."""
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,14 +87,38 @@ def write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
     It never has more than the permissions ``mode``, not for a moment. Raises OSError, and then the
     old content stays.
     """
+    text = content.encode() if isinstance(content, str) else content
+    _replace(path, text, mode)
+
+
+def rewrite(path: Path, change: Callable[[bytes], bytes | None]) -> None:
+    """Replace the content of ``path`` by what ``change`` makes of it; None leaves the file alone.
+
+    Where another program writes the file meanwhile, ``change`` is called again with what that has
+    written. A symbolic link is followed, and the permissions stay. Raises OSError.
+    """
+    path = path.resolve()
+    while True:
+        old = path.read_bytes()
+        new, mode = change(old), stat.S_IMODE(path.stat().st_mode)
+        if new is None or _replace(path, new, mode, old):
+            return
+
+
+def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) -> bool:
+    """Put ``content`` in the place of ``path``, if ``path`` has the content ``old`` at the last
+    moment; None: whatever it has."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(content)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())  # or the new name may lead to an empty file
+        if old is not None and path.read_bytes() != old:
+            Path(name).unlink()
+            return False
         Path(name).replace(path)
     except BaseException as reason:
         Path(name).unlink(missing_ok=True)
@@ -101,6 +126,7 @@ def write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
             reason.filename = str(path)  # that of a full disk names no file
         raise
     _keep_names(path.parent)
+    return True
 
 
 def _keep_names(folder: Path) -> None:

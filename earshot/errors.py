@@ -9,12 +9,33 @@ The facts stay on the exception, the text is derived from them: reporters need n
 
 from __future__ import annotations
 
+import errno
 import re
+import resource
 from collections.abc import Iterable
 from functools import partial
 
 # `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` is no such thing.
 _USER = re.compile(r"(?:[A-Za-z_][\w.-]{0,100}|(?<=//)):[^\s/@,:;]{1,1000}@", re.ASCII)
+
+_MORE_PROCESSES = (
+    "end other programs, or raise the limit on processes and threads (`ulimit -u`; in a container "
+    "its own limit, `--pids-limit`)"
+)
+_LIFTED = {
+    errno.EAGAIN: _MORE_PROCESSES,
+    errno.EDQUOT: "free space within this user's quota on that disk, then run the same command "
+    "again",
+    errno.ENFILE: "end other programs, or raise the limit on open files of the whole machine "
+    "(`sysctl fs.file-max`)",
+    errno.ENOMEM: "end other programs, or give this machine or container more memory",
+    errno.ENOSPC: "free space on that disk, then run the same command again",
+    errno.EROFS: "mount that file system for writing, as no user can write to it now, or use a "
+    "folder elsewhere",
+}
+_NO_THREAD = "can't start new thread"
+"""In Python's RuntimeError."""
+_ENOUGH_FILES = 1024
 
 
 def without_users(text: str) -> str:
@@ -57,6 +78,41 @@ class EarshotError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         facts = {"observed": self.observed, "allowed": self.allowed, "remedy": self.remedy}
         return partial(type(self), **facts), (self.object,)
+
+
+def remedy_of(reason: BaseException) -> str:
+    """How to lift the limit of this machine that ``reason`` ran into; empty for other errors."""
+    if isinstance(reason, RuntimeError):
+        return _MORE_PROCESSES if _NO_THREAD in str(reason) else ""
+    if not isinstance(reason, OSError):
+        return ""
+    if reason.errno != errno.EMFILE:
+        return _LIFTED.get(reason.errno or 0, "")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_open = hard == resource.RLIM_INFINITY or hard >= _ENOUGH_FILES
+    first = (
+        ""
+        if is_open
+        else (
+            f", for which its hard limit, {hard}, has to be raised first "
+            f"(/etc/security/limits.conf; in a container `--ulimit nofile={_ENOUGH_FILES}`)"
+        )
+    )
+    return (
+        f"raise this process's limit on open files from {soft}: `ulimit -n {_ENOUGH_FILES}`{first}"
+    )
+
+
+def machine_error(fault: BaseException) -> EarshotError | None:
+    """The error to show where ``fault`` comes from a limit of this machine, else None."""
+    reason: BaseException | None = fault
+    while reason is not None and not (remedy := remedy_of(reason)):
+        reason = reason.__cause__
+    if reason is None:
+        return None
+    named = getattr(reason, "filename", None) or "this machine"
+    text = getattr(reason, "strerror", None) or str(reason)
+    return EarshotError(str(named), observed=text, remedy=remedy)
 
 
 class AddressError(EarshotError):

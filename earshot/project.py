@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.reading import content_of, read_bytes
-from earshot.stack_files import PRIVATE, own_or_templates
+from earshot.stack_files import PRIVATE, own_or_templates, stack_name
 from earshot.yaml_document import read_yaml
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
 POLICIES = Path("policies/config")
 """Where the policy pack's configurations lie, a file per stack or template."""
-_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -160,22 +158,6 @@ class Project:
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
-
-
-def stack_name(stack: str) -> str:
-    """The bare name of ``stack``, which may be written `organization/project/stack`.
-
-    Raises EarshotError for what Pulumi would not take as a stack's name.
-    """
-    parts = stack.split("/")
-    if len(parts) > 3 or not all(map(_STACK.fullmatch, parts)):
-        raise EarshotError(
-            f"stack {stack!r}" if len(stack) <= 120 else f"stack {stack[:100]!r}...",
-            observed="is no stack's name",
-            allowed="up to 100 letters, digits, hyphens, underscores and dots, beginning with a "
-            "letter or digit; also organization/project/stack",
-        )
-    return parts[-1]
 
 
 def _read_yaml(path: Path, shown: str) -> object:

@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 
 MOST: Final = 64 * 2**20
 """Bytes of a file; a report of a thousand brokers has a few million."""
@@ -24,6 +24,7 @@ def content_of(file: Path, shown: str, remedy: str = "") -> bytes:
         return read_bytes(file)
     except OSError as reason:
         observed = f"cannot be read ({reason.strerror})"
+        remedy = remedy_of(reason) or remedy
         raise EarshotError(shown, observed=observed, remedy=remedy) from None
 
 

@@ -1,7 +1,8 @@
 """Who listens where on a machine, who is connected, and which binds Linux refuses beside that.
 
 `conflict` computes what the kernel would say of two sockets; `listening`, `connected`, `from_proc`
-and `connections` list the sockets that are there; `free` asks this machine's kernel itself.
+and `connections` list the sockets that are there; `free` asks this machine's kernel itself;
+`outgoing_ports` are those that connections from here may hold.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import ipaddress
 import socket
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,6 +21,8 @@ from earshot.names.kinds import ip_of
 ANY_IPV4, ANY_IPV6 = "0.0.0.0", "::"
 
 _ESTABLISHED, _LISTEN = "01", "0A"
+_ENDED = (psutil.CONN_TIME_WAIT, psutil.CONN_FIN_WAIT1, psutil.CONN_FIN_WAIT2, psutil.CONN_LAST_ACK)
+_IPV4 = Path("/proc/sys/net/ipv4")
 
 
 @dataclass(frozen=True)
@@ -111,18 +115,39 @@ def listening() -> list[Listening]:
     ]
 
 
-def kept(wanted: Bound) -> str:
-    """By whom ``wanted`` cannot be bound though nobody listens there; empty where it can.
+@dataclass(frozen=True)
+class Holder:
+    """What keeps an address from being bound though no socket listens there."""
 
-    A connection from this machine has a port of its own, and a socket may be bound and not listen.
+    text: str
+    passing: bool = False
+    """Whether it ends by itself, within about a minute."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def kept(wanted: Bound) -> Holder | None:
+    """What keeps ``wanted`` from being bound though no socket listens there; None: nothing.
+
+    A connection from this machine has a port of its own, after its end too, and a socket may be
+    bound and not listen.
     """
     if free(wanted):
-        return ""
+        return None
+    ended = False
     for connection, pid in _connections():
         own = connection.laddr
-        if connection.status != psutil.CONN_LISTEN and own and own.port == wanted.port and pid:
-            return f"port {wanted.port} is in use by a connection of pid {pid} ({_name(pid)})"
-    return f"port {wanted.port} is in use by a socket that does not listen"
+        if connection.status == psutil.CONN_LISTEN or not own or own.port != wanted.port:
+            continue
+        if pid:
+            text = f"port {wanted.port} is in use by a connection of pid {pid} ({_name(pid)})"
+            return Holder(text)
+        ended |= connection.status in _ENDED
+    if ended:
+        text = f"port {wanted.port} is held by a connection from this machine that has just ended"
+        return Holder(text, passing=True)
+    return Holder(f"port {wanted.port} is in use by a socket that does not listen")
 
 
 def connected(holder: int, ports: Collection[int]) -> list[Connected]:
@@ -201,6 +226,34 @@ def free(wanted: Bound) -> bool:
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
+
+
+@dataclass(frozen=True)
+class OutgoingPorts:
+    """The ports that this machine gives to connections that it makes."""
+
+    first: int
+    last: int
+    reserved: tuple[range, ...] = ()
+    """Ports between them that no connection gets."""
+
+    def __contains__(self, port: int) -> bool:
+        return self.first <= port <= self.last and not any(port in it for it in self.reserved)
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+
+def outgoing_ports(settings: Path = _IPV4) -> OutgoingPorts | None:
+    """The ports of outgoing connections by the kernel's ``settings``; None: not known here."""
+    try:
+        first, last = map(int, (settings / "ip_local_port_range").read_text().split())
+        listed = (settings / "ip_local_reserved_ports").read_text().strip()
+        ends = [entry.partition("-") for entry in listed.split(",") if entry]
+        reserved = tuple(range(int(low), int(high or low) + 1) for low, _, high in ends)
+    except (OSError, ValueError):
+        return None
+    return OutgoingPorts(first, last, reserved)
 
 
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

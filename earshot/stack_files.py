@@ -3,10 +3,30 @@
 Standard library only: `make env` asks before any package is installed.
 """
 
+import re
 from pathlib import Path
+
+from earshot.errors import EarshotError
 
 PRIVATE = ".earshot"
 """The folder in a project for what earshot keeps there."""
+_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+
+
+def stack_name(stack: str) -> str:
+    """The bare name of ``stack``, which may be written `organization/project/stack`.
+
+    Raises EarshotError for what Pulumi would not take as a stack's name.
+    """
+    parts = stack.split("/")
+    if len(parts) > 3 or not all(map(_STACK.fullmatch, parts)):
+        raise EarshotError(
+            f"stack {stack!r}" if len(stack) <= 120 else f"stack {stack[:100]!r}...",
+            observed="is no stack's name",
+            allowed="up to 100 letters, digits, hyphens, underscores and dots, beginning with a "
+            "letter or digit; also organization/project/stack",
+        )
+    return parts[-1]
 
 
 def project_of(path: Path) -> Path:

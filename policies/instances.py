@@ -29,7 +29,7 @@ class Instances:
         urn: str,
         inputs: Mapping[str, Any],
         policy: ResolverPolicy,
-        plan: ClusterPlan | None = None,
+        plan: ClusterPlan | None,
     ) -> Evaluation:
         """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from tests import durations
 from tests.e2e.ports import MOST_WORKERS
 from tests.interrupts import GONE_SECONDS, marked
 from tests.interrupts import pytest_configure as pytest_configure
@@ -70,11 +71,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have measured, asserted or not."""
+    """What tests have measured, asserted or not, and the slowest ones."""
     for report in terminalreporter.getreports("passed"):
         for key, value in report.user_properties:
             if key == MEASURED:
                 terminalreporter.write_line(str(value))
+    reports = [it for listed in terminalreporter.stats.values() for it in listed]
+    spent = [(it.nodeid, it.duration) for it in reports if isinstance(it, pytest.TestReport)]
+    if len({nodeid for nodeid, _ in spent}) > durations.SHOWN:
+        for line in durations.slowest(spent):
+            terminalreporter.write_line(line)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

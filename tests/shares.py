@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.durations import REAL, read_table, seconds
 from toolchain.paths import ROOT
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-REAL = "tests/e2e/"
 ON_DOCKER = ("docker_engine", "tests.e2e.box")
 """A word of these is in every file of tests that use the engine."""
 
 
-def in_order(files: Iterable[str], root: Path = ROOT) -> list[str]:
-    """``files`` in the order in which to begin them, the same in every run.
+def in_order(lengths: Mapping[str, float], root: Path = ROOT) -> list[str]:
+    """The files, of which ``lengths`` are known, in the order in which to begin them.
 
-    Those with real parts take longest and come first; those on the Docker engine take turns with
-    the others, so that one process makes its images while the other has something else to do.
+    Those with real parts come first, and of each kind the longest; those on the Docker engine take
+    turns with the others, so that one process makes its images while the other has something else
+    to do.
     """
     kinds: dict[str, list[str]] = {"docker": [], "real": [], "pure": []}
-    for file in sorted(files):
+    for file in sorted(lengths, key=lambda file: (-lengths[file], file)):
         text = (root / file).read_text()
         if any(word in text for word in ON_DOCKER):
             kinds["docker"].append(file)
@@ -50,6 +51,11 @@ class Shares(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _assign_work_unit(self, node: WorkerController) -> None:
         if not self._sorted:
             self._sorted = True
-            for file in in_order(list(self.workqueue)):
+            table = read_table()
+            queued = {
+                file: seconds(file, (nodeid.partition("::")[2] for nodeid in tests), table)
+                for file, tests in self.workqueue.items()
+            }
+            for file in in_order(queued):
                 self.workqueue.move_to_end(file)
         super()._assign_work_unit(node)

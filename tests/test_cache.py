@@ -160,3 +160,23 @@ def test_a_file_for_its_owner_alone_is_never_anybody_elses(tmp_path: Path) -> No
     cache.write(path, "for me", mode=0o600)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_text() == "for me"
+
+
+def test_what_another_program_writes_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept", tmp_path / "link"
+    kept.write_bytes(b"salt\n")
+    kept.chmod(0o600)
+    link.symlink_to(kept)
+    edits = [b"salt\nedited\n"]
+
+    def change(content: bytes) -> bytes | None:
+        if edits:
+            kept.write_bytes(edits.pop())
+        return content.replace(b"salt\n", b"")
+
+    cache.rewrite(link, change)
+    assert link.is_symlink() and kept.read_bytes() == b"edited\n"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    cache.rewrite(kept, lambda _: None)
+    assert kept.read_bytes() == b"edited\n"
+    assert sorted(tmp_path.iterdir()) == [kept, link]

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+import errno
+import os
 import pickle
+import resource
+import subprocess
+import sys
 
-from earshot.errors import AddressError, EarshotError, SpecError
+import pytest
+
+from earshot.errors import AddressError, EarshotError, SpecError, machine_error, remedy_of
 
 FULL = EarshotError("port 0", observed="is not usable", allowed="1 to 65535", remedy="choose one")
 
@@ -23,3 +30,77 @@ def test_an_error_survives_a_process_boundary() -> None:
 def test_several_problems_stand_in_one_message() -> None:
     assert str(SpecError.of("file", ["one: x"])) == "file: one: x"
     assert str(SpecError.of("file", ["one: x", "two: y"])) == "file:\n  - one: x\n  - two: y"
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        (OSError(errno.ENOSPC, "x"), "free space on that disk"),
+        (OSError(errno.EDQUOT, "x"), "free space within this user's quota"),
+        (OSError(errno.EROFS, "x"), "mount that file system for writing, as no user can"),
+        (OSError(errno.ENFILE, "x"), "sysctl fs.file-max"),
+        (OSError(errno.ENOMEM, "x"), "more memory"),
+        (BlockingIOError(errno.EAGAIN, "x"), "`ulimit -u`"),
+        (RuntimeError("can't start new thread"), "`ulimit -u`"),
+        (OSError(errno.ENOENT, "x"), ""),
+        (OSError("without a number"), ""),
+        (RuntimeError("another"), ""),
+        (ValueError("can't start new thread"), ""),
+    ],
+)
+def test_limits_of_the_machine_are_known_by_their_error(fault: Exception, remedy: str) -> None:
+    assert remedy in remedy_of(fault) and bool(remedy) == bool(remedy_of(fault))
+    assert (machine_error(fault) is not None) == bool(remedy)
+
+
+def test_a_limit_is_found_below_the_error_that_it_caused() -> None:
+    above = ValueError("odd")
+    above.__cause__ = OSError(errno.ENOSPC, "No space left on device", "/some/file")
+    assert str(machine_error(above)) == (
+        "/some/file: No space left on device\n"
+        "  fix: free space on that disk, then run the same command again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "remedy"),
+    [
+        ((24, 4096), "raise this process's limit on open files from 24: `ulimit -n 1024`"),
+        (
+            (24, 30),
+            (
+                "raise this process's limit on open files from 24: `ulimit -n 1024`, for which its "
+                "hard limit, 30, has to be raised first (/etc/security/limits.conf; in a container "
+                "`--ulimit nofile=1024`)"
+            ),
+        ),
+        (
+            (24, resource.RLIM_INFINITY),
+            "raise this process's limit on open files from 24: `ulimit -n 1024`",
+        ),
+    ],
+)
+def test_the_limit_on_open_files_is_named(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], remedy: str
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    assert remedy_of(OSError(errno.EMFILE, os.strerror(errno.EMFILE))) == remedy
+
+
+def test_a_command_that_may_open_too_few_files_names_the_limit() -> None:
+    """Of a real process, whose limit is reached where nothing expects that."""
+    program = """
+import resource, sys, threading
+from earshot import cli
+from earshot.cli import commands
+from earshot.report import render
+def opens_much(*_, **__):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+    held = [open("/dev/null") for _ in range(30)]
+commands.app = opens_much
+sys.exit(cli.run(["rules"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: /dev/null: Too many open files\n  fix: raise this")
+    assert "from 24: `ulimit -n 1024`, for which its hard limit, 24," in done.stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.project import Project, stack_name
+from earshot.project import Project
+from earshot.stack_files import stack_name
 
 GOOD = "config:\n  earshot:cluster:\n    placement: local\n    brokers: 1\n"
 BOMB = b"a: &n0 [x, x]\n" + b"".join(

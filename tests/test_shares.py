@@ -12,22 +12,25 @@ ON_DOCKER = "def test_it(docker_engine: object) -> None: ...\n"
 def test_long_ones_come_first_and_docker_takes_turns(tmp_path: Path) -> None:
     (tmp_path / "tests" / "e2e").mkdir(parents=True)
     files = {
-        "tests/test_pure.py": "",
-        "tests/e2e/test_a.py": "",
-        "tests/e2e/test_box.py": ON_DOCKER,
-        "tests/e2e/test_docker.py": ON_DOCKER,
-        "tests/e2e/test_vantages.py": ON_DOCKER,
-        "tests/test_ssh.py": ON_DOCKER,
+        "tests/test_pure.py": ("", 1.0),
+        "tests/e2e/test_a.py": ("", 20.0),
+        "tests/e2e/test_b.py": ("", 30.0),
+        "tests/e2e/test_box.py": (ON_DOCKER, 9.0),
+        "tests/e2e/test_docker.py": (ON_DOCKER, 40.0),
+        "tests/e2e/test_vantages.py": (ON_DOCKER, 9.0),
+        "tests/test_ssh.py": (ON_DOCKER, 3.0),
     }
-    for name, text in files.items():
+    for name, (text, _) in files.items():
         (tmp_path / name).write_text(text)
+    lengths = {name: length for name, (_, length) in files.items()}
     assert (
-        in_order(files, tmp_path)
-        == in_order(list(files)[::-1], tmp_path)
+        in_order(lengths, tmp_path)
+        == in_order(dict(reversed(lengths.items())), tmp_path)
         == [
+            "tests/e2e/test_docker.py",
+            "tests/e2e/test_b.py",
             "tests/e2e/test_box.py",
             "tests/e2e/test_a.py",
-            "tests/e2e/test_docker.py",
             "tests/e2e/test_vantages.py",
             "tests/test_ssh.py",
             "tests/test_pure.py",
@@ -36,4 +39,4 @@ def test_long_ones_come_first_and_docker_takes_turns(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_out(tmp_path: Path) -> None:
-    assert in_order([], tmp_path) == []
+    assert in_order({}, tmp_path) == []

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from earshot.sockets import (
     Bound,
     Connected,
+    Holder,
     Listening,
     clash,
     conflict,
@@ -25,6 +26,7 @@ from earshot.sockets import (
     kept,
     listening,
     of_java,
+    outgoing_ports,
 )
 from tests.e2e.ports import free_ports
 
@@ -169,8 +171,50 @@ def test_a_port_may_be_kept_by_a_socket_that_does_not_listen() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         wanted = Bound(*other.getsockname())
-        assert kept(wanted) == f"port {wanted.port} is in use by a socket that does not listen"
-    assert kept(wanted) == ""
+        assert kept(wanted) == Holder(
+            f"port {wanted.port} is in use by a socket that does not listen"
+        )
+    assert kept(wanted) is None
+
+
+def test_a_connection_that_has_just_ended_keeps_its_port_for_a_while() -> None:
+    """Of a client, which gets its port from the kernel and has no SO_REUSEADDR."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+        port = client.getsockname()[1]
+        client.shutdown(socket.SHUT_RDWR)  # it ends first, so that its side waits
+        accepted.recv(1)
+        accepted.close()
+        client.close()
+    found = kept(Bound("0.0.0.0", port))
+    assert found is not None and found.passing
+    assert str(found) == (
+        f"port {port} is held by a connection from this machine that has just ended"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "reserved", "inside", "outside"),
+    [
+        ("32768\t60999\n", "\n", (32768, 39092, 60999), (9092, 32767, 61000)),
+        ("1024 65535", "9092,39000-39100\n", (9093, 38999, 39101), (1023, 9092, 39000, 39100)),
+    ],
+)
+def test_the_ports_of_own_connections_are_the_kernels(
+    tmp_path: Path, given: str, reserved: str, inside: tuple[int, ...], outside: tuple[int, ...]
+) -> None:
+    (tmp_path / "ip_local_port_range").write_text(given)
+    (tmp_path / "ip_local_reserved_ports").write_text(reserved)
+    ports = outgoing_ports(tmp_path)
+    assert ports is not None and str(ports) == "-".join(given.split())
+    assert all(port in ports for port in inside) and not any(port in ports for port in outside)
+
+
+def test_the_ports_of_own_connections_may_be_unknown(tmp_path: Path) -> None:
+    assert outgoing_ports(tmp_path) is None
+    (tmp_path / "ip_local_port_range").write_text("many\n")
+    assert outgoing_ports(tmp_path) is None
 
 
 def test_where_not_all_may_be_listed_those_of_this_user_are(

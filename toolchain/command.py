@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from earshot.cache import exclusive
 from earshot.jvm.java import find_java
+from earshot.stack_files import stack_name
 from toolchain import environment, lock, progress, python_environment, system_packages
 from toolchain.paths import LOGS, PYTHON, ROOT, SETUP_LOCK
 from toolchain.pulumi_cli import installation
@@ -21,7 +22,7 @@ def run(arguments: Sequence[str]) -> int:
         if options.command == "setup":
             set_up(for_tests=options.tests)
         elif options.command == "env":
-            print(environment.exports(options.stack))
+            print(environment.exports(stack_name("".join(options.stack))))
         else:
             lock.write()
         return 0

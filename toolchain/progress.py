@@ -4,6 +4,7 @@ Steps may run in parallel: each line then begins with the name of its step.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from earshot import cache
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
@@ -65,13 +66,19 @@ def _leave_what_nobody_reads() -> None:
 
 
 def _remedy(reason: OSError) -> str:
-    """A line for a cache that cannot be written, as where HOME is read-only; empty for the rest."""
+    """A line about a limit of this machine, or a cache that cannot be written; empty for the rest.
+
+    Where the cache is on a read-only file system, as HOME may be, another place is easier to have.
+    """
+    lifted = remedy_of(reason)
+    if lifted and reason.errno != errno.EROFS:
+        return f"\n  fix: {lifted}"
     try:
         folder, failed = cache.root(), Path(reason.filename or "")
     except EarshotError:  # no home: what it has to do with it is said where it is looked for
         return ""
     if not (failed.is_relative_to(folder) or folder.is_relative_to(failed)):
-        return ""
+        return f"\n  fix: {lifted}" if lifted else ""
     return "\n  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
 
 

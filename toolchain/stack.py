@@ -1,11 +1,11 @@
 """What `make up`, `make down` and `make clean` do around plain Pulumi commands."""
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from earshot.cli import run as earshot
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
 from earshot.placement import plan_stack
-from earshot.project import Project, stack_name
+from earshot.project import Project
+from earshot.stack_files import stack_name
 from earshot.transition.change import Change
-from earshot.yaml_document import read_yaml
 from toolchain import placements
 from toolchain.environment import variables
 from toolchain.paths import ROOT
+from toolchain.plugin_processes import end_orphans
 from toolchain.progress import exit_status, say
 from toolchain.state_files import recover
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
 
     def act() -> int:
-        stack = Stack(stack_name(options.stack))
+        stack = Stack(stack_name("".join(options.stack)))  # argparse makes a list of `--`
         return {"up": stack.up, "down": stack.down, "clean": stack.clean}[options.command]()
 
     return exit_status(act, "the same command goes on from here", "error: ")
@@ -106,6 +107,8 @@ class Stack:
         return code
 
     def _update(self) -> int:
+        if (spec := self._spec()) is not None:
+            placements.repair(spec, self.name, self.project.state_dir(self.name))
         # without a preview: the gate comes before any broker in the update as well
         return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
@@ -178,23 +181,28 @@ class Stack:
     def _pulumi(self, *words: str, quiet: bool = False) -> int:
         command = ["pulumi", *words, "--non-interactive", "--stack", self.name]
         recover(self.environment, self.name)
-        before = self.file.read_text() if self.file.exists() else None
+        before = self.file.read_bytes().decode() if self.file.exists() else None
         try:
-            return _run(command, self.environment, quiet)
+            code = _run(command, self.environment, quiet)
         finally:
             self._take_salt_out(before)
+        if code < 0:  # it was killed
+            end_orphans(self.environment, say)
+        return code
 
     def _take_salt_out(self, before: str | None) -> None:
-        """Undo what Pulumi does to the stack file unasked: it adds a salt and reformats it, or
-        makes one, where there was none ``before``."""
-        after = self.file.read_text() if self.file.exists() else ""
-        if not _added_only_a_salt(before or "", after):
-            return
-        if before is None:
+        """Undo what Pulumi does to the stack file unasked: it adds a salt and reformats the file,
+        or makes one where there was none ``before``."""
+
+        def without(after: bytes) -> bytes | None:
+            text = _without_salt(before or "", after.decode())
+            return None if text is None else text.encode()
+
+        if before is not None:
+            with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+                cache.rewrite(self.file, without)
+        elif self.file.exists() and _without_salt("", self.file.read_text(errors="replace")) == "":
             self.file.unlink()
-        else:
-            mode = stat.S_IMODE(self.file.stat().st_mode)
-            cache.write(self.file.resolve(), before, mode)
 
     def _stop_left_over(self) -> None:
         """Stop brokers that an interrupted run has started, and no state knows."""
@@ -231,16 +239,17 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
     return code
 
 
-def _added_only_a_salt(before: str, after: str) -> bool:
-    """Whether only a salt was added, and the file has no secret that needs it."""
-    try:
-        old, new = (read_yaml(text or "{}", "stack file") for text in (before, after))
-    except EarshotError:
-        return False
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return False
-    added = "encryptionsalt" in new and "encryptionsalt" not in old and not SECRET.search(after)
-    return added and {k: v for k, v in new.items() if k != "encryptionsalt"} == old
+def _without_salt(before: str, after: str) -> str | None:
+    """``after`` without the salt that Pulumi has added to ``before``; None where it has added none,
+    or the file has a secret that needs the salt.
+
+    That is ``before``, where Pulumi has changed nothing else but white space. Else somebody has
+    edited the file meanwhile, and only the salt's line goes.
+    """
+    if SALT.search(before) or not SALT.search(after) or SECRET.search(after):
+        return None
+    rest = SALT.sub("", after)
+    return before if rest.split() == before.split() else rest
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Removes what a killed Pulumi leaves in a file backend, and what stops the next command.
+"""Removes what a killed Pulumi leaves, and what stops the next command.
 
-That is a lock without a process, and a truncated `<file>.attrs` beside a state file: gocloud's
-fileblob writes it in place, and with a truncated one cannot read the state (`EOF`). Pulumi uses
-none of its values (content type, MD5), and can read the state without it.
+That is plugins that go on working. In a file backend it is also a lock without a process, and a
+truncated `<file>.attrs` beside a state file: gocloud's fileblob writes it in place, and with a
+truncated one cannot read the state (`EOF`). Pulumi uses none of its values (content type, MD5), and
+can read the state without it.
 """
 
 import json
@@ -14,13 +15,18 @@ from urllib.parse import unquote
 import psutil
 
 from toolchain.paths import ROOT
+from toolchain.plugin_processes import end_orphans
 from toolchain.progress import say
 
 FILES = "file://"
 
 
 def recover(environment: Mapping[str, str], stack: str) -> None:
-    """Remove what stops a command on ``stack``; other backends than files are left alone."""
+    """End what is left running, and remove what stops a command on ``stack``.
+
+    Other backends than files are left alone.
+    """
+    end_orphans(environment, say)
     backend = environment.get("PULUMI_BACKEND_URL", "")
     if not backend.startswith(FILES):
         return

@@ -7,7 +7,7 @@ The last run's inputs of `ChangePreflight` are the memory. Volumes, which outliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pulumi.dynamic import Resource
@@ -18,6 +18,7 @@ from components.refusals import REMEMBER, goes_back, moving_controllers, older_k
 from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
+from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
 from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import CLIENT
@@ -46,6 +47,11 @@ class HeldStack:
     """How brokers reach each other."""
     written: str = ""
     """The version that the data was formatted with; empty before a node has served."""
+    subnets: Mapping[int, str] = field(default_factory=dict)
+    """By node id; earlier releases did not remember them. Another subnet is another address."""
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    """By node id, the GiB of volumes that the stack has made; earlier releases did not remember
+    them. A volume does not shrink."""
 
     @classmethod
     def of(cls, stack: str, spec: AwsSpec) -> HeldStack:
@@ -62,6 +68,10 @@ class HeldStack:
             drained=spec.drained,
             port=ports[spec.inter_broker_name],
             links=Links.of_plan(plan_aws(spec, stack).plan),
+            subnets={id: spec.subnet_of(id) for id in spec.node_ids},
+            sizes={
+                id: spec.volume_of(id).size_gib for id in spec.node_ids if id not in spec.volumes
+            },
         )
 
     @classmethod
@@ -95,6 +105,8 @@ def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     for id in sorted(held.zones.keys() & wanted.zones.keys()):
         yield from _other_volumes(held, wanted, id)
     yield from _moves(held, wanted)
+    yield from _other_subnets(held, wanted)
+    yield from _smaller(held, wanted)
 
 
 def _other_links(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
@@ -157,6 +169,37 @@ def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
         f"them where they are: `pinned: {{{pins}}}`; or make a volume there from a snapshot, with "
         f"the same tags, and name it: `volumes: {{{moving[0]}: vol-…}}`"
     )
+
+
+def _other_subnets(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+    """Why nodes must not leave their subnets; `_moves` speaks of those that leave their zone."""
+    moving = [
+        id
+        for id in sorted(held.subnets.keys() & wanted.subnets.keys())
+        if held.subnets[id] != wanted.subnets[id] and held.zones[id] == wanted.zones[id]
+    ]
+    if moving:
+        first, moves = moving[0], f"node {listed(moving)} would move to another subnet"
+        yield (
+            f"{moves} (node {first} from {held.subnets[first]} to {wanted.subnets[first]}), all at "
+            "once, and so get other addresses and names, which the first to restart would not find "
+            "yet. Keep `place`, and `vpc` with its `id`, `cidr` and subnets"
+        )
+
+
+def _smaller(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+    shrinking = [
+        id
+        for id in sorted(held.sizes.keys() & wanted.sizes.keys())
+        if wanted.sizes[id] < held.sizes[id]
+    ]
+    if shrinking:
+        first = shrinking[0]
+        yield (
+            f"the data volume of node {listed(shrinking)} would shrink (of node {first} from "
+            f"{held.sizes[first]} to {wanted.sizes[first]} GiB), which EBS cannot do. Keep "
+            f"`size_gib: {held.sizes[first]}`"
+        )
 
 
 class ChangePreflightProvider(CheckedProvider):

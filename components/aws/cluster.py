@@ -15,9 +15,11 @@ from components.aws.identity import cluster_identity
 from components.aws.instances import SharedInputs, newest_images
 from components.aws.names import Names
 from components.aws.network import Network, NetworkArgs, existing
-from components.aws.node import InstanceNode
+from components.aws.node import Granted, InstanceNode
 from components.aws.preflight import AwsPreflight, AwsPreflightProvider, settings_of
 from components.aws.readiness import AwsReadiness, ReadinessProvider
+from components.aws.remembered import Remembered
+from components.aws.turns import AwsTurn, others_of
 from components.aws.volumes import attached_id, check_given, idle
 from components.dynamic import formerly
 from components.gate import UNGATED, AdvertisedListeners, GateApproval, approval_of
@@ -25,6 +27,7 @@ from components.outputs import with_run_errors, without_dependencies
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
+from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 
 if TYPE_CHECKING:
@@ -100,8 +103,8 @@ class Cluster(pulumi.ComponentResource):
         self.nodes: dict[int, InstanceNode] = {}
         last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
-            version = self.secured.of_node(id) if self.secured else ""
-            node = self.nodes[id] = InstanceNode(shared, id, last, version)
+            version = self.secured.of_node(id) if self.secured else NO_SECRETS
+            node = self.nodes[id] = InstanceNode(shared, id, last, version, self._granted())
             last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
 
@@ -113,18 +116,20 @@ class Cluster(pulumi.ComponentResource):
         """What makes the cluster a secured one, with `security`."""
         return None
 
+    def _granted(self) -> Granted | None:
+        """What a node's change needs beside its turn."""
+        return None
+
     def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         """An output that is known once ``node`` is in sync: the next node's changes wait for it."""
         raise NotImplementedError
 
-    @property
-    def _voters(self) -> list[str]:
-        """The parameters in which the quorum reports.
+    def _parameter(self, id: int) -> str:
+        """In which node ``id`` reports.
 
-        Names, not resources: the last voter's parameter is made after the first node's readiness.
+        A name, not a resource: the last node's parameter is made after the first node's readiness.
         """
-        spec = self._spec
-        return [report_parameter(self._name, spec.name_of(id)) for id in spec.controller_ids]
+        return report_parameter(self._name, self._spec.name_of(id))
 
     @property
     def _deadline(self) -> float:
@@ -144,14 +149,16 @@ class AwsStackCluster(Cluster):
         root: Path = Path(),
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         leaving: frozenset[str] = frozenset(),
+        remembered: Remembered | None = None,
     ) -> None:
         """``name`` is the stack's, and begins the names of all resources.
 
         ``root`` is the stack's folder of the cluster on this machine, where keys and passwords lie
         with `security`. ``begin`` makes what must be there before the first instance is touched.
-        Nodes report the clients of the listeners in ``leaving``.
+        Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last run's.
         """
         self._begin, self._root, self._leaving = begin, root, leaving
+        self._remembered = remembered or Remembered()
         super().__init__(name, spec)
         after = [self._last] if self._last else []
         self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
@@ -159,7 +166,7 @@ class AwsStackCluster(Cluster):
 
     def _preflight(self, approval: GateApproval | None) -> pulumi.Resource:
         spec, after = self._spec, [approval] if approval is not None else []
-        reports = [report_parameter(self._name, spec.name_of(id)) for id in spec.node_ids]
+        reports = [self._parameter(id) for id in spec.node_ids]
         held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
             ChangePreflightProvider(),
@@ -189,6 +196,30 @@ class AwsStackCluster(Cluster):
 
         return Secured(shared, self._spec.security, self._root)
 
+    def _granted(self) -> Granted:
+        spec, held = self._spec, self._remembered
+        names = {
+            id: (spec.name_of(id), self._parameter(id))
+            for id in spec.node_ids
+            if held.served and spec.in_turn and spec.name_of(id) in held.nodes
+        }
+
+        def granted(node: InstanceNode, wanted: pulumi.Output[Any]) -> pulumi.Output[Any]:
+            others = others_of(self._name, names, node.id) if node.id in names else []
+            return AwsTurn(
+                f"{self._name}-{node.name}",
+                {
+                    "node": node.id,
+                    "wanted": wanted,
+                    "others": others,
+                    "stack": self._name,
+                    "region": spec.region,
+                },
+                self.shared.opts(),
+            ).granted
+
+        return granted
+
     def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         self._last = self._readiness(node.name, [node], [node.attachment])
         return self._last.id
@@ -206,10 +237,10 @@ class AwsStackCluster(Cluster):
             f"{self._name}-{name}",
             {
                 "nodes": [node.awaited for node in nodes],
-                "voters": self._voters,
                 "region": self._spec.region,
                 "deadline": self._deadline,
                 "whole": whole,
+                "in_turn": self._remembered.served and self._spec.in_turn,
             },
             pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
         )

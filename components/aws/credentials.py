@@ -4,7 +4,7 @@ Other settings come from the environment, as for Pulumi's own provider.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -55,12 +55,15 @@ def environment(config: Any, own: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def client(config: Any, region: str) -> Any:
-    """boto3's client of SSM in ``region``, with the credentials and endpoints of the stack's `aws:`
-    settings or else of the environment, as Pulumi's own provider. Raises EarshotError."""
+def client(config: Any, region: str, service: str = "ssm") -> Any:
+    """boto3's client of ``service`` in ``region``. Raises EarshotError.
+
+    Credentials and endpoints are those of the stack's `aws:` settings, or else of the environment,
+    as for Pulumi's own provider.
+    """
     given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
     try:
-        return new_client("ssm", region, endpoint(config, "ssm"), attempts=5, **given)
+        return new_client(service, region, endpoint(config, service), attempts=5, **given)
     except NotMade as reason:
         raise _unreachable(region, reason) from None
 
@@ -88,10 +91,25 @@ def reader(config: Any, region: str) -> Read:
     return read
 
 
-def _unreachable(region: str, reason: Exception) -> EarshotError:
+def history(config: Any, region: str, names: Sequence[str]) -> Iterator[str]:
+    """The values that each of the parameters ``names`` in ``region`` has had; none of one that is
+    not there. Raises EarshotError where AWS does not answer."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    ssm = client(config, region)
+    for name in names:
+        try:
+            for page in ssm.get_paginator("get_parameter_history").paginate(Name=name):
+                yield from (item["Value"] for item in page["Parameters"])
+        except ssm.exceptions.ParameterNotFound:
+            continue
+        except (BotoCoreError, ClientError) as reason:
+            raise _unreachable(region, reason, "ssm:GetParameterHistory") from None
+
+
+def _unreachable(region: str, reason: Exception, call: str = "ssm:GetParameters") -> EarshotError:
     return EarshotError(
         f"SSM parameters in {region}",
         observed=f"cannot be read: {' '.join(str(reason).split())}",
-        remedy="see that these credentials may call ssm:GetParameters, and run the same command "
-        "again",
+        remedy=f"see that these credentials may call {call}, and run the same command again",
     )

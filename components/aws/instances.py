@@ -84,6 +84,8 @@ def instance(
         delete_before_replace=True,
         # a newer image does not replace an instance that serves
         ignore_changes=[] if wanted.ami else ["ami"],
+        # EC2 puts no other architecture under an image, and makes no root volume smaller
+        replacement_trigger=[wanted.arch, wanted.root_gib],
     )
     return aws.ec2.Instance(
         **named,

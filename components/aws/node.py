@@ -1,5 +1,6 @@
 """One node: its role, its data volume, its instance; everything but its names."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
@@ -11,12 +12,16 @@ from components.aws.volumes import of_volume
 from components.outputs import once, with_run_errors
 from earshot.aws.roles import node_policy
 from earshot.placement.aws import node_user_data, parameters_of, report_parameter
+from earshot.placement.aws_secrets import SecretVersions
 from earshot.user_data.render import digest
 
 SILENT = "nothing yet"
 """The value of a node's parameter before its first report."""
 DEVICE = "/dev/sdf"
 """EC2's name of the data volume; the instance finds it by the volume's id."""
+
+
+Granted = Callable[["InstanceNode", pulumi.Output[Any]], pulumi.Output[str]]
 
 
 class InstanceNode:
@@ -27,14 +32,18 @@ class InstanceNode:
         shared: SharedInputs,
         id: int,
         turn: pulumi.Output[Any] | None,
-        version: pulumi.Input[str],
+        version: pulumi.Input[SecretVersions],
+        granted: Granted | None = None,
     ) -> None:
-        """``version`` differs where the secrets of `security` do; empty without it."""
+        """``version`` is that of the secrets of `security`; empty without it. ``granted`` makes an
+        output that is known once the node may be touched, of what replaces or restarts its
+        instance."""
         self._shared, self.id = shared, id
         self.name = shared.spec.name_of(id)
         self._full = f"{shared.stack}-{self.name}"
         self.parameter = aws.ssm.Parameter(
-            **shared.named(self._full, ignore_changes=["insecureValue", "value"]),
+            # whatever else of it would change, AWS would be given the value of the beginning again
+            **shared.named(self._full, ignore_changes=["insecureValue", "value", "description"]),
             name=report_parameter(shared.stack, self.name),
             type="String",
             insecure_value=SILENT,
@@ -57,6 +66,13 @@ class InstanceNode:
         )
         if turn is not None:
             self.user_data = once(turn, self.user_data)
+        self._granted: pulumi.Input[str] = ""
+        if granted is not None:
+            wanted = pulumi.Output.all(
+                self.user_data.apply(digest), self.hardware, shared.spec.instance_of(id).ami or ""
+            )
+            self._granted = granted(self, wanted)
+            self.user_data = once(self._granted, self.user_data)
         self.instance = self._instance()
         self.attachment = aws.ec2.VolumeAttachment(
             self._full,
@@ -69,10 +85,15 @@ class InstanceNode:
         )
 
     @property
+    def hardware(self) -> str:
+        """What EC2 changes in place: it stops the instance and starts it again, with a new boot."""
+        return self._shared.spec.instance_of(self.id).type
+
+    @property
     def incarnation(self) -> pulumi.Output[str]:
-        """Changes when the instance was replaced, or given other user data."""
+        """Changes when the instance was replaced or restarted."""
         return pulumi.Output.all(self.instance.id, self.user_data).apply(
-            lambda found: f"{found[0]} {digest(found[1])[:12]}"
+            lambda found: f"{found[0]} {digest(found[1])[:12]} {self.hardware}"
         )
 
     @property
@@ -83,6 +104,9 @@ class InstanceNode:
             "parameter": self.parameter.name,
             "instance": self.instance.id,
             "user_data": self.user_data.apply(digest),
+            "hardware": self.hardware,
+            "granted": self._granted,
+            "size_gib": self._shared.spec.volume_of(self.id).size_gib,
         }
 
     def _volume(self) -> aws.ebs.Volume:

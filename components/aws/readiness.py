@@ -3,27 +3,32 @@
 from pulumi.dynamic import Resource
 
 from components.aws.credentials import reader
-from components.aws.reports import Awaited, quorum_with, wait_for
+from components.aws.machines import starts
+from components.aws.reports import Awaited, wait_for
 from components.dynamic import Props, Provider, read
 
 
 class ReadinessProvider(Provider):
     """Waits for one node after a change, or for the whole cluster at the end of a run.
 
-    Inputs: the `nodes` to wait for (see `Awaited`); `voters`, the parameters in which the quorum
-    reports; their `region`; `deadline` (s); and whether it is the `whole` cluster.
+    Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); whether it is
+    the `whole` cluster; and whether nodes change `in_turn`, as they do once the cluster has served.
     """
 
     ID = "ready"
     DECISIVE = ("nodes", "whole")
 
     def made(self, olds: Props, news: Props) -> Props:
-        whole, nodes = news["whole"], [read(Awaited, it) for it in news["nodes"]]
         # all voters of a new cluster start together, then one wait covers the whole cluster
-        if whole or olds:
-            values = reader(self._config, news["region"])
-            if whole or quorum_with(nodes, news["voters"], values):
-                wait_for(nodes, values, news["deadline"], progress=print)
+        if news["whole"] or (olds and news["in_turn"]):
+            region = news["region"]
+            wait_for(
+                [read(Awaited, it) for it in news["nodes"]],
+                reader(self._config, region),
+                news["deadline"],
+                starts(self._config, region),
+                progress=print,
+            )
         return news
 
 

@@ -7,7 +7,7 @@ is, which user data it booted with, and its state.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
@@ -22,6 +22,8 @@ AT_ONCE = 10
 
 Read = Callable[[Sequence[str]], dict[str, str]]
 """The values of the parameters that exist, by name."""
+Starts = Callable[[Sequence[str]], Mapping[str, float]]
+"""When EC2 last started each instance of these ids, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +35,33 @@ class Awaited:
     instance: str
     user_data: str
     """The digest of the instance's user data."""
+    hardware: str = ""
+    """What EC2 stops and starts the instance to change."""
+    granted: str = ""
+    """Differs with every change of the node."""
+    size_gib: int = 0
+    """Of its data volume."""
 
 
 def wait_for(
     nodes: Sequence[Awaited],
     read: Read,
     deadline: float,
+    starts: Starts,
     *,
     poll: float = POLL,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Returns when every one of ``nodes`` has reported that it is in sync, as deployed.
 
-    Raises EarshotError with the last report of each missing one, as soon as one has given up or
-    when ``deadline`` (s) has passed.
+    A report of an earlier boot does not count. Raises EarshotError with the last report of each
+    missing one, as soon as one has given up or when ``deadline`` (s) has passed.
     """
     began = time.monotonic()
+    started = starts([item.instance for item in nodes])
     shown = began
     while True:
-        missing, gave_up = _missing(nodes, read([item.parameter for item in nodes]))
+        missing, gave_up = _missing(nodes, read([item.parameter for item in nodes]), started)
         now = time.monotonic()
         if not missing:
             return
@@ -64,19 +74,14 @@ def wait_for(
         time.sleep(poll)
 
 
-def quorum_with(nodes: Sequence[Awaited], voters: Sequence[str], read: Read) -> bool:
-    """Whether ``nodes`` and the nodes last reported in sync are a majority of the ``voters``.
-
-    If not, as in a new cluster, waiting for ``nodes`` would never end. The reports of ``nodes``
-    themselves do not matter: their new instances may or may not have reported yet.
-    """
-    reports = {name: NodeReport.read(text) for name, text in read(voters).items()}
-    counted = {name for name, it in reports.items() if it and it.serves}
-    counted |= {item.parameter for item in nodes} & set(voters)
-    return len(counted) * 2 > len(voters)
+def have_served(values: Iterable[str]) -> bool:
+    """Whether a node has reported that it serves in any of ``values``."""
+    return any(report is not None and report.serves for report in map(NodeReport.read, values))
 
 
-def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int, str], bool]:
+def _missing(
+    nodes: Sequence[Awaited], values: Mapping[str, str], started: Mapping[str, float]
+) -> tuple[dict[int, str], bool]:
     """By node that is not in sync, what it lacks; and whether one of them has given up."""
     found: dict[int, str] = {}
     gave_up = False
@@ -85,11 +90,14 @@ def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int
             found[item.node] = f"its parameter {item.parameter} is gone"
         elif (report := NodeReport.read(values[item.parameter])) is None:
             found[item.node] = "it has not reported yet"
-        elif lack := report.lacks(item.node, item.instance, item.user_data):
+        elif lack := _lack(report, item, started.get(item.instance, 0.0)):
             found[item.node] = lack
-            as_deployed = (report.instance, report.user_data) == (item.instance, item.user_data)
-            gave_up = gave_up or (report.is_final and as_deployed)
+            gave_up = gave_up or (report.is_final and lack == report.lacking)
     return found, gave_up
+
+
+def _lack(report: NodeReport, of: Awaited, started: float) -> str:
+    return report.lacks(of.node, of.instance, of.user_data, started, of.size_gib)
 
 
 def _not_ready(missing: dict[int, str], late: str) -> EarshotError:

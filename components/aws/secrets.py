@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import pulumi
 from pulumi.dynamic import Resource
 
 from components.aws.credentials import client
@@ -28,6 +29,9 @@ _SHORTER = {
     aws_secrets.COPY_PARAMETER: "let there be fewer users in `security.users`",
 }
 """By the kind of secret, what makes it shorter; of others are certificates."""
+_REMEMBERED = 50
+"""Versions of a secret; SSM keeps 100 of a parameter:
+https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-paramstore-versions.html"""
 LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 
@@ -46,7 +50,10 @@ class SecretProvider(Provider):
 
     @on_lines_of_its_own()
     def differs(self, olds: Props, news: Props) -> bool:
-        return super().differs(olds, news) or self._version(olds) != olds.get("written")
+        if super().differs(olds, news):  # also while the version is not known
+            return True
+        is_pinned = news["version"] in (olds.get("numbers") or {})  # not by an earlier release
+        return not is_pinned or self._version(olds) != olds.get("written")
 
     def delete(self, _id: str, props: Props) -> None:
         with on_lines_of_its_own(), _called(props):
@@ -69,7 +76,14 @@ class SecretProvider(Provider):
             )
         with _called(news):
             written = self._put(news, text)
-        return {**news, "known": known, "written": written}
+        numbers = _numbers(olds, news["version"], written)
+        return {
+            **news,
+            "known": known,
+            "written": written,
+            "numbers": numbers,
+            "pinned": numbers[news["version"]],
+        }
 
     def _put(self, props: Props, text: str) -> int:
         """The version of the parameter, which now holds ``text``."""
@@ -90,6 +104,21 @@ class SecretProvider(Provider):
 
 class Secret(Resource, module="earshot", name="AwsSecret"):
     """One secret of a cluster, in a parameter."""
+
+    pinned: pulumi.Output[float]
+    """The number of the parameter's version that has this secret; the last one, or one before it
+    where the secret is as it was then."""
+
+
+def _numbers(olds: Props, version: str, written: int) -> dict[str, int]:
+    """By version of the secret, the number that SSM gave it first; ``written`` is the last one.
+
+    An instance reads its secret by that number: with one that was put back, it stays as it is.
+    """
+    known = {key: int(number) for key, number in (olds.get("numbers") or {}).items()}
+    if any(number >= written for number in known.values()):
+        known = {}  # the parameter was removed and made anew
+    return dict(list({**known, version: known.get(version, written)}.items())[-_REMEMBERED:])
 
 
 def _known_from_now_on(olds: Props, news: Props) -> Props:

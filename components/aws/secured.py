@@ -40,10 +40,14 @@ class Secured:
         self._trusted = self._secret(aws_secrets.TRUSTED_PARAMETER, _version(authorities, first))
         self._secret(aws_secrets.COPY_PARAMETER, _version(authorities, first, self._passwords))
 
-    def of_node(self, id: int) -> pulumi.Output[str]:
-        """What differs where the secrets of node ``id`` do, which are there once it is known."""
+    def of_node(self, id: int) -> pulumi.Output[aws_secrets.SecretVersions]:
+        """The secrets of node ``id``, which are there once it is known."""
         certificate, users = self.certificates.of_node(id), pulumi.Output.from_input("")
-        secrets = [self._trusted, self._secret(node_name(id), certificate)]
+        pinned = {
+            aws_secrets.TRUSTED_PARAMETER: self._trusted,
+            node_name(id): self._secret(node_name(id), certificate),
+        }
+        secrets = [*pinned.values()]
         if aws_secrets.makes_users(self._shared.spec, id):
             users = _version(
                 json.dumps([item.model_dump(mode="json") for item in self._security.users]),
@@ -59,7 +63,12 @@ class Secured:
                     logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
                 )
             )
-        return _version(certificate, users, *(item.id.apply(str) for item in secrets))
+        digest = _version(certificate, users, *(item.id.apply(str) for item in secrets))
+        numbers = pulumi.Output.all(**{what: it.pinned for what, it in pinned.items()})
+        return pulumi.Output.all(digest, numbers).apply(
+            # in the state of an earlier release there are no numbers
+            lambda it: aws_secrets.SecretVersions(it[0], {k: int(v) for k, v in it[1].items() if v})
+        )
 
     def of_validator(self) -> pulumi.Output[str]:
         """The same of the validator in the VPC."""
@@ -98,6 +107,8 @@ class Secured:
                 "logs_in": False,
                 "known": None,
                 "written": None,
+                "numbers": None,
+                "pinned": None,
                 **more,
             },
             self._shared.opts(self.certificates),

@@ -16,9 +16,17 @@ from components.announced import log_notes, prove
 from components.aws import clients
 from components.aws.cluster import AwsStackCluster
 from components.aws.credentials import StackSettings, reader
+from components.aws.remembered import Remembered, placed
 from components.aws.validation import AwsValidationProvider
 from components.aws.validator import Validator
-from components.change_memory import BegunChange, HeldChanges, Made, ProvedChange, recalled
+from components.change_memory import (
+    BegunChange,
+    HeldChanges,
+    Made,
+    ProvedChange,
+    recalled,
+    resources,
+)
 from components.client_output import announce_clients
 from components.leaving import matters
 from earshot.config.aws import AwsSpec
@@ -38,7 +46,9 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
 
     Raises EarshotError.
     """
-    held = recalled(state)
+    known = resources()
+    held, remembered = recalled(state, known), Remembered.read(stack, known)
+    spec = placed(spec, remembered)
     root = state / "kafka"
     change = Change.of(state, plan_aws(spec, stack, root=root).plan)
     _check_unused(stack, spec, held, change)
@@ -47,7 +57,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     log_notes(planned, change)
     begun = held.beginning(Made(change.plan, written(spec)))
     begin = partial(BegunChange, stack, begun, state)
-    cluster = AwsStackCluster(stack, spec, root, begin, change.leaving)
+    cluster = AwsStackCluster(stack, spec, root, begin, change.leaving, remembered)
     contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
         lambda it: Contract.of(it[0].plan, stack, spec.placement, it[1], leaving=change.leaving)
     )

@@ -194,7 +194,7 @@ class DockerCluster(pulumi.ComponentResource):
         """``ready``, or where there are users, what they are ready with."""
         if self._certificates is None:
             return ready
-        from components.docker.users import DockerUsersProvider, reached
+        from components.docker.users import DockerUsersProvider
         from components.users import Users
 
         return Users(
@@ -204,9 +204,14 @@ class DockerCluster(pulumi.ComponentResource):
             self._root,
             self.cluster_id,
             self._certificates,
-            reached(self.stack, self._spec, self._planned),
+            self._reached(),
             pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
         )
+
+    def _reached(self) -> dict[str, Any]:
+        from components.docker.users import reached
+
+        return reached(self.stack, self._spec, self._planned, self._addresses.values())
 
     def _keys(self, node: Node, host: _Host, name: str) -> DockerKeys | None:
         """The node's key store, where its container finds it."""
@@ -234,6 +239,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "certificate": self._certificates.of_node(node.id),
                 "root": str(self._root),
                 "made": None,
+                "files": None,
             },
             self._opts(depends_on=[volume]),
         )
@@ -319,8 +325,8 @@ class DockerCluster(pulumi.ComponentResource):
             "hostname": container.name,
             "image": host.image.image_id,
             "envs": pulumi.Output.secret(
-                self.cluster_id.apply(
-                    lambda own: [f"{k}={v}" for k, v in sorted(container.variables(own).items())]
+                pulumi.Output.all(self.cluster_id, keys.certificate if keys else "").apply(
+                    lambda it: [f"{k}={v}" for k, v in sorted(_variables(container, *it).items())]
                 )
             ),
             "ports": [
@@ -360,7 +366,9 @@ class DockerCluster(pulumi.ComponentResource):
                 lambda it: _labels(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
             ),
             "restart": "unless-stopped",
-            "must_run": True,
+            # True would make a refresh report no ports of a stopped container, which then is
+            # replaced; DockerReadiness starts it, so that its log and exit status stay
+            "must_run": False,
             "start": True,
             "remove_volumes": True,
             "stop_signal": "SIGTERM",
@@ -376,7 +384,11 @@ class DockerCluster(pulumi.ComponentResource):
     def _readiness(
         self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
-        addresses = self._addresses
+        addresses, security = self._addresses, self._spec.security
+        users = {}
+        if security is not None:
+            kinds = ",".join(self._spec.mechanisms(security))
+            users = {"users": {**self._reached(), "root": str(self._root), "mechanism": kinds}}
         ready = DockerReadiness(
             ReadinessProvider(),
             name,
@@ -392,12 +404,21 @@ class DockerCluster(pulumi.ComponentResource):
                 "whole": whole,
                 "incarnation": None,
                 "state_dir": str(self.state),
+                **users,
             },
             pulumi.ResourceOptions(parent=self._gate, depends_on=[after]),
         )
         if not whole:
             self.incarnations[str(nodes[0].id)] = ready.incarnation
         return ready
+
+
+def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> dict[str, str]:
+    """The environment of a node that shows the ``certificate``, its version; empty: none."""
+    from components.docker.keys import with_versions  # slow to import
+
+    variables = container.variables(cluster_id)
+    return with_versions(variables, certificate) if certificate else variables
 
 
 def _labels(values: Mapping[str, str]) -> Any:

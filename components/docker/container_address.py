@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from docker.errors import DockerException, NotFound
 
 from components.docker.kafka_protocol import InnerListener
 from components.docker.tls_exchange import NodeKeys
-from components.dynamic import read
+from components.dynamic import read, write
 from earshot.config.docker import DockerHost
 from earshot.engine import HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
@@ -37,6 +37,8 @@ class ContainerAddress:
     endpoint: InnerListener
     engine: str | None = None
     cert_path: str | None = None
+    clients: tuple[InnerListener, ...] = ()
+    """The listeners of a broker that no other node uses."""
 
     @classmethod
     def of(
@@ -58,6 +60,11 @@ class ContainerAddress:
             endpoint=_endpoint(plan, node, container.name, root),
             engine=host.engine,
             cert_path=host.cert_path,
+            clients=tuple(
+                _inner(plan, node, item, root)
+                for item in node.listeners
+                if node.is_broker and item.name not in (plan.controller, plan.inter_broker)
+            ),
         )
 
     @classmethod
@@ -66,7 +73,7 @@ class ContainerAddress:
         return read(cls, {**props, "endpoint": props["door"]})
 
     def to_props(self) -> dict[str, Any]:
-        props = asdict(self)
+        props: dict[str, Any] = write(self)
         props["door"] = props.pop("endpoint")  # as states of release 0.1.0 have it
         return props
 
@@ -86,14 +93,16 @@ def _endpoint(plan: ClusterPlan, node: Node, name: str, root: Path | None) -> In
         return replace(InnerListener.of(listener), host=name)
     listeners = [item for item in node.listeners if item.name != plan.controller]
     listeners.sort(key=lambda item: item.name != plan.inter_broker)
-    endpoints = [InnerListener.of(item, _keys(plan, node, item, root)) for item in listeners]
+    endpoints = [_inner(plan, node, item, root) for item in listeners]
     return next((endpoint for endpoint in endpoints if endpoint.answers), endpoints[0])
 
 
-def _keys(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None) -> NodeKeys | None:
-    if plan.security is None or root is None:
-        return None
-    return NodeKeys(str(root), node_name(node.id), listener.advertised.host)
+def _inner(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None) -> InnerListener:
+    security = plan.security
+    if security is None or root is None:
+        return InnerListener.of(listener)
+    keys = NodeKeys(str(root), node_name(node.id), listener.advertised.host)
+    return InnerListener.of(listener, keys, security.mechanisms(listener))
 
 
 class Disturbed(EarshotError):

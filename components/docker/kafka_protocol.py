@@ -15,12 +15,14 @@ from typing import Final, TypeVar
 import docker
 from docker.errors import DockerException
 
+from components.docker.scram import ScramClient
 from components.docker.tls_exchange import NodeKeys, exchange
 from components.node_data import METADATA_TOPIC
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import Listener
-from earshot.listeners.terms import Protocol
+from earshot.listeners.security import VALIDATOR
+from earshot.listeners.terms import Mechanism, Protocol
 
 ANSWER_SECONDS: Final = 5
 CAUGHT_UP_MS: Final = 3000
@@ -35,6 +37,14 @@ class NoAnswer(Exception):
     """No readable response; the message says what came instead."""
 
 
+class Refused(NoAnswer):
+    """The broker does not know the user, or has another password for it."""
+
+
+class NotEnabled(NoAnswer):
+    """The listener does not take logins by that mechanism."""
+
+
 @dataclass(frozen=True)
 class InnerListener:
     """A listener as processes in its node's own container reach it."""
@@ -44,24 +54,35 @@ class InnerListener:
     plaintext: bool
     """Otherwise Kafka answers nothing without keys or passwords."""
     keys: NodeKeys | None = None
-    """Where it asks for a certificate, and the stack has one."""
+    """Where it has TLS, and the stack has certificates."""
+    name: str = ""
+    """The listener's."""
+    mechanisms: tuple[Mechanism, ...] = ()
+    """By which users of the stack log in."""
 
     @classmethod
-    def of(cls, listener: Listener, keys: NodeKeys | None = None) -> InnerListener:
-        """``keys`` are for listeners that ask for a certificate."""
+    def of(
+        cls,
+        listener: Listener,
+        keys: NodeKeys | None = None,
+        mechanisms: tuple[Mechanism, ...] = (),
+    ) -> InnerListener:
+        """``keys`` are for listeners with TLS, ``mechanisms`` for those with logins."""
         host = "127.0.0.1" if listener.bind_host in _ANY else listener.bind_host.strip("[]")
         protocol = listener.protocol
         return cls(
             host,
             listener.bind_port,
             protocol is Protocol.PLAINTEXT,
-            keys if protocol is Protocol.SSL else None,
+            keys if protocol.tls else None,
+            listener.name,
+            mechanisms if protocol.sasl else (),
         )
 
     @property
     def answers(self) -> bool:
         """Whether earshot can ask brokers for their state through it."""
-        return self.plaintext or self.keys is not None
+        return self.plaintext or (self.keys is not None and not self.mechanisms)
 
     def health(self) -> list[str]:
         """A health check: Kafka itself must answer on this listener, or with TLS or SASL accept.
@@ -144,6 +165,44 @@ def quorum(client: docker.DockerClient, container: str, endpoint: InnerListener)
     return _read(_ask(client, container, endpoint, _request(55, 1, b"\0" + body)), _quorum)
 
 
+def log_in(client: docker.DockerClient, container: str, endpoint: InnerListener) -> None:
+    """Logs in as the validator, by each mechanism. Raises NoAnswer; `Refused`, `NotEnabled`."""
+    assert endpoint.keys is not None  # else nothing has made users
+    try:
+        password = endpoint.keys.folder().password(VALIDATOR)
+        for mechanism in endpoint.mechanisms:
+            at = (endpoint.host, endpoint.port)
+            with exchange(client, container, at, endpoint.keys) as ask:
+                _log_in(ask, ScramClient(mechanism, VALIDATOR, password))
+    except EarshotError as error:
+        raise NoAnswer(error.line) from None
+    except (DockerException, OSError) as reason:
+        raise NoAnswer(root_cause(reason)) from None
+
+
+def _log_in(ask: Callable[[bytes], bytes], login: ScramClient) -> None:
+    """SaslHandshake 1 and SaslAuthenticate 0."""
+    name = login.mechanism.encode()
+    request = _request(17, 1, struct.pack(">h", len(name)) + name)
+    if error := _read(ask(request), lambda reader: reader.number(2)):
+        raise NotEnabled(f"{login.mechanism} is not enabled (Kafka's error {error})")
+
+    def authenticate(message: bytes) -> bytes:
+        def answer(reader: _ResponseReader) -> bytes:
+            error, text = reader.number(2), reader.text()
+            if error:
+                raise Refused(text or f"Kafka's error {error}")
+            return reader.take(max(0, reader.number(4)))
+
+        packed = struct.pack(">i", len(message)) + message
+        return _read(ask(_request(36, 0, packed)), answer)
+
+    try:
+        login.check(authenticate(login.final(authenticate(login.first))))
+    except ValueError as reason:
+        raise NoAnswer(str(reason)) from None
+
+
 # dd reads byte by byte, so that the next command finds the rest of the response
 _ASK: Final = """exec 3<>"/dev/tcp/$1/$2" || exit 1
 printf "$3" >&3
@@ -159,7 +218,8 @@ def _ask(
     try:
         if endpoint.keys is not None:
             at = (endpoint.host, endpoint.port)
-            return exchange(client, container, at, endpoint.keys, request)
+            with exchange(client, container, at, endpoint.keys) as ask:
+                return ask(request)
         started = client.api.exec_create(container, command)["Id"]
         answer, errors = client.api.exec_start(started, demux=True)
     except EarshotError as error:

@@ -6,6 +6,7 @@ inputs are floats.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import uuid
@@ -17,7 +18,7 @@ from docker.errors import DockerException
 from pulumi.dynamic import CreateResult, UpdateResult
 
 from components import leaving
-from components.docker import data_version, labels, on_engines, put_back, removal, running
+from components.docker import data_version, images, labels, on_engines, put_back, removal, running
 from components.docker.container_address import (
     ContainerAddress,
     Disturbed,
@@ -39,29 +40,34 @@ _IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
 
 
 class EnginePreflightProvider(CheckedProvider):
-    """Checks before any container is touched; also makes up this deployment's id."""
+    """Checks before any container is touched; also makes up this deployment's id.
 
-    IDLE = ("gate", "remove")  # a new evaluation of the plan is no change here
+    `absent` are the Docker hosts that lack the image, which only an update pulls.
+    """
+
+    ID_IN = "deployment"
+    IDLE = ("gate", "remove", "absent")  # a new evaluation of the plan is no change here
 
     def problems(self, olds: Props, news: Props) -> Iterator[str]:
         # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         return _problems(olds, news)
 
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["deployment"], props)
+    def differs(self, olds: Props, news: Props) -> bool | None:
+        return bool(news.get("absent")) or super().differs(olds, news)
 
     def made(self, olds: Props, news: Props) -> Props:
         wanted = WantedStack.from_props(news)
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
+            images.pull(engines, wanted, news.get("absent") or ())
             for host in _hosts(olds, news):
                 with _IGNORING_ERRORS:
                     # Pulumi deletes it only after the validation, which must not find it any more
                     for found in engines.of(host).containers.list(filters=_of_deployment(news)):
                         if int(found.labels.get(labels.NODE, "-1")) not in staying:
                             found.stop(timeout=GRACE)
-        return news
+        return {**news, "absent": []}
 
     def delete(self, _id: str, props: Props) -> None:
         """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
@@ -117,7 +123,7 @@ class ReadinessProvider(Provider):
     update repairs the container, waits for the node, and so changes the incarnation.
     """
 
-    IDLE = ("incarnation", "state_dir")
+    IDLE = ("incarnation", "state_dir", "users")
 
     def differs(self, olds: Props, news: Props) -> bool:
         return super().differs(olds, news) or (not news["whole"] and not _is_unchanged(olds))
@@ -180,10 +186,25 @@ class ReadinessProvider(Provider):
             found = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 asked = _addresses(props["tellers"])
-                wait_for(engines, nodes, asked, props["cluster_id"], whole, progress=print)
+                again = functools.partial(_give_again, props) if props.get("users") else None
+                wait_for(
+                    engines,
+                    nodes,
+                    asked,
+                    props["cluster_id"],
+                    whole,
+                    progress=print,
+                    give_again=again,
+                )
         if wait and not whole:
             put_back.forget(here(props["state_dir"]), nodes[0][0].name)
         return {**props, "incarnation": "" if whole else incarnation(found[0])}
+
+
+def _give_again(props: Props, broker: int) -> None:
+    from components.docker.users import DockerUsersProvider  # slow to import
+
+    DockerUsersProvider().give_again(props["users"], broker)
 
 
 def _problems(olds: Props, news: Props) -> Iterator[str]:
@@ -200,6 +221,7 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
         before = WantedStack.from_props(olds) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)
         yield from removal.problems(engines, wanted, seen, hosts)
+        news["absent"] = images.absent(engines, wanted)
 
 
 def _answering(

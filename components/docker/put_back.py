@@ -7,7 +7,7 @@ only this user may read it.
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +57,13 @@ def kept(state: Path, name: str, but: str) -> Definition | None:
         return None
     whole = isinstance(found, dict) and found.keys() >= {"Id", "Config", "HostConfig", "Networks"}
     return found if whole and found["Id"] != but else None
+
+
+def kept_texts(state: Path) -> Iterator[str]:
+    """The environment of every container that may be made again, a text for each variable."""
+    for path in sorted((state / FOLDER).glob("*.json")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            yield from json.loads(path.read_bytes())["Config"]["Env"] or ()
 
 
 def forget(state: Path, name: str) -> None:

@@ -7,12 +7,14 @@ no other listener is ready when it accepts connections.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from docker import DockerClient
 from docker.errors import DockerException
 
 from components.docker import kafka_protocol
@@ -24,7 +26,14 @@ from components.docker.container_address import (
     inspected,
     is_up,
 )
-from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer, Quorum
+from components.docker.kafka_protocol import (
+    CAUGHT_UP_MS,
+    InnerListener,
+    NoAnswer,
+    NotEnabled,
+    Quorum,
+    Refused,
+)
 from components.docker.put_back import take_back
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
@@ -50,6 +59,9 @@ _MAKE_ROOM: Final = (
     "the disk that its data is on seems to be full; make room there, then run the same command "
     "again"
 )
+
+GiveAgain = Callable[[int], None]
+"""Gives the users of the cluster their passwords again, which a broker with that id has lost."""
 
 
 def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
@@ -108,8 +120,13 @@ def wait_for(
     whole: bool = False,
     deadline: float = DEADLINE,
     progress: Callable[[str], None] = lambda _: None,
+    give_again: GiveAgain | None = None,
 ) -> None:
     """Returns when each of ``nodes`` (with its container's id) answers and is in sync.
+
+    A broker also has to serve clients through each of its listeners, with a login where it asks for
+    one. If another broker accepts the login that it refuses, it has lost its users (KAFKA-20774):
+    ``give_again`` gives them their passwords again.
 
     ``asked`` are the brokers to ask about the quorum. With ``whole``, partitions without a leader
     must be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
@@ -120,6 +137,7 @@ def wait_for(
     restarts = {id: inspected(engines, address, id)["RestartCount"] for address, id in nodes}
     waiting = dict(nodes)
     missing: dict[ContainerAddress, str] = {}
+    listeners = ClientListeners(engines, asked, progress, give_again)
     while True:
         before, missing = missing, {}
         ask_all = time.monotonic() - shown > SAY_SECONDS
@@ -133,6 +151,7 @@ def wait_for(
                 missing[address] = before[address]
                 continue
             reason = _hindrance(engines, address, id, quorum, cluster_id, whole)
+            reason = reason or listeners.problem(address, id)
             if reason is not None:
                 missing[address] = reason
         waiting = {address: id for address, id in waiting.items() if address in missing}
@@ -179,6 +198,69 @@ def _hindrance(
         return _short(str(reason))
 
 
+class ClientListeners:
+    """Whether brokers serve clients, listener by listener. One that does is not asked again."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        asked: Sequence[ContainerAddress],
+        progress: Callable[[str], None],
+        give_again: GiveAgain | None,
+    ) -> None:
+        """``asked`` are the brokers to compare with, ``give_again`` is as in `wait_for`."""
+        self._engines, self._asked = engines, asked
+        self._progress, self._give_again = progress, give_again
+        self._served: set[tuple[int, str]] = set()
+        self._given: set[int] = set()
+
+    def problem(self, address: ContainerAddress, id: str) -> str | None:
+        """Why a client of the broker in the container ``id`` is not served, or None."""
+        for listener in address.clients:
+            if (address.node_id, listener.name) in self._served:
+                continue
+            if reason := self._problem(address, id, listener):
+                return f"{listener.name}: {reason}"
+            self._served.add((address.node_id, listener.name))
+        return None
+
+    def _problem(self, address: ContainerAddress, id: str, listener: InnerListener) -> str | None:
+        client = self._engines.of(address)
+        try:
+            if listener.answers:
+                kafka_protocol.metadata(client, id, listener)
+            elif listener.keys is not None:
+                kafka_protocol.log_in(client, id, listener)
+            else:
+                return _accepts(client, id, listener)
+        except Refused as reason:
+            if not self._is_known_elsewhere(address, listener):
+                return None  # users may be made by the end of this update
+            if self._give_again is not None and address.node_id not in self._given:
+                self._given.add(address.node_id)
+                self._progress(
+                    f"{address.name} does not know its users any more: they get their passwords "
+                    "again"
+                )
+                self._give_again(address.node_id)
+            return f"refuses a user that other brokers accept ({reason})"
+        except NotEnabled:
+            return None
+        except NoAnswer as reason:
+            return _short(str(reason))
+        return None
+
+    def _is_known_elsewhere(self, address: ContainerAddress, listener: InnerListener) -> bool:
+        for other in self._asked:
+            for same in other.clients:
+                if other.node_id == address.node_id or same.name != listener.name:
+                    continue
+                with contextlib.suppress(NoAnswer, EarshotError):
+                    kafka_protocol.log_in(self._engines.of(other), other.name, same)
+                    return True
+        return False
+
+
 def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:
     """As the first of ``asked`` that answers reports it; None where there is nobody to ask.
 
@@ -197,10 +279,15 @@ def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | Non
 
 def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
     """Why the container's own health check fails, or None."""
-    kind, *command = address.endpoint.health()
+    return _accepts(engines.of(address), id, address.endpoint)
+
+
+def _accepts(client: DockerClient, id: str, listener: InnerListener) -> str | None:
+    """Why the health check of ``listener`` fails, or None."""
+    kind, *command = listener.health()
     assert kind == "CMD"
     try:
-        code, output = engines.of(address).containers.get(id).exec_run(command)
+        code, output = client.containers.get(id).exec_run(command)
     except (DockerException, OSError) as reason:
         return _short(root_cause(reason))
     return None if code == 0 else _short(output.decode(errors="replace"))
@@ -223,11 +310,9 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
         return  # it was killed to be removed; the next inspection finds it gone
     if not is_up(found):
         check_engine(address)
-        reason, since = f"ended with status {state['ExitCode']}", state["StartedAt"]
-        kind = Disturbed  # the engine starts again what ends by itself
-        if state["Error"]:
-            kind = EarshotError
-            reason += f" ({state['Error']})"
+        reason, since = how_ended(state), state["StartedAt"]
+        # the engine starts again what ends by itself
+        kind = EarshotError if state["Error"] else Disturbed
     elif state["Paused"]:
         reason, kind = "was paused by hand", Disturbed
     elif address.network not in found["NetworkSettings"]["Networks"]:
@@ -238,13 +323,20 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
             reason += f", the last time with status {state['ExitCode']}"
     else:
         return
-    log = _log(engines, address, id, since, until)
+    log = log_of(engines, address, id, since, until)
     last_lines = _last_lines(log)
     raise kind(
         str(address),
         observed=_why(id, reason, last_lines, cause_of_end(log) if since or until else ""),
         remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
     )
+
+
+def how_ended(state: Mapping[str, Any]) -> str:
+    """How a container that does not run ended, by its inspected ``state``."""
+    details = ["out of memory"] if state.get("OOMKilled") else []
+    details += [state["Error"]] if state["Error"] else []
+    return f"ended with status {state['ExitCode']}" + "".join(f" ({it})" for it in details)
 
 
 def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
@@ -262,7 +354,7 @@ def _late(
 ) -> EarshotError:
     details = "".join(
         f"\n{address}: {missing[address]}; the last lines of its log:\n"
-        + _last_lines(_log(engines, address, id), 5)
+        + _last_lines(log_of(engines, address, id), 5)
         for address, id in list(waiting.items())[:3]
     )
     names = ", ".join(address.name for address in waiting)
@@ -271,7 +363,7 @@ def _late(
     )
 
 
-def _log(
+def log_of(
     engines: Engines,
     address: ContainerAddress,
     id: str,

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from docker.errors import DockerException
 
 from components import leaving
+from components.docker import labels, on_engines
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, WantedStack
 from components.refusals import REMEMBER
 from components.rolling import Links, unrollable
 from earshot import sockets
 from earshot.config.docker import DockerHost
-from earshot.errors import AddressError
+from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
-from earshot.listeners.properties import read_environment
+from earshot.listeners.properties import NodeSettings, read_environment
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
@@ -49,11 +50,36 @@ def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Runni
         inspected = engines.inspect(f"Docker host {host.name}", host, found.id)
         if inspected is None:
             continue
-        variables = dict(entry.partition("=")[::2] for entry in inspected["Config"]["Env"] or ())
+        variables = _variables(inspected)
         networks = (inspected.get("NetworkSettings") or {}).get("Networks", {}).values()
         gateways = (it.get(key) for it in networks for key in ("Gateway", "IPv6Gateway"))
         values = dict(read_environment(variables).values)
         yield Running(found, host, values, tuple(filter(None, gateways)))
+
+
+def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, NodeSettings]:
+    """By id of each node of ``stack`` that runs, the settings in its container's environment.
+
+    Empty where an engine does not answer: the preflight says so.
+    """
+    by_name, found = {host.name: host for host in hosts}, {}
+    try:
+        with Engines() as engines:
+            for item in on_engines.look(engines, hosts).containers:
+                if item.labels.get(labels.STACK) != stack or not item.running:
+                    continue
+                host = by_name[item.host]
+                inspected = engines.inspect(f"Docker host {host.name}", host, item.id)
+                if inspected is not None:
+                    found[item.node] = read_environment(_variables(inspected))
+    except EarshotError:
+        return {}
+    return found
+
+
+def _variables(inspected: Mapping[str, Any]) -> dict[str, str]:
+    listed = inspected["Config"]["Env"] or ()
+    return {name: value for name, _, value in (entry.partition("=") for entry in listed)}
 
 
 @dataclass(frozen=True)
@@ -137,7 +163,7 @@ def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
     stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
     refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
     # whether the stack has issued what a node shows
-    secured = [f"{KEYS}/{node_name(it.seen.node)}.pem" in it.values.values() for it in found]
+    secured = [_shows_ours(it) for it in found]
     others = [it for it in secured if it is (wanted.plan.security is None)]
     if len(others) > 1 and not refused:
         what = "go" if wanted.plan.security is None else "come"
@@ -147,3 +173,9 @@ def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
             f"none where the others ask. {stop[0].upper()}{stop[1:]}"
         )
     return refused
+
+
+def _shows_ours(it: Running) -> bool:
+    """Whether a node has a key store of the stack's; see `components.docker.keys` for the name."""
+    store = it.values.get("ssl.keystore.location", "")
+    return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(it.seen.node)}.pem")

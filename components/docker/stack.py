@@ -8,10 +8,11 @@ from typing import Any
 import pulumi
 
 from components.announced import announce, prove
-from components.change_memory import BegunChange, Made, ProvedChange, recalled
+from components.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled
 from components.client_output import announce_clients
 from components.docker.cluster import DockerCluster
 from components.docker.in_turn import ended
+from components.docker.running import settings_of_running
 from components.dynamic import read
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
@@ -24,6 +25,8 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
     wanted = plan_docker(spec, stack, state / "kafka")
     held = recalled(state)
+    if held.proved:
+        held = held.by(as_it_runs(state, wanted.plan, settings_of_running(stack, wanted.hosts)))
     change = Change.of(state, wanted.plan)
     planned = plan_step(spec, stack, wanted, change.plan, _published(held.running))
     contract = announce(stack, spec, planned, change)

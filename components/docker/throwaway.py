@@ -5,7 +5,7 @@ removes it, even where this process was killed first; unless that was before it 
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -57,12 +57,18 @@ def ask(
 
 
 def fill(
-    client: docker.DockerClient, image: str, volume: str, folder: str, files: Mapping[str, str]
+    client: docker.DockerClient,
+    image: str,
+    volume: str,
+    folder: str,
+    files: Mapping[str, str],
+    keep: Callable[[str], bool],
 ) -> None:
     """Puts ``files`` (texts by name) into ``volume``, mounted at ``folder``.
 
     There the image's own user alone may read them. They go through the engine's own connection,
-    and its descriptions of containers do not hold them. Raises NotAsked.
+    and its descriptions of containers do not hold them. Other files stay if ``keep`` is true of
+    their names. Raises NotAsked.
     """
     place = PurePosixPath(folder)
     mounted = {volume: {"bind": folder, "mode": "rw"}}
@@ -70,6 +76,12 @@ def fill(
         owner = (_number(container, "-u"), _number(container, "-g"))
         content = {name: text.encode() for name, text in files.items()}
         container.put_archive(str(place.parent), folder_archive(place.name, content, 0o400, owner))
+        _, listed = container.exec_run(["ls", "-A", folder])
+        others = [
+            name for name in listed.decode(errors="replace").splitlines() if name not in files
+        ]
+        if gone := [str(place / name) for name in others if not keep(name)]:
+            container.exec_run(["rm", "-f", "--", *gone])
 
 
 def remove_left(client: docker.DockerClient, volume: str) -> None:

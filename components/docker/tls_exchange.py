@@ -1,18 +1,30 @@
-"""One request to a broker that asks for certificates, from inside its container.
+"""Requests to a broker over TLS, from inside its container.
 
-TLS is done here, where the keys are; in the container a shell only passes bytes on between the
+TLS is done here; in the container a shell only passes bytes on between the
 engine's connection and the broker's port. So no key is needed there, and no tool for TLS.
 """
 
+from __future__ import annotations
+
+import contextlib
+import io
 import ssl
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import docker
+from docker.errors import DockerException
+
+if TYPE_CHECKING:
+    from earshot.certificates.store import Store
 
 SECONDS: Final = 5
 _STDOUT: Final = 1
+_LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
 # ends with the first of the two directions, and with `timeout` in any case
 _PASS_ON: Final = """exec 3<>"/dev/tcp/$1/$2" || exit 1
 cat <&3 & trap "kill $!" EXIT
@@ -22,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NodeKeys:
-    """Files of this machine with which to log in as a node."""
+    """How to log in as a node: with the files that its container has, or else this machine."""
 
     root: str
     """The folder of the stack's cluster."""
@@ -31,35 +43,69 @@ class NodeKeys:
     host: str
     """The name that the broker's certificate is to be for."""
 
-    def context(self) -> ssl.SSLContext:
-        """Raises EarshotError where the files are lost, OSError where they are no PEM."""
+    def folder(self) -> Store:
+        """The keys and passwords of the stack."""
         from components.certificates import store_of  # slow to import
 
-        store = store_of({"root": self.root})
-        context = ssl.create_default_context(cadata=store.authority())
-        context.load_cert_chain(store.key_store(self.store))
+        return store_of({"root": self.root})
+
+    def context(self, client: docker.DockerClient, container: str) -> ssl.SSLContext:
+        """Raises EarshotError where the files are lost, OSError where they are no PEM."""
+        trusted, own = _files_of(client, container) or self._of_this_machine()
+        context = ssl.create_default_context(cadata=trusted)
+        # from Python 3.13 on, it would refuse authorities without key identifiers
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "store.pem")
+            file.write_text(own)
+            context.load_cert_chain(file)
         return context
 
+    def _of_this_machine(self) -> tuple[str, str]:
+        store = self.folder()
+        return store.authority(), store.key_store(self.store).read_text()
 
+
+def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | None:
+    """The trusted authorities and the key store with which ``container`` runs; None: not known.
+
+    The files of this machine may be those of a later update, which the broker does not know.
+    """
+    try:
+        listed = client.api.inspect_container(container)["Config"]["Env"] or ()
+        variables = dict(item.split("=", 1) for item in listed)
+        trusted, own = (_file(client, container, variables[name]) for name in _LOCATIONS)
+    except (DockerException, OSError, KeyError, ValueError, tarfile.TarError):
+        return None
+    return trusted, own
+
+
+def _file(client: docker.DockerClient, container: str, path: str) -> str:
+    chunks, _ = client.api.get_archive(container, path)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+        content = archive.extractfile(archive.getmembers()[0])
+        if content is None:
+            raise ValueError(f"{path} is no file")
+        return content.read().decode()
+
+
+@contextlib.contextmanager
 def exchange(
-    client: docker.DockerClient,
-    container: str,
-    address: tuple[str, int],
-    keys: NodeKeys,
-    sent: bytes,
-) -> bytes:
-    """The response to ``sent``, a whole request of Kafka's protocol; its length is left out.
+    client: docker.DockerClient, container: str, address: tuple[str, int], keys: NodeKeys
+) -> Iterator[Callable[[bytes], bytes]]:
+    """A connection: a function from a whole request of Kafka's protocol to its response, without
+    its length.
 
     Raises OSError where the broker is not reached, is another one, or lets nobody in.
     """
-    context, (host, port) = keys.context(), address
+    context, (host, port) = keys.context(client, container), address
     command = ["timeout", str(SECONDS), "bash", "-c", _PASS_ON, "pass", host, str(port)]
     id = client.api.exec_create(container, command, stdin=True)["Id"]
     opened: Any = client.api.exec_start(id, socket=True)
     connection = getattr(opened, "_sock", opened)
     try:
         connection.settimeout(SECONDS)
-        return _Exchange(connection, context, keys.host).response(sent)
+        yield _Exchange(connection, context, keys.host).response
     finally:
         opened.close()
         connection.close()
@@ -75,7 +121,7 @@ class _Exchange:
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=host)
 
     def response(self, sent: bytes) -> bytes:
-        self._until(self._tls.do_handshake)
+        self._until(self._tls.do_handshake)  # does nothing once it is done
         self._until(lambda: self._tls.write(sent))
         size = int.from_bytes(self._exactly(4), "big")
         return self._exactly(size)

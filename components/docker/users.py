@@ -1,19 +1,22 @@
 """Makes users and permissions of brokers in containers, from a container on their network."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from components.certificates import store_of
+from components.docker.container_address import ContainerAddress, Engines
+from components.docker.kafka_protocol import NoAnswer, Refused, log_in
 from components.dynamic import Props
-from components.users import UsersProvider
+from components.users import UsersProvider, client_of, kept_passwords, logins
 from earshot.config.docker import DockerSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
-from earshot.listeners.terms import Scope
+from earshot.listeners.terms import Scope, read_mechanisms
 from earshot.placement.docker import DockerPlan
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.remote.container import FOLDER, DockerHostSession, Say, docker_session, ended, quoted
+from earshot.users.access import Login
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 
@@ -39,8 +42,41 @@ class DockerUsersProvider(UsersProvider):
         with docker_session(standpoint, props["stack"], print) as session:
             carry_out_on(session, props["stack"], order, Deadline(SECONDS), print)
 
+    def refused(self, props: Props) -> list[str]:
+        problems = []
+        with Engines() as engines:
+            for address in map(ContainerAddress.from_props, props["places"]):
+                for listener in filter(lambda it: it.mechanisms, address.clients):
+                    try:
+                        log_in(engines.of(address), address.name, listener)
+                    except Refused as reason:
+                        problems.append(f"{address.name}: {listener.name}: {reason}")
+                    except NoAnswer:
+                        continue  # what it would accept is not known
+        return problems
 
-def reached(stack: str, spec: DockerSpec, planned: DockerPlan) -> dict[str, Any]:
+    def give_again(self, props: Props, broker: int) -> None:
+        """Gives all users of the cluster their passwords again; returns when ``broker`` knows them.
+
+        ``props`` are as `reached` returns them, with those that say which users. Raises
+        EarshotError.
+        """
+        store, mechanisms = store_of(props), read_mechanisms(props["mechanism"])
+        ways = map(Login.model_validate, props["logins"])
+        order = UsersOrder(
+            bootstrap=",".join(props["brokers"].values()),
+            access=dict(self.access(props)),
+            mechanisms=mechanisms,
+            passwords=kept_passwords(store),
+            logins=tuple(it for it in ways if it.broker == broker),
+            client=client_of(store, mechanisms[0]),
+        )
+        self.carry_out(order, props)
+
+
+def reached(
+    stack: str, spec: DockerSpec, planned: DockerPlan, places: Iterable[ContainerAddress]
+) -> dict[str, Any]:
     """From where on which engine brokers are reached, and how."""
     (host,), plan = planned.hosts, planned.plan
     network = next(iter(planned.containers.values())).network
@@ -59,11 +95,10 @@ def reached(stack: str, spec: DockerSpec, planned: DockerPlan) -> dict[str, Any]
         "standpoint": standpoint.model_dump(mode="json"),
         "brokers": {str(id): str(item.advertised) for id, item in between.items()},
         # a certificate holds all advertised hosts, so that one address's host goes with any port
-        "logins": {
-            str(node.id): f"{between[node.id].advertised.host}:{item.bind_port}"
-            for node in plan.brokers
-            if (item := next((it for it in node.listeners if it.protocol.sasl), None))
-        },
+        "logins": logins(
+            plan, lambda node, item: f"{between[node.id].advertised.host}:{item.bind_port}"
+        ),
+        "places": [it.to_props() for it in places if it.broker],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,17 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from components.rolling import Links
+from earshot.listeners.address import Address
+from earshot.listeners.grammar import parse_entries
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.security import own_access
+from earshot.listeners.security import VALIDATOR_FILE, own_access, own_stores
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import failure_of, translate
 from earshot.validation.client_file import read_client_file
 
 KEY = "client_config"
+CONNECT_SECONDS = 2.0
+_LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def client_properties(props: Mapping[str, Any]) -> dict[str, str]:
@@ -38,6 +43,60 @@ def access(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, An
     if protocol == Protocol.PLAINTEXT:
         return {}
     return translate(client) | {"security.protocol": protocol}
+
+
+def accepts_connections(address: Address) -> bool:
+    """Whether something listens at ``address``."""
+    try:
+        socket.create_connection(address, CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def of_clients(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Librdkafka's settings to connect through each listener for clients, by its name.
+
+    ``values`` are the settings that the broker was started with. They lead to where it binds: names
+    are the validation's to prove. Raises EarshotError as `access` does.
+    """
+    if "listeners" not in values:
+        return {}  # its settings are not known
+    links = Links.of_settings(values)
+    return {
+        name: {
+            **_credentials(values, name, Protocol(links.protocols[name]), client),
+            "bootstrap.servers": str(_own(bound)),
+            "security.protocol": links.protocols[name],
+        }
+        for name, bound in parse_entries(values["listeners"])
+        if name not in (links.inter_broker, links.controller) and name in links.protocols
+    }
+
+
+def _credentials(
+    values: Mapping[str, str], listener: str, protocol: Protocol, client: Mapping[str, str]
+) -> dict[str, Any]:
+    if protocol is Protocol.PLAINTEXT:
+        return {}
+    stores = own_stores(values, listener)
+    if not stores:
+        return translate(client)
+    if protocol.sasl:
+        file = Path(stores["ssl.truststore.location"]).with_name(VALIDATOR_FILE)
+        own = translate(read_client_file(file, str(file)))
+    else:
+        own = {
+            "ssl.ca.location": stores["ssl.truststore.location"],
+            "ssl.certificate.location": stores["ssl.keystore.location"],
+            "ssl.key.location": stores["ssl.keystore.location"],
+        }
+    return own | {"ssl.endpoint.identification.algorithm": "none"}
+
+
+def _own(bound: Address) -> Address:
+    """Where this machine reaches a socket that is bound so."""
+    return bound._replace(host=_LOOPBACKS.get(bound.host, bound.host))
 
 
 def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components import leaving
+from components.local.node_files import as_written
 from components.local.quorum import node_directory, recall
 from components.local.record import PROPERTIES, running
 from components.node_data import feature_level, is_formatted
@@ -18,7 +19,7 @@ from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java, find_java
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.properties import read_properties
+from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.render import server_properties
 
 STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`make down`; data is kept)"
@@ -99,7 +100,7 @@ def _kafka_problems(
     Empty where no running node would change, or where Kafka's jars would have to be fetched.
     """
     settings = [{node.id: server_properties(it, node) for node in it.nodes} for it in plans]
-    runs = dict(_running_settings(root, plans[0]))
+    runs = {id: as_written(text) for id, text in _running_settings(root, plans[0])}
     changed = [it for it in settings if runs and runs != it]
     memory = recall(root)
     older = memory is not None and goes_back(version, memory.kafka_version)
@@ -144,6 +145,18 @@ def _running_settings(root: Path, plan: ClusterPlan) -> Iterator[tuple[int, str]
         directory = node_directory(root, node.id)
         if running(directory) is not None:
             yield node.id, started_with(directory)
+
+
+def settings_of_running(root: Path) -> dict[int, NodeSettings]:
+    """By id of each running node under ``root``, the settings that it was started with.
+
+    Raises EarshotError where this user may not see which nodes run.
+    """
+    return {
+        int(id): read_properties(started_with(directory))
+        for directory in root.glob("node-*")
+        if (id := directory.name.removeprefix("node-")).isdigit() and running(directory) is not None
+    }
 
 
 def started_with(directory: Path) -> str:

@@ -92,10 +92,16 @@ class LocalCluster(pulumi.ComponentResource):
         self._certificates: Certificates | None = None
         if spec.security is not None:
             from components.certificates import Certificates  # slow to import
+            from components.local.secured import LocalCertificatesProvider
 
             beneath = pulumi.ResourceOptions(parent=gate, depends_on=[last])
             last = self._certificates = Certificates(
-                name, spec.security, self.plan, local.root, beneath
+                name,
+                spec.security,
+                self.plan,
+                local.root,
+                beneath,
+                LocalCertificatesProvider(),
             )
         for node in quorum.ended_first(local.root, self.plan.nodes):
             last = self._node(node, gate, after=last)

@@ -1,12 +1,15 @@
 """The directory of the nodes' data: whether this user can write there, and how to fix errors."""
 
+import errno
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from components.writing import existing, owner, user
-from earshot.errors import EarshotError
+from components.writing import is_read_only, owner, remedy, right_to_write, user
+from earshot.errors import EarshotError, remedy_of
+
+_READ_ONLY = OSError(errno.EROFS, "read-only")
 
 
 def remove(root: Path) -> None:
@@ -27,7 +30,7 @@ def remove(root: Path) -> None:
         raise EarshotError(
             f"data in {root}: {failed}",
             observed=f"cannot be removed ({reason.strerror})",
-            remedy=f"run the same command as {owner(existing(failed.parent))}",
+            remedy=remedy(reason, failed.parent),
         ) from None
 
 
@@ -46,8 +49,10 @@ def _obstacle(directory: Path) -> str:
     if not there.is_dir():
         return f"{there} is a file where a directory belongs. Move it away"
     if not os.access(there, os.W_OK | os.X_OK):
-        return (
-            f"{there} belongs to {owner(there)}, and this user ({user()}) may not write there. "
-            f"Run the command as {owner(there)}, or give this user the right to"
-        )
+        if is_read_only(there):
+            text, what = "is on a file system that is mounted read-only", remedy_of(_READ_ONLY)
+        else:
+            text = f"belongs to {owner(there)}, and this user ({user()}) may not write there"
+            what = right_to_write(there)
+        return f"{there} {text}. {what[0].upper()}{what[1:]}"
     return ""

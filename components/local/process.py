@@ -4,6 +4,7 @@ This module does without Pulumi. Each node has its own directory:
 
     node-1/log                data (Kafka's log.dirs); outlives the process
     node-1/server.properties  what it was started with
+    node-1/files/             copies of the files that those name: see components.local.node_files
     node-1/server.log         the broker's log, rotated
     node-1/console.log        what the JVM itself prints
     node-1/process.json       which process it is: see components.local.record
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import psutil
 
+from components.local.node_files import with_own_files
 from components.local.record import (
     FILE,
     MAIN_CLASS,
@@ -36,7 +38,7 @@ from components.local.record import (
 )
 from components.writing import user, writing
 from earshot import cache
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.jvm.archive import recording, start_options
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.jvm.jars import class_path
@@ -70,6 +72,9 @@ class Launch:
     jars: tuple[Path, ...]
     certificate: str = ""
     """Which one the key store that `properties` name holds; empty where they name none."""
+    started_with: str = ""
+    """The text of `server.properties` that the node ran with, which names its own files; empty: one
+    is made of `properties`."""
 
     @property
     def digest(self) -> str:
@@ -132,7 +137,8 @@ def start(launch: Launch, cluster_id: str) -> Record:
     classes = class_path(launch.jars)
     stop(launch.directory)
     with writing(f"node {launch.id}", launch.directory):
-        cache.write(launch.directory / PROPERTIES, launch.properties, mode=0o600)
+        text = launch.started_with or with_own_files(launch.directory, launch.properties)
+        cache.write(launch.directory / PROPERTIES, text, mode=0o600)
         for name in ("log4j2.properties", "log4j.properties"):
             cache.write(launch.directory / name, (_HERE / name).read_text())
         appended = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -176,8 +182,9 @@ def _starting(launch: Launch) -> Iterator[None]:
         raise EarshotError(
             f"node {launch.id}: {launch.java}",
             observed=f"cannot be started ({reason.strerror})",
-            remedy="see that Java is there and that this machine has memory left, then run the "
-            "same command again",
+            remedy=remedy_of(reason)
+            or "see that Java is there and that this machine has memory left, then run the same "
+            "command again",
         ) from None
 
 

@@ -43,6 +43,12 @@ class LocalPreflightProvider(CheckedProvider):
         if leaving.matters(news["remove"]):
             yield from changes.client_problems(root, plan)
 
+    def differs(self, olds: Props, news: Props) -> bool:
+        # the state may be a copy that is older than what is remembered beside it
+        remembered = memory.recall(here(news["state_dir"]))
+        plan = ClusterPlan.model_validate(news["plan"])
+        return super().differs(olds, news) or not remembered.has(plan)
+
     def made(self, _olds: Props, news: Props) -> Props:
         return {**news, "cluster_id": _settled(news)}
 

@@ -243,7 +243,18 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                     )
                     break
             if not holders and (keeper := sockets.kept(wanted)):
-                yield f"listener {item.name} of node {node.id}: {keeper}. {remedy}"
+                yield _held(f"listener {item.name} of node {node.id}", keeper, remedy)
+
+
+def _held(subject: str, holder: sockets.Holder, remedy: str) -> str:
+    """Why the port of ``subject`` is not free though no socket listens there."""
+    if holder.passing:
+        remedy = remedy.replace(
+            "Free the port", "It is free within a minute: run the same command again then"
+        )
+    outgoing = sockets.outgoing_ports()
+    more = f", outside {outgoing}, the ports of this machine's own connections" if outgoing else ""
+    return f"{subject}: {holder}. {remedy}{more}"
 
 
 def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:

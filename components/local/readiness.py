@@ -1,7 +1,6 @@
 """Waiting for brokers: the whole cluster on a first start, one broker after a later change."""
 
 import logging
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
@@ -12,8 +11,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from components.local import quorum
-from components.local.access import access
+from components.local.access import accepts_connections, access
 from components.local.changes import started_with
+from components.local.client_listeners import ClientListeners
 from components.local.process import last_words, why_ended
 from components.local.record import running
 from earshot.errors import EarshotError
@@ -24,7 +24,6 @@ from earshot.listeners.properties import read_properties
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
 POLL = 0.25
-CONNECT_SECONDS = 2.0
 AGAIN = "correct what the cause names, then run the same command again"
 _SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
 _SILENT.addHandler(logging.NullHandler())
@@ -53,6 +52,7 @@ def wait_for(
 ) -> None:
     """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
+    It also has to serve clients through each of their listeners (see `ClientListeners`).
     Replicas of which only nodes that do not run have all records are not waited for. ``brokers``
     holds a host:port by broker id, ``nodes`` the processes to watch. A controller that is no broker
     answers no clients, so it is ready when it accepts connections. ``client`` are Kafka's client
@@ -63,13 +63,26 @@ def wait_for(
     """
     began = shown = time.monotonic()
     admins = {id: _admin(root, id, address, client or {}) for id, address in brokers.items()}
+    entrances = {
+        id: ClientListeners(root, id, address, client or {}, progress)
+        for id, address in brokers.items()
+    }
     while True:
         _check_alive(root, nodes)
         # ask each broker about itself: others list a killed broker for some seconds
         states = {
             id: _state(root, id, admin, brokers[id], cluster_id) for id, admin in admins.items()
         }
-        states |= {id: _accepts_connections(address) for id, address in (controllers or {}).items()}
+        shut = {
+            id: problem
+            for id, state in states.items()
+            if state is not Progress.SILENT and (problem := entrances[id].problem())
+        }
+        states |= dict.fromkeys(shut, Progress.SILENT)
+        states |= {
+            id: Progress.READY if accepts_connections(address) else Progress.SILENT
+            for id, address in (controllers or {}).items()
+        }
         missing = [id for id, state in states.items() if state is not Progress.READY]
         now = time.monotonic()
         if not missing:
@@ -77,7 +90,7 @@ def wait_for(
         if now - began > deadline:
             silent = [id for id in missing if states[id] is Progress.SILENT]
             if silent:
-                raise _late(root, silent, deadline)
+                raise _late(root, silent, shut, deadline)
             raise CatchingUp(
                 f"broker {listed(missing)}",
                 observed="answers, and is not in sync with all of its replicas after "
@@ -129,14 +142,6 @@ def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: st
     return Progress.READY if gone and all(gone >= set(it) for it in behind) else Progress.BEHIND
 
 
-def _accepts_connections(address: Address) -> Progress:
-    try:
-        socket.create_connection(address, CONNECT_SECONDS).close()
-    except OSError:
-        return Progress.SILENT
-    return Progress.READY
-
-
 def _check_alive(root: Path, nodes: Sequence[int]) -> None:
     for id in nodes:
         directory = quorum.node_directory(root, id)
@@ -146,10 +151,14 @@ def _check_alive(root: Path, nodes: Sequence[int]) -> None:
             )
 
 
-def _late(root: Path, silent: Sequence[int], deadline: float) -> EarshotError:
+def _late(
+    root: Path, silent: Sequence[int], shut: Mapping[int, str], deadline: float
+) -> EarshotError:
     words = "\n".join(last_words(quorum.node_directory(root, id), 5) for id in silent[:3])
+    reasons = "; ".join(dict.fromkeys(shut[id] for id in silent if id in shut))
     return EarshotError(
         f"node {listed(silent)} did not come up",
-        observed=f"no answer after {deadline:.0f} s; the last lines of the logs:\n{words}",
+        observed=f"{reasons or 'no answer'} after {deadline:.0f} s; the last lines of the "
+        f"logs:\n{words}",
         remedy=AGAIN,
     )

@@ -2,9 +2,12 @@
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from components.local import quorum
+from components.local.changes import started_with
+from components.local.node_files import prune
 from components.local.process import Launch, check_java, check_room, start, stop
 from components.local.readiness import CatchingUp, wait_for
 from components.local.record import Record, running
@@ -31,10 +34,10 @@ def restart(
     """The node's process, running as ``launch`` says; one that already does is left alone.
 
     Where the cluster serves, this waits for the node. If the node does not come up, it is started
-    again as ``previous``, provided that it ran so before. A node that serves but is not in sync yet
-    counts as up: the readiness after it waits for the rest. ``client`` are Kafka's client
-    properties, for nodes that ask each other for credentials. Raises EarshotError, which says how
-    the node was left.
+    again as ``previous``, with the files that it had, provided that it ran so before. A node that
+    serves but is not in sync yet counts as up: the readiness after it waits for the rest.
+    ``client`` are Kafka's client properties, for nodes that ask each other for credentials. Raises
+    EarshotError, which says how the node was left.
     """
     serving = quorum.serves(root)
     before = running(launch.directory)
@@ -43,12 +46,15 @@ def restart(
         if serving:
             with contextlib.suppress(CatchingUp):
                 _await(root, launch, cluster_id, client, progress)
+            prune(launch.directory)
         return record
 
     if before is not None and before.digest == launch.digest:
         return started(before)
     if before is None or (previous is not None and before.digest != previous.digest):
         previous = None  # the node did not run so
+    if previous is not None:
+        previous = replace(previous, started_with=started_with(launch.directory))
     if before is not None:
         if serving:
             _check_others(root, launch.id)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pulumi
 
 from components.announced import announce, prove
-from components.change_memory import CompleteChange
+from components.change_memory import CompleteChange, as_it_runs
 from components.client_output import announce_clients
+from components.local.changes import settings_of_running
 from components.local.cluster import LocalCluster
-from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
 from earshot.placement.local import plan_local
 from earshot.project import Project
@@ -20,7 +20,8 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
     wanted = plan_local(spec, state / "kafka")
     change = Change(wanted.plan)
-    if any_runs(wanted.root):
+    if runs := settings_of_running(wanted.root):
+        as_it_runs(state, wanted.plan, runs)
         change = Change.of(state, wanted.plan)
     planned = replace(wanted, plan=change.plan)
     contract = announce(stack, spec, planned, change)

@@ -97,7 +97,7 @@ class _Brokers(Cluster):
         return pulumi.Output.all(*deployed).apply(
             lambda found: in_sync(
                 [read(Awaited, item) for item in found],
-                self._voters,
+                [self._parameter(id) for id in self._spec.controller_ids if self._spec.in_turn],
                 self._spec.region,
                 self._deadline,
                 whole=whole,

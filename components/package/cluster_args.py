@@ -141,6 +141,8 @@ class AwsClusterArgs(TypedDict):
     """aws: EC2's own names; zone: names of a domain of yours. Default: aws."""
     zone: NotRequired[Zone]
     """The domain, with naming zone."""
+    place: NotRequired[str]
+    """Subnets of brokers, for good: private or public. Default: public for scope external."""
     clients: NotRequired[AllowedClients]
     """Who may come in."""
     clear_text: NotRequired[dict[str, str]]
@@ -173,5 +175,7 @@ class AwsClusterArgs(TypedDict):
     """Kafka's id of the data that an earlier cluster has kept. Default: a new one, once."""
     deletion_protection: NotRequired[bool]
     """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
+    in_turn: NotRequired[bool]
+    """One node at a time; false is for a cluster that is down as a whole. Default: true."""
     ready_seconds: NotRequired[int]
     """How long a new or replaced node may take to be in sync. Default: 900."""

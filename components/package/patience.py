@@ -10,8 +10,9 @@ from functools import partial
 import pulumi
 from pulumi.errors import InputPropertiesError
 
-from components.aws.credentials import StackSettings, reader
-from components.aws.reports import Awaited, Read, quorum_with, wait_for
+from components.aws.credentials import StackSettings, history, reader
+from components.aws.machines import starts
+from components.aws.reports import Awaited, have_served, wait_for
 from earshot.errors import EarshotError
 
 
@@ -20,8 +21,9 @@ async def in_sync(
 ) -> None:
     """Returns when ``nodes`` have reported as deployed; at once in a preview.
 
-    Single nodes, not the ``whole`` cluster, are not waited for before there is a quorum: they would
-    wait for each other. ``voters`` are the parameters in which the quorum reports. Raises
+    Single nodes, not the ``whole`` cluster, are not waited for where the cluster is new and none of
+    ``voters`` has ever reported that it serves: they would wait for each other. ``voters`` are the
+    parameters in which the quorum reports; without any, only the whole is waited for. Raises
     InputPropertiesError, which the host shows without a stack trace.
     """
     if pulumi.runtime.is_dry_run():
@@ -31,12 +33,14 @@ async def in_sync(
     def log(text: str) -> None:
         loop.call_soon_threadsafe(partial(pulumi.log.info, text), context=context)
 
-    def wait(read: Read) -> None:
-        if whole or quorum_with(nodes, voters, read):
-            wait_for(nodes, read, deadline, progress=log)
+    def wait() -> None:
+        settings = StackSettings()
+        if whole or have_served(history(settings, region, voters)):
+            read = reader(settings, region)
+            wait_for(nodes, read, deadline, starts(settings, region), progress=log)
 
     try:
-        await aside(partial(wait, reader(StackSettings(), region)))
+        await aside(wait)
     except EarshotError as error:
         raise InputPropertiesError(str(error), []) from None
 

@@ -6,6 +6,7 @@ which `DefaultKafkaPrincipalBuilder` takes.
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -44,7 +45,15 @@ def chain(
         if not issuers:
             return path, last.issuer.rfc4514_string()
         # of a renewed authority both may be there, and clients try each: the one that ends last
-        path.append(max(issuers, key=lambda it: (it in trusted, it.not_valid_after_utc)))
+        path.append(max(issuers, key=lambda it: (is_authority(it), it in trusted, _end(it))))
+
+
+def is_authority(certificate: x509.Certificate) -> bool:
+    """Whether its basic constraints let it issue others."""
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
 
 
 def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
@@ -53,8 +62,7 @@ def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
         held = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return True, True
-    if ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in held:
-        return True, True
+    # OpenSSL does not take anyExtendedKeyUsage for either
     return ExtendedKeyUsageOID.SERVER_AUTH in held, ExtendedKeyUsageOID.CLIENT_AUTH in held
 
 
@@ -79,10 +87,26 @@ def principal(subject: x509.Name) -> str:
     return ",".join(parts)
 
 
+def _end(certificate: x509.Certificate) -> datetime:
+    return certificate.not_valid_after_utc
+
+
 def _has_signed(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:
+    if certificate.issuer != issuer.subject:
+        return False
     try:
         certificate.verify_directly_issued_by(issuer)
-        held = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
-    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm, x509.ExtensionNotFound):
+    except InvalidSignature:
         return False
-    return held.ca
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return _is_weak(certificate)  # by its name: a verifier judges the signature
+    return True
+
+
+def _is_weak(certificate: x509.Certificate) -> bool:
+    """Whether the signature has a digest that the library verifies no more."""
+    try:
+        digest = certificate.signature_hash_algorithm
+    except UnsupportedAlgorithm:
+        return True
+    return digest is not None and digest.name in ("md5", "sha1")

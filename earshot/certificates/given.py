@@ -23,6 +23,7 @@ from earshot.certificates.chain import chain, principal, uses
 from earshot.certificates.in_aws import read_in_aws
 from earshot.certificates.places import is_in_aws, of_node
 from earshot.certificates.shown import ShownCertificate
+from earshot.certificates.verified import refusal
 from earshot.errors import EarshotError
 from earshot.reading import content_of
 
@@ -95,6 +96,13 @@ def read_node(
     Raises EarshotError for what cannot be used.
     """
     own, *others = _certificates(certificate, texts)
+    if key == certificate and b"PRIVATE KEY" not in texts[key]:
+        raise EarshotError(
+            key,
+            observed="holds no private key, and security.tls.from.key is not set",
+            allowed="certificate and key in one place, or `key` with the place of the key",
+            remedy="set security.tls.from.key, or write the key into the same place",
+        )
     private = _key(key, texts[key], password)
     try:
         public = own.public_key().public_bytes(*_PUBLIC)
@@ -110,6 +118,9 @@ def read_node(
         allowed = "the key that the certificate was issued for"
         raise EarshotError(key, observed=observed, allowed=allowed)
     sent = [item for item in path if item is own or item.subject != item.issuer]
+    store, refused = pem_of(private) + "".join(map(_pem, sent)), None
+    if not missing:
+        refused = refusal(store, trusted, path, servers=for_servers, clients=for_clients)
     shown = ShownCertificate(
         names,
         max(item.not_valid_before_utc for item in path),
@@ -118,8 +129,9 @@ def read_node(
         missing,
         for_servers,
         for_clients,
+        refused,
     )
-    return GivenNode(shown, name, pem_of(private) + "".join(map(_pem, sent)))
+    return GivenNode(shown, name, store)
 
 
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:

@@ -62,6 +62,9 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
         found = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
     chain = _lines(found["Certificate"], found.get("CertificateChain"))
     node = read_node(arn, arn, {arn: (asked.key + chain).encode()}, b"", trusted)
+    if (refused := node.shown.refusal) is not None:
+        observed = f"has issued a certificate that clients refuse: {refused.observed}"
+        raise EarshotError(arn, observed=observed, allowed=refused.expected, remedy=refused.remedy)
     names = node.shown.names
     if not names.same(wanted) or node.principal != subject.principal:
         observed = f"has issued a certificate for {names} to {node.principal}"

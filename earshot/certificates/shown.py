@@ -11,6 +11,15 @@ from earshot.certificates.names import SubjectNames
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why clients refuse a certificate, what they accept, and how to get that."""
+
+    observed: str
+    expected: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class ShownCertificate:
     """A certificate with the chain that is sent along with it."""
 
@@ -26,6 +35,8 @@ class ShownCertificate:
     for_servers: bool = True
     for_clients: bool = True
     """What it may be used for: brokers show it to each other as clients, too."""
+    refusal: Refusal | None = None
+    """Why clients refuse it although the chain is complete; None where they accept it."""
 
     def document(self) -> dict[str, Any]:
         """The certificate as JSON; `read` reads it back."""
@@ -39,4 +50,5 @@ class ShownCertificate:
         names = document["names"]
         times = {k: datetime.fromisoformat(document[k]) for k in ("not_before", "not_after")}
         held = SubjectNames(tuple(names.get("dns") or ()), tuple(names.get("addresses") or ()))
-        return cls(**{**document, **times, "names": held})
+        refused = Refusal(**found) if (found := document.get("refusal")) else None
+        return cls(**{**document, **times, "names": held, "refusal": refused})

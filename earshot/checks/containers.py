@@ -32,7 +32,7 @@ from earshot.rules import (
     kl017_published,
 )
 from earshot.rules.evaluate import Checked, evaluate, remarks
-from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
@@ -76,12 +76,16 @@ class ContainerRun:
         self._asked = Asked()
 
     def register(
-        self, item: RegisteredContainer, policy: ResolverPolicy, addresses: tuple[str, ...] = ()
+        self,
+        item: RegisteredContainer,
+        policy: ResolverPolicy,
+        addresses: tuple[str, ...] | None = None,
     ) -> Checked:
         """What ``item`` shows by itself.
 
         ``policy`` says whom to ask about the names that it advertises; ``addresses`` are those of
-        the machine that its engine runs on, none where they are not known.
+        the machine that its engine runs on, none where they are not known. If they are left out,
+        each name that leads to an address gives a finding of state unknown.
         """
         self._registered[item.urn] = item
         if not brokers_among([item.service]):
@@ -90,8 +94,9 @@ class ContainerRun:
         self._said[item.urn] = found
         if item.behind_gate:
             return Checked(tuple(it for it in found if it.is_certain_error))
-        facts = _with_names(item.service.container, policy, self._asked, addresses)
-        named = tuple(_of_names(facts, item.service.name))
+        facts = _with_names(item.service.container, policy, self._asked, addresses or ())
+        rules = (kl011_resolves.RULE, *(() if addresses == () else (kl012_same_broker.RULE,)))
+        named = tuple(_of_names(facts, item.service.name, rules))
         return Checked((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
     def at_the_end(self, stack: RegisteredStack) -> StackEvaluation:
@@ -178,8 +183,7 @@ def _is_full_name(host: str) -> bool:
     return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
 
 
-def _of_names(facts: ClusterFacts, service: str) -> Iterator[Finding]:
-    rules = [kl011_resolves.RULE, *([kl012_same_broker.RULE] if facts.addresses else [])]
+def _of_names(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> Iterator[Finding]:
     for finding in evaluate(facts, rules):
         if not _is_full_name(finding.host or ""):
             continue

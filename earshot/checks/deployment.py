@@ -60,33 +60,53 @@ class _Check:
     """Checks a file, and again each trial of a remedy, which changes few of its services."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Service, tuple[Finding, ...]]] = {}
-        """By identity, for a service cannot be hashed: itself, and why it does not start."""
+        self._known: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
+        """By identity, for a service cannot be hashed: itself, its findings, whether it starts."""
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
         kafka = {item.service for item in whole.brokers if item.is_kafka}
-        by_service = {
-            service.name: found
-            for service in services
-            if service.name in kafka and (found := self._refusals(service))
-        }
+        by_service: dict[str, tuple[Finding, ...]] = {}
+        broken = set()
+        for service in services:
+            if service.name in kafka:
+                by_service[service.name], starts = self._of_one(service)
+                broken |= set() if starts else {service.name}
         for item in whole.brokers:
             if not item.is_kafka:
                 refused = kl002_kafka.redpanda_refusals(item.endpoints or (), "command")
                 by_service[item.service] = tuple(
                     replace(it, container=item.service) for it in refused
                 )
-        broken = {
-            name for name, found in by_service.items() if any(it.is_certain_error for it in found)
-        }
+                broken |= {item.service} if by_service[item.service] else set()
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
         return (*(item for found in by_service.values() for item in found), *between)
 
-    def _refusals(self, service: Service) -> tuple[Finding, ...]:
+    def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._known:
-            self._known[id(service)] = service, tuple(refusals(service, settings_of(service)))
-        return self._known[id(service)][1]
+            settings = settings_of(service)
+            found = tuple(refusals(service, settings))
+            starts = not any(item.is_certain_error for item in found)
+            if starts:
+                found += tuple(unusable(service, settings))
+            self._known[id(service)] = service, found, starts
+        return self._known[id(service)][1:]
+
+
+def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
+    """Why a broker does not start, or else which of its addresses nothing can use."""
+    found = tuple(refusals(service, settings))
+    if any(item.is_certain_error for item in found):
+        return found
+    return (*found, *unusable(service, settings))
+
+
+def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
+    """The addresses of a broker that Kafka takes, and that nothing can bind or connect to."""
+    derived = not service.properties and "listeners" not in service.container.settings.values
+    for item in kl002_kafka.unusable(settings.read()):
+        if not (derived and item.inputs == ("listeners",)):  # made from what is advertised
+            yield replace(item, container=service.name)
 
 
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from earshot.checks.deployment import kafka_refusals, refusals
+from earshot.checks.deployment import kafka_refusals, refusals, unusable
 from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
@@ -47,7 +47,7 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
         earlier = kafka_refusals(replace(settings, release=OLDEST))
         known = {item.observed for item in earlier}
         found = [item for item in found if item.observed in known]
-    yield from found
+    yield from found or unusable(broker.service, settings)
 
 
 def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:

@@ -8,40 +8,37 @@ release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from earshot.checks.deployment import (
     advice_on_services,
     advice_on_settings,
     kafka_refusals,
-    refusals,
+    problems,
 )
 from earshot.facts.container import Container
-from earshot.facts.settings import NEWEST, BrokerSettings
+from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
 from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.task_definition import TaskContainer
-from earshot.sources.user_data import OF_BROKERS, UserDataFile
+from earshot.sources.user_data import UserDataFile
 
 Release = tuple[int, int] | None
 """Kafka's, (major, minor); None where nobody says."""
 OLDEST = (3, 9)
-_OF_CLIENT = re.compile(r"bootstrap\.servers|kafkastore\.|.*\.bootstrap\.servers|group\.id")
+_LATER = ((4, 0), (4, 1), (4, 2), NEWEST)
+"""Releases that read settings in another way than the one before."""
 _STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
 """Of a template language, which may leave lines out or add some."""
 
 
 def is_of_broker(text: str) -> bool:
-    """Whether the properties are a broker's or a controller's: clients have listeners too."""
-    values = read_properties(text).values
-    if any(_OF_CLIENT.fullmatch(key) for key in values):
-        return False
-    if re.match(r"\s*https?://", values.get("listeners", ""), re.IGNORECASE):
-        return False  # of a REST proxy, which knew ZooKeeper too
-    return bool(OF_BROKERS & set(values))
+    """True if the text of a properties file is that of a broker or a controller."""
+    return is_broker_configuration(read_properties(text).values)
 
 
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
@@ -70,18 +67,22 @@ def mistakes_in_values(
     settings = settings_in(given, release, complete=complete)
     found = kafka_refusals(settings)
     if not (settings.is_zookeeper or release):
-        newest = BrokerSettings(settings.values, settings.complete, NEWEST)
-        later = {item.inputs for item in kafka_refusals(newest)}  # of nothing, in other words
-        found = tuple(item for item in found if item.inputs in later)
-    return found[:1]
+        for later in _LATER:
+            of_later = kafka_refusals(replace(settings, release=later)) if found else ()
+            refused = {item.inputs for item in of_later}  # of nothing, in other words
+            found = tuple(item for item in found if item.inputs in refused)
+    return found[:1] or tuple(kl002_kafka.unusable(settings.read()))
 
 
 def settings_in(given: Mapping[str, str], release: Release, *, complete: bool) -> BrokerSettings:
     """Properties by name as those of one broker."""
     values = dict(given)
-    # without either it is a part of a file, or a template: something else completes it
-    mode = values.get("process.roles") or values.get("zookeeper.connect")
-    whole = bool(values.get("listeners") and mode)
+    # without these it is a part of a file, or a template: something else completes it
+    listens, is_kraft = values.get("listeners"), values.get("process.roles")
+    whole = bool(
+        (is_kraft and (listens or "node.id" in values))
+        or (values.get("zookeeper.connect") and listens)
+    )
     return BrokerSettings(values, complete=complete and whole, release=release or OLDEST)
 
 
@@ -113,7 +114,7 @@ def advice_in_user_data(
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
     """What Kafka or its image refuses in the containers of a task that run a broker."""
     brokers = brokers_among([item.service for item in containers])
-    return tuple(found for item in brokers for found in refusals(item, settings_of(item)))
+    return tuple(found for item in brokers for found in problems(item, settings_of(item)))
 
 
 def are_of_broker(variables: Mapping[str, str]) -> bool:
@@ -126,7 +127,7 @@ def mistakes_in_variables(
 ) -> tuple[Finding, ...]:
     """What Kafka, of this ``release`` where one is given, refuses whatever else is set."""
     service = _service(variables, release)
-    return tuple(refusals(service, settings_of(service)))
+    return problems(service, settings_of(service))
 
 
 def advice_in_variables(

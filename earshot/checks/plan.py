@@ -1,6 +1,6 @@
 """A whole cluster's plan: what the pack evaluates at the gate, and `earshot plan --check` too."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -8,19 +8,28 @@ from earshot.certificates.shown import ShownCertificate
 from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
-from earshot.facts.cluster import ClusterFacts
+from earshot.facts.cluster import ClusterFacts, NotKnown
 from earshot.facts.container import Container
+from earshot.listeners.listed import numbered
 from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import Planned
 from earshot.placements import in_containers, on_this_machine
-from earshot.rules import kl012_same_broker
+from earshot.rules import (
+    kl006_container_ports,
+    kl007_security_groups,
+    kl009_lasting_address,
+    kl010_certificates,
+    kl012_same_broker,
+)
 from earshot.rules.evaluate import RULES, Checked, evaluate, remarks
+from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
+AWS = "aws"
 _ANY_ID = "-"
 """No rule looks at the cluster's id."""
 
@@ -31,24 +40,30 @@ def check_plan(
     policy: ResolverPolicy,
     *,
     addresses: Mapping[int, tuple[str, ...]] | None = None,
-    containers: Mapping[int, Container] | None = None,
+    containers: Mapping[int, Container] | NotKnown | None = None,
     cloud: Cloud | None = None,
     certificates: Mapping[int, ShownCertificate] | None = None,
 ) -> Checked:
     """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
 
-    ``addresses`` are each node's own; those of this machine are found here. ``containers`` is None
-    where they are not known yet; ``cloud`` what surrounds instances on AWS; ``certificates`` what
-    nodes show, where others have made it.
+    ``addresses`` are each node's own, an empty tuple for a node whose addresses are not known;
+    those of this machine are found here. ``containers`` is what nodes run in, `NotKnown.YET` while
+    that is not known; ``cloud`` surrounds instances on AWS; ``certificates`` are what nodes show,
+    none where earshot's own authority signs them.
+
+    Facts that are left out silence no rule: nodes have no container then, and their addresses,
+    security groups and certificates give findings of state unknown.
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
-    known = dict(addresses or {})
+    own = dict(addresses or {})
+    not_known_yet = isinstance(containers, NotKnown)
+    held = {} if containers is None or isinstance(containers, NotKnown) else dict(containers)
     facts = replace(
         ClusterFacts.of(plan, placement),
-        addresses=known,
+        addresses=own,
         waivers=policy.waived,
-        containers=containers or {},
+        containers=held,
         instances=cloud.instances if cloud else {},
         clients=cloud.clients if cloud else None,
         certificates=certificates or {},
@@ -62,12 +77,51 @@ def check_plan(
     )
     facts = replace(facts, evidence=found)
     silent: Collection[str] = ()
-    if containers is None or any(item.unknown for item in containers.values()):
+    if not_known_yet or any(item.unknown for item in held.values()):
         silent = NEEDS_LOOKUPS  # which names their networks hold is not known yet: KL006 says so
-    elif in_containers(placement) and not any(known.values()):
-        silent = {kl012_same_broker.RULE.id}  # nobody knows the addresses of the hosts here
+    elif in_containers(placement) and all(own.get(node.id) == () for node in plan.nodes):
+        silent = {kl012_same_broker.RULE.id}  # the caller does not know the hosts' addresses
     rules = [rule for rule in RULES if rule.id not in silent]
-    return Checked(evaluate(facts, rules), remarks(facts))
+    left_out = [
+        *_without_containers(facts, not_known_yet=not_known_yet),
+        *(_without_certificates(facts) if certificates is None else ()),
+        *(_without_cloud() if placement == AWS and cloud is None else ()),
+    ]
+    return Checked((*evaluate(facts, rules), *left_out), remarks(facts))
+
+
+def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator[Finding]:
+    """The finding that some nodes run in containers that are not known."""
+    missing = [node.id for node in facts.nodes if node.id not in facts.containers]
+    if not_known_yet:
+        yield _unknown(
+            kl006_container_ports.RULE, "containers", "nothing yet: the update checks it"
+        )
+    elif missing and in_containers(facts.placement):
+        what = f"the containers of {numbered('node', missing)}"
+        yield _unknown(kl006_container_ports.RULE, what, "hand in each node's container")
+
+
+def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:
+    """The findings of KL010 where no caller said which certificates nodes show."""
+    if any(listener.protocol.tls for node in facts.nodes for listener in node.listeners):
+        yield from kl010_certificates.RULE.check(facts)
+
+
+def _without_cloud() -> Iterator[Finding]:
+    """The findings that nothing is known of what surrounds the instances."""
+    for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
+        yield _unknown(rule, "what surrounds the instances", "hand in their groups and Elastic IPs")
+
+
+def _unknown(rule: Rule, what: str, remedy: str) -> Finding:
+    """The finding that ``rule`` cannot be checked, for ``what`` is not known."""
+    return rule.finding(
+        f"{what}: not known yet",
+        "its value, checked again when it is known",
+        state=FindingState.UNKNOWN,
+        remedy=remedy,
+    )
 
 
 def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> Checked:
@@ -77,7 +131,7 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> Check
         planned.plan,
         spec.placement,
         policy,
-        addresses=planned.addresses,
+        addresses=dict.fromkeys((node.id for node in planned.plan.nodes), ()) | planned.addresses,
         containers={id: read_container(item.inputs(_ANY_ID)) for id, item in held},
         cloud=planned.cloud,
         certificates=planned.certificates,

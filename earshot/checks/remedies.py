@@ -10,10 +10,11 @@ from earshot.checks.remedy_lines import RemedyLines, Whole, obstacle, protocols_
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Broker, Deployment
+from earshot.rules.kl002_kafka import unusable
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
-from earshot.sources.deployment import deployment
+from earshot.sources.deployment import deployment, settings_of
 
 Check = Callable[[Sequence[Service], Deployment], tuple[Finding, ...]]
 """What is wrong with services, which are together what the deployment says."""
@@ -52,12 +53,21 @@ def with_lines(
     return tuple(found)
 
 
-def _trial(whole: Whole, lines: Iterable[LineToWrite], check: Check) -> set[_Kind] | None:
-    """What is wrong once ``lines`` are written; None where a published port is lost by them."""
+def _trial(whole: Whole, lines: Sequence[LineToWrite], check: Check) -> set[_Kind] | None:
+    """What is wrong once ``lines`` are written; None where they lose a published port, or write an
+    address that nothing can use."""
     services = applied(whole.services, lines)
+    if _writes_unusable(services, {line.service for line in lines}):
+        return None
     later = deployment(services)
     found = {_kind(item) for item in check(services, later)}
     return None if _loses_a_port(whole, later) else found
+
+
+def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
+    """Whether a service of these ``names`` has an address that nothing can use."""
+    written = (item for item in services if item.name in names)
+    return any(True for item in written for _ in unusable(settings_of(item).read()))
 
 
 def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, machine_error
 
 USAGE = 2
 OWN_FAULT = 70
@@ -36,12 +36,24 @@ EXTRAS = {
 
 def main() -> NoReturn:
     """The console script."""
+    prepare()
+    code = run(sys.argv[1:])
+    from earshot.cli import ending
+
+    ending.leave(code)
+    sys.exit(code)
+
+
+def prepare() -> None:
+    """Sets up this process for a command: its streams, and how it ends."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # the parent process has closed it
             setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(run(sys.argv[1:]))
+    from earshot.cli import ending
+
+    ending.watch()
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -90,6 +102,9 @@ def _failed(fault: Exception, debug: bool) -> int:
         if message := _unwritten():
             _say(message)
             return USAGE
+    if error := machine_error(fault):
+        _say(f"error: {error}")
+        return error.exit_code
     kind = type(fault).__name__
     hint = "" if debug else f"; {DEBUG} shows where"
     _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")

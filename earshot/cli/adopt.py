@@ -10,7 +10,7 @@ from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
 from earshot.adopt.report import as_json, as_text, stack_file
-from earshot.cli.output import emit, refuse_read, save
+from earshot.cli.output import STDOUT, emit, refuse_read, refuse_replacing, save, to_stderr
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
 from earshot.lint.ignores import with_comments
@@ -36,8 +36,13 @@ def run(
     output: Path | None,
     *,
     json: bool,
+    force: bool = False,
 ) -> int:
-    """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError."""
+    """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError.
+
+    A stack file is edited by hand afterwards, so only ``force`` replaces one. Where it goes to
+    stdout, what was understood goes to stderr.
+    """
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
     # what `docker compose` lays over the file by itself
@@ -46,14 +51,22 @@ def run(
     if output is not None:
         read = (file, *(Path(name) for _, name in over), env_file or file.with_name(".env"))
         refuse_read((output,), read)
+        if not force:
+            refuse_replacing(output, "an empty file")
     adoption = _adopt(file, over, env_file, services, read_scopes(scopes))
     adoption = _less_ignored(adoption, file, over)
-    emit(as_json(adoption) if json else as_text(adoption, Terminal.of(sys.stdout)))
+    to_stdout = output == STDOUT
+    terminal = Terminal() if to_stdout else Terminal.of(sys.stdout)
+    shown = as_json(adoption) if json else as_text(adoption, terminal)
+    if to_stdout:
+        to_stderr(shown.rstrip("\n"))
+    else:
+        emit(shown)
     if adoption.document is not None:
         text = stack_file(adoption)
         if output is not None:
             save(output, text)
-        if not json:
+        if not json and not to_stdout:
             emit(f"\nwritten: {output}\n" if output is not None else f"\n{text}")
     return adoption.exit_code
 

@@ -1,20 +1,26 @@
 """`earshot client`: a file with which a user of a secured stack comes in."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
-from earshot.cli.output import refuse_read, save
+from earshot.cli.output import refuse_read, refuse_replacing, save
 from earshot.cli.target import stack_contract
 from earshot.errors import EarshotError
-from earshot.project import Project, stack_name
+from earshot.project import Project
+from earshot.stack_files import stack_name
+
+HEADER = "# Written by `earshot client`, which replaces this file when it is named again."
+"""The first line, by which the command knows its own files."""
 
 
-def run(stack: str, user: str, listener: str, output: Path) -> int:
+def run(stack: str, user: str, listener: str, output: Path, *, force: bool = False) -> int:
     """Writes Kafka's client properties of ``user`` for ``listener`` to ``output``; the exit code.
 
     Raises EarshotError for a stack without `security`, for a user or a listener that it does not
-    have, and for a file of the stack as ``output``.
+    have, for a file of the stack as ``output``, and, without ``force``, for any other file that
+    this command has not written.
     """
     project = Project.find()
     cluster = project.read_cluster(stack)
@@ -34,8 +40,9 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
         raise EarshotError("--listener", observed=f"found {listener!r}", allowed=allowed)
     chosen = listeners[listener]
     folder = project.credentials_file(stack).parent
-    files = folder.iterdir() if folder.is_dir() else ()
-    refuse_read((output,), (project.stack_file(stack), project.contract_file(stack), *files))
+    refuse_read((output,), (project.stack_file(stack), *_of_stack(output, project, stack)))
+    if not force and not _is_own(output):
+        refuse_replacing(output, "a file that `earshot client` wrote")
     text = client_properties(
         Store(folder),
         user,
@@ -44,5 +51,19 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
         chosen.bootstrap,
         certified=cluster.asks_for_certificates(listener),
     )
-    save(output, text, mode=0o600)
+    save(output, f"{HEADER}\n{text}", mode=0o600)
     return 0
+
+
+def _is_own(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with suppress(OSError), file.open("rb") as opened:
+        return opened.readline().rstrip() == HEADER.encode()
+    return False
+
+
+def _of_stack(file: Path, project: Project, stack: str) -> tuple[Path, ...]:
+    """``file``, if it is one of those that an update of ``stack`` keeps, such as brokers' own."""
+    kept = file.resolve().is_relative_to(project.state_dir(stack).resolve())
+    return (file,) if kept and not _is_own(file) else ()

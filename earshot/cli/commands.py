@@ -55,7 +55,9 @@ ReportFormat = Annotated[Format | None, Option(
     "--format", "-f", help="Default: text, or what the suffix of --output says.")]
 Output = Annotated[list[Path] | None, Option(
     "--output", "-o", metavar="FILE",
-    help="Write the report there as well (.txt, .json, .xml, .md, .html); may be repeated.")]
+    help="Write the report there as well (.txt, .json, .xml, .md, .html); - is stdout; "
+    "may be repeated.")]
+Force = Annotated[bool, Option("--force", help="Let --output replace any file.")]
 DocumentFormat = Annotated[Document, Option("--format", "-f")]
 
 # plan
@@ -94,7 +96,9 @@ ClientUser = Annotated[str, Option("--user", metavar="NAME", help="One of its us
 ClientListener = Annotated[str, Option(
     "--listener", metavar="NAME", help="Through which the user comes in.")]
 ClientOutput = Annotated[Path, Option(
-    "--output", "-o", metavar="FILE", help="For its owner alone (0600).")]
+    "--output", "-o", metavar="FILE",
+    help="A new file, or an earlier one of this command, for its owner alone (0600); "
+    "- is stdout.")]
 
 # report, rules, adopt
 Reports = Annotated[list[str] | None, Argument(
@@ -110,7 +114,7 @@ Scopes = Annotated[list[str] | None, Option(
     "--scope", metavar="NAME=SCOPE",
     help="Whom a listener is for: internal, host or external; may be repeated.")]
 StackOutput = Annotated[Path | None, Option(
-    "--output", "-o", metavar="FILE", help="Write the stack file there.")]
+    "--output", "-o", metavar="FILE", help="Write the stack file there, a new one; - is stdout.")]
 # fmt: on
 
 
@@ -184,6 +188,7 @@ def doctor(
     produce: Produce = True,
     format: ReportFormat = None,
     output: Output = None,
+    force: Force = False,
 ) -> None:
     """Examine every broker through every listener, from here, within seconds.
 
@@ -201,7 +206,8 @@ def doctor(
 
     looked_at = (stack, contract, bootstrap)
     chosen = scope and scope.value
-    _exit(command.run(looked_at, chosen, client_config, deadline, produce, format, output or []))
+    asked = (looked_at, chosen, client_config, deadline, produce, format, output or [])
+    _exit(command.run(*asked, force=force))
 
 
 @app.command()
@@ -221,6 +227,7 @@ def validate(
     incarnations: Incarnations = None,
     format: ReportFormat = None,
     output: Output = None,
+    force: Force = False,
 ) -> None:
     """Prove with Spark that records travel through every listener to every broker and back.
 
@@ -246,30 +253,39 @@ def validate(
     looked_at = (stack, contract, bootstrap)
     effort = (records, deadline, jars, jars_dir, conf or ())
     choice = command.Choice(*effort, vantages, vantage, tuple(only or ()))
-    _exit(command.run(looked_at, client_config, choice, incarnations, format, output or []))
+    asked = (looked_at, client_config, choice, incarnations, format, output or [])
+    _exit(command.run(*asked, force=force))
 
 
 @app.command()
 def client(
-    stack: SecuredStack, user: ClientUser, listener: ClientListener, output: ClientOutput
+    stack: SecuredStack,
+    user: ClientUser,
+    listener: ClientListener,
+    output: ClientOutput,
+    force: Force = False,
 ) -> None:
     """Write the client properties with which a user of a secured stack comes in.
 
     They hold the addresses, whom to trust, and the user's password or the file
     with its certificate: Kafka's own tools take them as --command-config, a
-    Java client as its properties.
+    Java client as its properties. The command replaces no file but its own.
 
       earshot client -s local-secure --user app --listener EXTERNAL -o FILE
       earshot doctor -s local-secure --client-config FILE
     """
     from earshot.cli import client as command
 
-    _exit(command.run(stack, user, listener, output))
+    _exit(command.run(stack, user, listener, output, force=force))
 
 
 @app.command()
 def report(
-    files: Reports = None, stack: Stack = None, format: ReportFormat = None, output: Output = None
+    files: Reports = None,
+    stack: Stack = None,
+    format: ReportFormat = None,
+    output: Output = None,
+    force: Force = False,
 ) -> None:
     """Print a saved report in any format; several become one, a matrix for each vantage.
 
@@ -282,7 +298,7 @@ def report(
     """
     from earshot.cli import report as command
 
-    _exit(command.run(files or [], stack, format, output or []))
+    _exit(command.run(files or [], stack, format, output or [], force=force))
 
 
 @app.command()
@@ -307,6 +323,7 @@ def adopt(
     service: Services = None,
     scope: Scopes = None,
     output: StackOutput = None,
+    force: Force = False,
     format: DocumentFormat = Document.TEXT,
 ) -> None:
     """Turn a compose file or a server.properties into a stack file, and name its mistakes.
@@ -321,7 +338,8 @@ def adopt(
     from earshot.cli import adopt as command
 
     as_json = format is Document.JSON
-    _exit(command.run(file, env_file, service or [], scope or [], output, json=as_json))
+    asked = (file, env_file, service or [], scope or [], output)
+    _exit(command.run(*asked, json=as_json, force=force))
 
 
 @app.command(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from earshot.doctor.doctor import examine
+from earshot.doctor.draft import Draft
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import protocol_of
@@ -27,15 +28,23 @@ class NoBrokerAnswered(Exception):
 
 
 def discover(
-    bootstrap: Sequence[Address], client: Mapping[str, str], vantage: str = "host"
+    bootstrap: Sequence[Address],
+    client: Mapping[str, str],
+    vantage: str = "host",
+    draft: Draft | None = None,
 ) -> tuple[Contract, tuple[str, ...], tuple[Cell, ...]]:
     """The contract of what answers at ``bootstrap``, notes that say what its names mean, and the
     cells of those addresses that named no broker.
 
-    Raises NoBrokerAnswered.
+    ``draft`` has the doctor's report as far as it has come. Raises NoBrokerAnswered.
     """
     seen = examine(
-        list(bootstrap), client=client, deadline=LOOK_SECONDS, vantage=vantage, produce=False
+        list(bootstrap),
+        client=client,
+        deadline=LOOK_SECONDS,
+        vantage=vantage,
+        produce=False,
+        draft=draft,
     )
     unknown = tuple(cell for cell in seen.cells if cell.broker < 0)
     return *contract_of(seen, protocol_of(client)), unknown

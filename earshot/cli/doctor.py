@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import SUFFIXES, formats, refuse_read, show
+from earshot.cli.ending import ended_by
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
+from earshot.doctor.draft import Draft
 from earshot.doctor.survey import USUAL_DEADLINE
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
@@ -13,6 +15,8 @@ from earshot.placements import in_containers
 from earshot.report import Format
 from earshot.validation.contract import Contract
 
+CLEAN_UP = 10.0
+"""Seconds after the deadline for the topic's end and for the control probe of what failed."""
 ELSEWHERE = (
     "seen from this machine alone: listeners for clients in containers need not work from here; "
     "--scope host leaves them out, and `earshot validate` goes where those clients stand"
@@ -27,6 +31,8 @@ def run(
     produce: bool,
     format: Format | None,
     output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
@@ -35,16 +41,26 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     named = target(*looked_at)
-    refuse_read([*files], [*named.files, *filter(None, [client_config])])
+    refuse_outputs([*files], [*named.files, *filter(None, [client_config])], SUFFIXES, force)
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
-    report = examine(
-        contract or named.bootstrap,
-        client=client,
-        bootstrap=named.bootstrap if contract else (),
-        deadline=deadline or USUAL_DEADLINE,
-        produce=produce,
-    )
+    seconds = deadline or USUAL_DEADLINE
+    draft = Draft(contract=contract)
+
+    def tell(reason: str) -> int:
+        known = draft.report(f"not decided: {reason}")
+        show(known, files, format)
+        return known.exit_code
+
+    with ended_by(tell, seconds + CLEAN_UP, lambda: draft.most_threads):
+        report = examine(
+            contract or named.bootstrap,
+            client=client,
+            bootstrap=named.bootstrap if contract else (),
+            deadline=seconds,
+            produce=produce,
+            draft=draft,
+        )
     if scope is None and contract is not None and in_containers(contract.placement):
         report = report.model_copy(update={"notes": (*report.notes, ELSEWHERE)})
     show(report, files, format)

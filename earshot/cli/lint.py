@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.cli.output import emit, formats, refuse_read, save, to_stderr
+from earshot.cli.output import (
+    STDOUT,
+    emit,
+    formats,
+    printed,
+    refuse_outputs,
+    refuse_read,
+    refuse_replacing,
+    replaced,
+    save,
+    to_stderr,
+)
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
@@ -37,6 +47,7 @@ class Choice:
     """Which rules count, where known mistakes are read from and written to, and what is said of
     the files: Compose files that are laid over each other, profiles, a release of Kafka.
 
+    With ``skip_unrelated`` a named file without a broker is passed over, as one of a folder is.
     With ``fix`` lines are written into files before they are checked, and shown; with ``diff`` they
     are only shown.
     """
@@ -48,8 +59,11 @@ class Choice:
     together: Sequence[Path] = ()
     profiles: Sequence[str] = ()
     kafka_version: str = ""
+    skip_unrelated: bool = False
     fix: bool = False
     diff: bool = False
+    force: bool = False
+    """Whether any file may be replaced by a result."""
 
 
 def run(
@@ -68,7 +82,10 @@ def run(
     written = [*output, *([baseline] if baseline else [])]
     if any(file.is_file() for file in written):
         refuse_read(written, (*choose(paths).files, *choice.together))
-        refuse_read(output, (choice.baseline,) if choice.baseline else ())
+        before = (choice.baseline,) if choice.baseline else ()
+        refuse_outputs(output, before, SUFFIXES, choice.force)
+    if baseline is not None and not choice.force and not _is_baseline(baseline):
+        refuse_replacing(baseline, "a baseline")
     known: frozenset[Recorded] = frozenset()
     if choice.baseline is not None:
         from earshot.lint.baseline import read_baseline
@@ -77,14 +94,15 @@ def run(
     shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
     outcome, known = _outcome(paths, choice, known)
     for file, chosen in targets.items():
-        save(file, render(outcome, chosen))
-    printed = LintFormat.TEXT if targets else format or LintFormat.TEXT
+        if file != STDOUT:
+            save(file, render(outcome, chosen))
+    to_stdout = printed(targets, format, LintFormat.TEXT)
     if shown:
-        if printed is LintFormat.TEXT:
+        if to_stdout is LintFormat.TEXT:
             emit(f"{visible(shown)}\n")
         else:
             to_stderr(shown)
-    emit(render(outcome, printed, Terminal.of(sys.stdout)))
+    emit(render(outcome, to_stdout, Terminal.of(sys.stdout)))
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
@@ -93,6 +111,18 @@ def run(
     for failed in outcome.failed:
         to_stderr(f"error: {failed.error}")
     return outcome.exit_code
+
+
+def _is_baseline(file: Path) -> bool:
+    from earshot.lint.baseline import read_baseline
+
+    if not file.is_file():
+        return False
+    try:
+        read_baseline(file)
+    except EarshotError:
+        return False
+    return True
 
 
 def _outcome(
@@ -110,11 +140,14 @@ def _outcome(
     linted: list[Linted] = []
     failed: list[Failed] = []
     checks = [(file, partial(check, file, os.environ, said)) for file in chosen.files]
+    named = chosen.named
     if together := choice.together:  # by the name of the first of them
         checks.insert(0, (together[0], partial(check_together, together, os.environ, said)))
+        named |= {together[0]}
     for file, checked in checks:
         try:
             found = of_rules(checked(), select, ignore)
+            found = replace(found, is_named=file in named and not choice.skip_unrelated)
             linted.append(with_comments(found, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))
@@ -177,12 +210,12 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue  # reported where the file is checked
         if not after.cured:
             continue
+        if choice.fix and not replaced(file, before, after.text):
+            to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
+            continue
         found.append(difference(before, after.text, str(file)))
         done = "fixed" if choice.fix else "can be fixed"
         to_stderr(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
-        if choice.fix:
-            target = file.resolve()
-            save(target, after.text, stat.S_IMODE(target.stat().st_mode))
     return "\n".join(found)
 
 

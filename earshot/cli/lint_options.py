@@ -19,13 +19,15 @@ _DESCRIPTION = f"""\
 {SUMMARY}
 
 Nothing is started or connected to. A file that is named is checked; of a
-folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
-the line of a mistake, or alone right above it, ignores it:
+folder those *.yml, *.yaml, *.properties and *.conf, and templates of them,
+that speak of Kafka. A comment on the line of a mistake, or alone right above
+it, ignores it:
 
   # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
 
-Ends with 1 where an error is left, with 2 where a file cannot be checked (the
-others are), else with 0.
+Ends with 1 where an error is left, with 2 where a file cannot be read (the
+others are checked), with 3 where a named file holds nothing that can be
+judged, else with 0.
 """
 _EXAMPLES = """\
 examples:
@@ -71,6 +73,8 @@ def parser() -> argparse.ArgumentParser:
         help="a Compose file; each is laid over those before it, as by 'docker compose -f'")
     several("--profile", metavar="NAME", dest="profiles",
         help="services of this profile, and not of others; may be repeated")
+    add("--skip-unrelated", action="store_true",
+        help="skip a named file without a broker, as one of a folder: it does not end with 3")
     add("--kafka-version", metavar="X.Y", default="",
         help="Kafka's release, where a file shows none")
     add("--format", choices=[str(item) for item in LintFormat],
@@ -85,6 +89,9 @@ def parser() -> argparse.ArgumentParser:
     add("--fix", action="store_true",
         help="write the lines of mistakes that have one remedy alone, and show them as a diff")
     several("-o", "--output", metavar="FILE", type=Path,
-        help="write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated")
+        help="write it there as well (.txt, .json, .sarif, .xml, .md; - is stdout); "
+        "may be repeated")
+    add("--force", action="store_true",
+        help="let --output and --write-baseline replace any file")
     # fmt: on
     return found

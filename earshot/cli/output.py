@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from earshot import cache
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from earshot.validation.result import Report
 
 Kind = TypeVar("Kind", bound=StrEnum)
+
+STDOUT = Path("-")
+"""What names standard output where an option names a file."""
 
 SUFFIXES = {
     ".txt": Format.TEXT,
@@ -32,12 +35,15 @@ SUFFIXES = {
 def formats(
     files: Sequence[Path], format: Kind | None, suffixes: Mapping[str, Kind]
 ) -> dict[Path, Kind]:
-    """The format of each file: ``format`` where it is given, else by suffix.
+    """The format of each file: ``format`` where it is given, else by suffix, and text for `-`.
 
     Raises EarshotError, before anything has run, for a file that has neither or cannot be written.
     """
     chosen = {}
     for file in files:
+        if file == STDOUT:
+            chosen[file] = format or suffixes[".txt"]
+            continue
         kind = format or suffixes.get(file.suffix)
         if kind is None:
             raise EarshotError(
@@ -53,16 +59,35 @@ def formats(
 
 
 def show(report: Report, files: dict[Path, Format], format: Format | None) -> None:
-    """Writes ``report`` to ``files`` and prints it: as ``format``, or as text beside files."""
+    """Writes ``report`` to ``files`` and prints it: as `printed` says."""
     for file, chosen in files.items():
-        save(file, render(report, chosen))
-    printed = Format.TEXT if files else format or Format.TEXT
-    emit(render(report, printed, Terminal.of(sys.stdout)))
+        if file != STDOUT:
+            save(file, render(report, chosen))
+    emit(render(report, printed(files, format, Format.TEXT), Terminal.of(sys.stdout)))
+
+
+def printed(files: Mapping[Path, Kind], format: Kind | None, text: Kind) -> Kind:
+    """The format for stdout: ``format``, but ``text`` beside files unless `-` is one of them."""
+    return files.get(STDOUT, text) if files else format or text
+
+
+def refuse_outputs(
+    files: Sequence[Path], read: Iterable[Path], suffixes: Iterable[str], force: bool
+) -> None:
+    """Raises EarshotError where one of ``files`` is among ``read``, or may be no report.
+
+    An existing file is taken for a report, which the next one replaces, by one of ``suffixes``;
+    with ``force`` any file is.
+    """
+    refuse_read(files, read)
+    for file in files:
+        if not force and file.suffix not in suffixes:
+            refuse_replacing(file, "a report")
 
 
 def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
     """Raises EarshotError where one of ``files``, which shall be written, is among ``read``."""
-    there = [file for file in files if file.is_file()]
+    there = [file for file in files if file != STDOUT and file.is_file()]
     sources = {item.resolve() for item in read} if there else set()
     for file in there:
         if file.resolve() in sources:
@@ -70,15 +95,30 @@ def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
             raise EarshotError(f"output {file}", observed=observed, allowed="another file")
 
 
+def refuse_replacing(file: Path, own: str) -> None:
+    """Raises EarshotError where ``file`` has content, which is not ``own``.
+
+    Devices, pipes and what stdout is redirected to are written into, so they are not replaced.
+    """
+    if file == STDOUT or _is_stdout(file) or not file.is_file() or not file.stat().st_size:
+        return
+    raise EarshotError(
+        f"output {file}",
+        observed=f"exists, and is not {own}",
+        allowed=f"a new file, or {own}",
+        remedy="name another file, or add --force to replace this one",
+    )
+
+
 def save(file: Path, text: str, mode: int = 0o644) -> None:
     """``text`` in ``file``, complete or not at all, with permissions ``mode``. Raises
     EarshotError.
 
-    A symbolic link is followed; into a device or a pipe, as `/dev/stdout` may be one, the text is
-    written.
+    A symbolic link is followed; `-` is stdout. Into a device or a pipe, as `/dev/stdout` may be
+    one, the text is written.
     """
     try:
-        if _is_stdout(file):
+        if file == STDOUT or _is_stdout(file):
             emit(text)
         elif file.exists() and not file.is_file():
             with file.open("w", encoding="utf-8") as opened:
@@ -87,7 +127,26 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
             cache.write(file.resolve(), text, mode)
     except OSError as reason:
         observed = f"cannot be written ({reason.strerror})"
+        raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None
+
+
+def replaced(file: Path, before: str, after: str) -> bool:
+    """Whether ``after`` is in ``file`` now, in place of ``before``; False if the file was edited
+    since it had that content. Raises EarshotError."""
+    old, new = before.encode(), after.encode()
+    made = False
+
+    def change(content: bytes) -> bytes | None:
+        nonlocal made
+        made = content == old
+        return new if made else None
+
+    try:
+        cache.rewrite(file, change)
+    except OSError as reason:
+        observed = f"cannot be written ({reason.strerror})"
         raise EarshotError(f"file {file}", observed=observed) from None
+    return made
 
 
 def emit(text: str) -> None:
@@ -100,7 +159,7 @@ def emit(text: str) -> None:
     except OSError as reason:
         _leave(sys.stdout)
         observed = f"cannot be written ({reason.strerror or reason})"
-        raise EarshotError("stdout", observed=observed) from None
+        raise EarshotError("stdout", observed=observed, remedy=remedy_of(reason)) from None
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

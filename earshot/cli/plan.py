@@ -11,12 +11,13 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
 from earshot.placement import Planned, plan_stack
-from earshot.project import Project, stack_name
+from earshot.project import Project
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.evaluate import Checked
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import FindingState
 from earshot.sources.files import text_of
+from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.transition.memory import recall
 from earshot.transition.rehearsal import Rehearsed, rehearsed

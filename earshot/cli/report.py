@@ -3,18 +3,25 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import SUFFIXES, formats, refuse_read, show
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.errors import EarshotError
-from earshot.project import Project, stack_name
+from earshot.project import Project
 from earshot.reading import content_of
 from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
 from earshot.report.merge import Source, merge
+from earshot.stack_files import stack_name
+from earshot.validation.result import MOST_CELLS
 
 
 def run(
-    files: Sequence[str], stack: str | None, format: Format | None, output: Sequence[Path]
+    files: Sequence[str],
+    stack: str | None,
+    format: Format | None,
+    output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Prints the report of ``stack`` and ``files``, as one; the result is its exit code."""
     targets = formats(output, format, SUFFIXES)
@@ -27,8 +34,9 @@ def run(
             observed="neither --stack nor a file is given",
             remedy="earshot report --stack local, or earshot report FILE...",
         )
-    refuse_read([*targets], [Path(name) for name in named if not is_url(name)])
-    report = merge(list(map(_source, named)))
+    read = [Path(name) for name in named if not is_url(name)]
+    refuse_outputs([*targets], read, SUFFIXES, force)
+    report = merge(_sources(named))
     show(report, targets, format)
     return report.exit_code
 
@@ -43,6 +51,23 @@ def _of_stack(stack: str) -> Path:
             remedy=f"earshot validate --stack {name}",
         )
     return file
+
+
+def _sources(names: Sequence[str]) -> list[Source]:
+    """The reports called ``names``; raises EarshotError, also for more cells than one may have."""
+    sources: list[Source] = []
+    cells = 0
+    for name in names:
+        sources.append(_source(name))
+        cells += len(sources[-1].report.cells)
+        if cells > MOST_CELLS:
+            raise EarshotError(
+                "reports",
+                observed=f"have {cells:,} cells up to {name}",
+                allowed=f"{MOST_CELLS:,} at most in all",
+                remedy="print fewer reports as one",
+            )
+    return sources
 
 
 def _source(name: str) -> Source:

@@ -34,4 +34,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    cli.prepare()
     sys.exit(main(sys.argv[1:]))

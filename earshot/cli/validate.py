@@ -5,22 +5,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from earshot.cli.discovery import NoBrokerAnswered, discover
-from earshot.cli.output import SUFFIXES, formats, refuse_read, save, show
+from earshot.cli.discovery import LOOK_SECONDS, NoBrokerAnswered, discover
+from earshot.cli.ending import ended_by
+from earshot.cli.output import SUFFIXES, formats, refuse_outputs, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, target
 from earshot.config.cluster import ValidationSpec
+from earshot.doctor.draft import Draft
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint, read_standpoints
 from earshot.placements import in_containers
-from earshot.remote.run import validate_from
+from earshot.remote.run import Known, validate_from
+from earshot.remote.run import unfinished as unfinished_from
 from earshot.report import Format, render
-from earshot.spark.run import ValidationOptions
+from earshot.spark.run import ValidationOptions, unfinished
 from earshot.spark.run import validate as prove
-from earshot.validation.result import Cell
+from earshot.validation.result import Cell, Report
 
+CLEAN_UP = 25.0
+"""Seconds after the deadline for topics, JVM and the control probe of what failed."""
+IMAGE_SECONDS = 1800.0
+"""Seconds, in addition, to make the image for vantages in containers, once."""
 HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
 """The only standpoint in a docker contract itself: listeners for this machine."""
 
@@ -48,6 +55,8 @@ def run(
     incarnations: str | None,
     format: Format | None,
     output: Sequence[Path],
+    *,
+    force: bool = False,
 ) -> int:
     """Validates what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
@@ -64,7 +73,7 @@ def run(
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
     read = filter(None, (client_config, choice.vantages))
-    refuse_read([*files], [*named.files, *read])
+    refuse_outputs([*files], [*named.files, *read], SUFFIXES, force)
     client = named.client_properties(client_config)
     options = replace(_options(choice, _defaults(named)), client=client, incarnations=lives)
     standpoints = _standpoints(choice, named, bool(client))
@@ -74,22 +83,54 @@ def run(
     notes: tuple[str, ...] = ()
     unknown: tuple[Cell, ...] = ()
     if (contract := named.contract) is None:
+        looking = Draft()
+
+        def tell_seen(reason: str) -> int:
+            show(looking.report(f"not decided: {reason}"), files, format)
+            return 3
+
         try:
-            contract, notes, unknown = discover(named.bootstrap, client, options.vantage)
+            with ended_by(tell_seen, LOOK_SECONDS + CLEAN_UP, lambda: looking.most_threads):
+                contract, notes, unknown = discover(
+                    named.bootstrap, client, options.vantage, looking
+                )
         except NoBrokerAnswered as nobody:
             show(nobody.report, files, format)
             return nobody.report.exit_code
-    with steps() as step:
+    draft = Draft(vantage=options.vantage, contract=contract)
+    known: Known = {}
+
+    def whole(report: Report) -> Report:
+        added = {"cells": (*report.cells, *unknown), "notes": (*notes, *report.notes)}
+        return report.model_copy(update={"incarnations": lives, **added})
+
+    def tell(reason: str) -> int:
+        reason = f"not decided: {reason}"
         if standpoints is None:
-            report = prove(contract, options, step)
+            part = unfinished(draft, reason)
         else:
-            report = validate_from(standpoints, contract, options, step, choice.only)
-    added = {"cells": (*report.cells, *unknown), "notes": (*notes, *report.notes)}
-    report = report.model_copy(update={"incarnations": lives, **added})
+            part = unfinished_from(standpoints, contract, known, reason)
+        show(whole(part), files, format)
+        return part.exit_code
+
+    seconds = options.deadline + _beyond_the_deadline(standpoints)
+    with ended_by(tell, seconds, lambda: draft.most_threads), steps() as step:
+        if standpoints is None:
+            report = prove(contract, options, step, draft)
+        else:
+            report = validate_from(standpoints, contract, options, step, choice.only, known)
+    report = whole(report)
     if named.report_file is not None:
         save(named.report_file, render(report, Format.JSON))
     show(report, files, format)
     return report.exit_code
+
+
+def _beyond_the_deadline(standpoints: Sequence[Standpoint] | None) -> float:
+    """Seconds beyond the deadline that a validation may take: to clean up, and for its images."""
+    if standpoints is None:
+        return CLEAN_UP
+    return CLEAN_UP + IMAGE_SECONDS + max((item.patience for item in standpoints), default=0.0)
 
 
 def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint, ...] | None:

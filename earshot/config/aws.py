@@ -26,13 +26,15 @@ from earshot.config.aws_parts import (
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, SpecError
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.security import is_secret_file
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.aws import check_region
 
+Place = Literal["private", "public"]
+"""The kind of subnet that brokers are in; only in a public one an Elastic IP works."""
 NO_NODE = 0
 """Stands for the validator among the ids of nodes, which begin at 1."""
 _TLS = ", ".join(item for item in Protocol if item.tls)
@@ -50,6 +52,9 @@ class AwsSpec(ClusterSpec):
     naming: Literal["aws", "zone"] = "aws"
     """aws: EC2's own names (`ip-…`, `ec2-…`); zone: names of a domain of yours."""
     zone: ZoneSpec | None = None
+    place: Place | None = None
+    """Where brokers are, for good: every one in a public subnet has an Elastic IP. Default: where
+    they are already, and of a new cluster public where a listener is for scope external."""
     clients: ClientsSpec = ClientsSpec()
     clear_text: dict[str, str] = Field(default_factory=dict)
     """By listener, why it needs no TLS although it is for scope external."""
@@ -90,6 +95,9 @@ class AwsSpec(ClusterSpec):
     validator: Annotated[ValidatorInstanceSpec | None, BeforeValidator(on_or_off)] = None
     """An instance in a private subnet that validates the internal scope after each deploy and on a
     timer; without it nobody stands there."""
+    in_turn: bool = True
+    """Change one node at a time, and none while another is down; false changes all at once, for a
+    cluster that is down as a whole."""
     ready_seconds: Whole = Field(default=900, ge=60, le=7200)
     """How long a new or replaced node may take to be in sync."""
 
@@ -124,7 +132,7 @@ class AwsSpec(ClusterSpec):
         for key, given in (("nat", self.nat is not None), ("flow_logs", self.flow_logs)):
             if given:
                 yield f"{key}: found one for a VPC that is there, which has its own"
-        if self.external and not self.vpc.public_subnets:
+        if self.public and not self.vpc.public_subnets:
             yield "vpc.public_subnets: is missing; nodes would stand there"
         if self._needs_way_out and not self.vpc.private_subnets:
             yield f"vpc.private_subnets: is missing; {self._private_ones} would stand there"
@@ -153,6 +161,12 @@ class AwsSpec(ClusterSpec):
     def _client_problems(self) -> Iterator[str]:
         yield from clear_text_problems(self.listeners, self.clear_text)
         named = bool(self.clients.ranges) or self.clients.anywhere
+        if self.place == "private" and self.external:
+            names = ", ".join(it.name for it in self.listeners if Scope.EXTERNAL in it.scopes)
+            yield (
+                f"place: found private with a listener for scope external ({names}); allowed: "
+                "public, for an Elastic IP works in a public subnet only"
+            )
         if self.external and not named:
             why = "nobody could come in on a listener for scope external"
             yield f"clients.ranges: is missing; {why}"
@@ -190,14 +204,33 @@ class AwsSpec(ClusterSpec):
             except EarshotError as error:
                 yield f"vpc.cidr: {error.line}"
 
+    def at(self, place: Place) -> Self:
+        """The same with its brokers at ``place``. Raises EarshotError where the VPC lacks that."""
+        placed = self.model_copy(update={"place": place})
+        if problems := list(placed._place_problems()):
+            raise SpecError.of("earshot:cluster", problems)
+        return placed
+
     @property
     def external(self) -> bool:
-        """Whether clients beyond the VPC are served, so that every broker has an Elastic IP."""
+        """Whether clients beyond the VPC are served."""
         return any(Scope.EXTERNAL in item.scopes for item in self.listeners)
 
+    @property
+    def public(self) -> bool:
+        """Whether brokers are in public subnets, with an Elastic IP each."""
+        return self.external if self.place is None else self.place == "public"
+
     def is_public(self, id: int) -> bool:
-        """Whether node ``id`` stands in a public subnet, the only place for an Elastic IP."""
-        return self.external and id in self.ids
+        """Whether node ``id`` is in a public subnet, the only place for an Elastic IP."""
+        return self.public and id in self.ids
+
+    def subnet_of(self, id: int) -> str:
+        """The subnet of node ``id``: its range, or in a VPC that is there its id."""
+        zone, public = self.zone_of[id], self.is_public(id)
+        if self.vpc.id is not None:
+            return self.vpc.subnets["public_subnets" if public else "private_subnets"][zone]
+        return next(str(it.cidr) for it in self.subnets if (it.zone, it.public) == (zone, public))
 
     @property
     def _stand_privately(self) -> list[int]:
@@ -224,8 +257,8 @@ class AwsSpec(ClusterSpec):
 
     @property
     def elastic_ips(self) -> int:
-        """One per NAT gateway, and one per broker where external clients are served."""
-        return self.gateways + (self.brokers if self.external else 0)
+        """One per NAT gateway, and one per broker in a public subnet."""
+        return self.gateways + (self.brokers if self.public else 0)
 
     @cached_property
     def subnets(self) -> tuple[Subnet, ...]:

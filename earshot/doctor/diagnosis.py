@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.certificates.names import SubjectNames
-from earshot.doctor.probe import Contact, Handshake
+from earshot.doctor.asking import UNASKED, Answering, Peer
+from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, names_listed
 from earshot.listeners.address import Address
-from earshot.listeners.listed import numbered
+from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import is_name, kind_of
 from earshot.names.lookup import Diagnosis, Lookup
@@ -70,7 +71,11 @@ class Observed:
     via: MetadataAnswer | None = None
     """Another address of the same listener that answered."""
     late: str = ""
-    """Why nothing can be said: the deadline came before anybody could answer."""
+    """Why nothing can be said: the deadline came before it could answer, or it was not asked."""
+    answering: Answering = UNASKED
+    """Which brokers answered at the target's own address."""
+    peer: Peer | None = None
+    """The way to ask there again."""
     cluster_id: str = ""
     """The cluster that the target should belong to: the contract's, else that of most addresses."""
     promised: bool = False
@@ -197,10 +202,21 @@ def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
     elif target.broker in answer.brokers:
         count = len(answer.brokers)
         listed = f"broker {target.broker} at {answer.brokers[target.broker]}"
-        course.passed(Stage.METADATA, f"{listed}, of {count} broker{'' if count == 1 else 's'}")
+        course.passed(
+            Stage.METADATA,
+            f"{listed}, of {count} broker{'' if count == 1 else 's'}{_proved(facts)}",
+        )
     else:
         # neither listed nor answering: it is down, and its own address says how
         course.skipped(f"no listener lists broker {target.broker} any more", Stage.METADATA)
+
+
+def _proved(facts: Observed) -> str:
+    count = len(facts.answering.ids)
+    if not count or not isinstance(facts.own, MetadataAnswer):
+        return ""
+    lost = facts.answering.broken
+    return f"; it answers on {count} of {count + lost} connections to {facts.target.address}"
 
 
 def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | None:
@@ -228,6 +244,10 @@ def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | N
     elif live is not None and (sharing := answer.sharing(broker)):
         together = numbered("broker", (broker, *sharing))
         error, seen = "shared", f"{together} advertise one address to {name}: {live}"
+    elif own and live is not None and (stray := facts.answering.stray(target.address, broker)):
+        error, seen = "misrouted", stray
+    elif own and (unsteady := facts.answering.unsteady(target.address)):
+        error, seen = "unsteady", unsteady
     else:
         return None
     return FailedStage(Stage.METADATA, error, seen, expected)
@@ -239,7 +259,10 @@ def _obstacle(contact: Contact, facts: Observed) -> FailedStage | None:
     if not contact.lookup.ok:
         return _unresolved(target, contact.lookup)
     if not contact.connected:
-        seen = "; ".join(str(item) for item in contact.attempts)
+        tried = [str(item) for item in contact.attempts]
+        if untried := contact.lookup.addresses[len(tried) :]:
+            tried.append(f"{len(untried)} more addresses were not tried")
+        seen = "; ".join(tried)
         # without IPv6 `localhost` still leads to [::1] too: the last that had a route says most
         routed = [item for item in contact.attempts if item.error != "no-route"]
         error = (routed or contact.attempts)[-1].error
@@ -252,8 +275,11 @@ def _obstacle(contact: Contact, facts: Observed) -> FailedStage | None:
         insecure = own
     if not isinstance(insecure, Failure):
         return None
-    observed = f"{target.address} ({target.protocol}): {insecure.text}"
-    return FailedStage(Stage.SECURITY, insecure.error, observed)
+    observed, error = f"{target.address} ({target.protocol}): {insecure.text}", insecure.error
+    if error == "authentication" and facts.via is not None:
+        error = "lost-users"  # another broker accepts the same credentials
+        observed += f"; {facts.via.asked} accepts the same credentials"
+    return FailedStage(Stage.SECURITY, error, observed)
 
 
 def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
@@ -279,7 +305,9 @@ def _way(
     """Resolve, TCP and security: passed up to the obstacle."""
     stage = obstacle.stage if obstacle is not None else None
     if stage is not Stage.RESOLVE:
-        found = f"{target.address.host} is {', '.join(contact.lookup.addresses)}"
+        addresses = contact.lookup.addresses
+        listed = shortened(addresses) if len(addresses) > MOST_ATTEMPTS else ", ".join(addresses)
+        found = f"{target.address.host} is {listed}"
         course.passed(Stage.RESOLVE, found, contact.lookup.seconds)
     if stage not in (Stage.RESOLVE, Stage.TCP) and contact.attempts:
         course.passed(Stage.TCP, _connected(contact), contact.attempts[-1].seconds)
@@ -303,7 +331,7 @@ def _connected(contact: Contact) -> str:
 
 def _certificate(secured: Handshake, target: CellTarget) -> str:
     text = ", ".join(filter(None, (str(target.protocol), secured.version, secured.cipher)))
-    traits = [f"is for {', '.join(secured.names)}"] if secured.names else []
+    traits = [f"is for {names_listed(secured.names)}"] if secured.names else []
     if secured.days_left is not None:
         verb = "expires in" if secured.days_left < EXPIRES_SOON else "lasts"
         traits.append(f"{verb} {secured.days_left} days")

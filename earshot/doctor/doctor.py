@@ -7,16 +7,14 @@ Nothing is checked here: addresses are looked at (`survey`), records go out and 
 from __future__ import annotations
 
 import contextlib
-import socket
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from earshot.doctor.control import LIMIT, mark_inconclusive
-from earshot.doctor.diagnosis import Observed, diagnose, ready, undecided
+from earshot.doctor.diagnosis import Observed, diagnose, ready
+from earshot.doctor.draft import Draft
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
@@ -30,16 +28,15 @@ from earshot.doctor.survey import (
     targets_seen,
 )
 from earshot.listeners.address import Address
+from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Protocol
-from earshot.names.configured import nameservers
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.metadata import NOT_SAID, MetadataAnswer, match_listener
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Verdict
-from earshot.validation.topic import run_id
 
 WORKERS: Final = 16
 """Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
@@ -61,6 +58,7 @@ def examine(
     vantage: str = "host",
     produce: bool = True,
     on_cell: OnCell | None = None,
+    draft: Draft | None = None,
 ) -> Report:
     """Examines a cluster from this machine and reports a cell per listener and broker.
 
@@ -70,44 +68,39 @@ def examine(
     properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
     in seconds, but for the control probe of what failed; one above `USUAL_DEADLINE` gives each
     address longer to answer. ``on_cell`` gets each cell when it is decided, before that probe.
-    Without ``produce`` nothing is written to the cluster. Raises EarshotError for client
-    properties that cannot be used.
+    ``draft`` has the report as far as it has come. Without ``produce`` nothing is written to the
+    cluster. Raises EarshotError for client properties that cannot be used.
 
     The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
     """
-    started, begun = datetime.now(UTC), time.monotonic()
+    draft = draft or Draft()
+    draft.vantage = vantage
     end = Deadline(deadline)
     with unwinding_on_sigterm(), _workers(end) as pool:
-        run = _Examination(vantage, dict(client or {}), end, pool, [], on_cell)
+        run = _Examination(dict(client or {}), end, pool, draft, on_cell)
         if isinstance(target, Contract):
-            facts, cluster = run.by_contract(target, bootstrap), target.cluster
-            known: dict[str, Any] = {"cluster_id": target.cluster_id or ""}
-            known |= {"placement": target.placement, "kafka_version": target.kafka_version}
+            draft.contract, draft.targets = target, targets_of(target)
+            facts = run.by_contract(target, bootstrap)
         else:
+            draft.targets = targets_seen(target, protocol_of(run.client), [])
             facts = run.by_address(target)
-            known = {"cluster_id": _cluster_id(facts)}
-            cluster = known["cluster_id"] or "unknown"
-        place = Vantage(name=vantage, where=socket.gethostname(), resolvers=nameservers())
+            draft.cluster_id = _cluster_id(facts)
+        draft.targets = [item.target for item in facts]
+        draft.brokers = max([0, *map(_listed, facts)])
         if _blind(facts):
-            reason, unknown = BLIND, Verdict.INCONCLUSIVE
-            cells = [undecided(item.target, vantage, reason, unknown) for item in facts]
-            place = place.model_copy(update={"verdict": unknown, "reason": reason})
+            draft.broken = BLIND
         else:
-            cells = run.decided(facts, produce, cluster)
+            cluster = target.cluster if isinstance(target, Contract) else draft.cluster_id
+            run.decide(facts, produce, cluster or "unknown")
         left = max(1.0, end.left(LIMIT))
-    report = Report(
-        kind="doctor",
-        run=run.run_id,
-        cluster=cluster,
-        started=started,
-        seconds=time.monotonic() - begun,
-        cells=tuple(cells),
-        vantages=(place,),
-        notes=tuple(run.notes),
-        **known,
-    )
-    report = mark_inconclusive(report, vantage, left)
-    return report.model_copy(update={"seconds": time.monotonic() - begun})
+    report = mark_inconclusive(draft.report(draft.broken), vantage, left)
+    return report.model_copy(update={"seconds": draft.seconds})
+
+
+def _listed(facts: Observed) -> int:
+    """How many brokers the answers about one target list."""
+    answers = (facts.own, facts.via)
+    return max(len(it.brokers) if isinstance(it, MetadataAnswer) else 0 for it in answers)
 
 
 @contextlib.contextmanager
@@ -163,13 +156,13 @@ def _blind(facts: Sequence[Observed]) -> bool:
 class _Examination:
     """One run: one topic, a record per cell, and the topic gone at the end."""
 
-    vantage: str
     client: Mapping[str, str]
     end: Deadline
     pool: ThreadPoolExecutor
-    notes: list[str]
+    draft: Draft
     on_cell: OnCell | None
-    run_id: str = field(default_factory=lambda: run_id())
+    passed: list[Observed] = field(default_factory=list)
+    """By what the cells that passed were decided."""
 
     def by_contract(self, contract: Contract, bootstrap: Sequence[Address]) -> list[Observed]:
         """What is seen at the addresses of ``contract``, and at those of ``bootstrap``."""
@@ -181,11 +174,12 @@ class _Examination:
         for place in given:
             answer = sightings[place].answer
             name = match_listener(contract, place[0], answer)
-            self.notes.append(_seed_note(place[0], name, sightings[place], contract.cluster_id))
+            note = _seed_note(place[0], name, sightings[place], contract.cluster_id)
+            self.draft.notes.append(note)
             if name is not None and answer is not None:
                 seeds.setdefault(name, []).append(answer)
         facts = facts_of(targets, sightings, seeds, contract)
-        self.notes += _not_compared(contract, facts)
+        self.draft.notes += _not_compared(contract, facts)
         return facts
 
     def by_address(self, seeds: Sequence[Address]) -> list[Observed]:
@@ -203,25 +197,26 @@ class _Examination:
         }
         return facts_of(targets, sightings, groups, None)
 
-    def decided(self, facts: Sequence[Observed], produce: bool, cluster: str) -> list[Cell]:
-        """A cell per entry of ``facts``, in the same order; ``cluster`` is in the topic's name."""
-        cells: list[Cell | None] = [None] * len(facts)
+    def decide(self, facts: Sequence[Observed], produce: bool, cluster: str) -> None:
+        """Puts a cell per entry of ``facts`` into the draft; ``cluster`` is in the topic's name."""
         waiting: dict[int, Observed] = {}
         for index, item in enumerate(facts):
             if produce and ready(item):
                 waiting[index] = item
             else:
-                cells[index] = self._decide(item if produce else replace(item, skip=NOT_ASKED))
+                self._decide(index, item if produce else replace(item, skip=NOT_ASKED))
         with contextlib.closing(self._exchange(waiting, cluster)) as exchanged:
             for index, item in exchanged:
-                cells[index] = self._decide(item)
-        return [cell for cell in cells if cell is not None]
+                self._decide(index, item)
+        self.draft.notes += _untold(self.passed)
 
-    def _decide(self, facts: Observed) -> Cell:
-        cell = diagnose(facts, self.vantage)
+    def _decide(self, index: int, facts: Observed) -> None:
+        cell = diagnose(facts, self.draft.vantage)
+        self.draft.cells[index] = cell
+        if cell.verdict is Verdict.PASS:
+            self.passed.append(facts)
         if self.on_cell is not None:
             self.on_cell(cell)
-        return cell
 
     def _exchange(
         self, waiting: Mapping[int, Observed], cluster: str
@@ -230,7 +225,7 @@ class _Examination:
             return
         access = ReachedBrokers.widest((item.target for item in waiting.values()), self.client)
         lifetime = self.end.seconds + CLEAN_UP_LIMIT
-        topic = RunTopic(cluster, self.run_id, lifetime, access, self.end)
+        topic = RunTopic(cluster, self.draft.run, lifetime, access, self.end)
         try:
             brokers = sorted({item.target.broker for item in waiting.values()})
             given = self.end.left()
@@ -241,13 +236,23 @@ class _Examination:
                 return
             sweep = self.pool.submit(topic.sweep)
             partitions = dict(zip(brokers, created.numbers, strict=True))
-            records = Records(created.topic, partitions, self.run_id, self.client, self.end)
+            records = Records(created.topic, partitions, self.draft.run, self.client, self.end)
             yield from records.exchange(waiting, self.pool)
             if gone := sweep.result():
-                self.notes.append(f"deleted {len(gone)} topic(s) of killed runs")
+                self.draft.notes.append(f"deleted {len(gone)} topic(s) of killed runs")
         finally:
             if note := topic.delete():
-                self.notes.append(note)
+                self.draft.notes.append(note)
+
+
+def _untold(passed: Sequence[Observed]) -> list[str]:
+    """A note where addresses answered, and which broker answers there is not known."""
+    unknown = [it for it in passed if it.answering.unknown]
+    if not unknown:
+        return []
+    where = shortened([str(it.target.address) for it in unknown])
+    reason = unknown[0].answering.unknown
+    return [f"which broker answers is not known at {where}: {reason}"]
 
 
 def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:

@@ -36,6 +36,8 @@ UNTIMED: Final = 1.0
 GROUP: Final = "earshot"
 """The consumer's group: never joined and never committed to, but librdkafka insists on one.
 It also looks up the group's coordinator, at which a new cluster makes `__consumer_offsets`."""
+MOST_FETCHED: Final = 2**20
+"""Bytes of records that are taken at a time: a record of a run has a hundred."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, short, so that a run stops soon when asked to."""
 _METADATA_PATIENCE: Final = 0.25
@@ -197,6 +199,8 @@ def consume(
         "group.id": GROUP,
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
+        "fetch.max.bytes": MOST_FETCHED,
+        "receive.message.max.bytes": 2 * MOST_FETCHED,
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
         "error_cb": met,

@@ -7,17 +7,19 @@ import socket
 import ssl
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from earshot.errors import EarshotError
-from earshot.listeners.address import MAX_PORT, Address, bracketed
+from earshot.listeners.address import MAX_NAME, MAX_PORT, Address, bracketed
+from earshot.listeners.listed import clipped, shortened
 from earshot.names.configured import configuration
 from earshot.names.lookup import Diagnosis, Lookup, look_up
 from earshot.names.resolvers import SystemResolver
 from earshot.validation.client import Failure, refuses_certificate
+from earshot.validation.deadline import Deadline
 
 RESOLVE_LIMIT: Final = 3.0
 """Seconds for all lookups together."""
@@ -25,6 +27,10 @@ EXPLAIN_LIMIT: Final = 1.5
 """Seconds for asking DNS servers one by one about a name that failed."""
 CONNECT_LIMIT: Final = 2.0
 """Seconds for one address; a name with several gets this much for each."""
+MOST_ATTEMPTS: Final = 16
+"""IP addresses of one name that are tried: a name may have thousands."""
+MOST_NAMES: Final = 20
+"""Names of a certificate that are all written out."""
 CONTROL_NAME: Final = "localhost"
 """A name that every working vantage resolves (RFC 6761)."""
 
@@ -132,14 +138,20 @@ def reach(
     lookup: Lookup,
     context: ssl.SSLContext | None = None,
     limit: float = CONNECT_LIMIT,
+    end: Deadline | None = None,
 ) -> Contact:
-    """Connects to every address of ``lookup`` in its order until one answers, as clients do.
+    """Connects to the addresses of ``lookup`` in their order until one answers, as clients do.
 
     With ``context`` a TLS handshake follows, which checks the advertised name. ``limit`` is in
-    seconds, for each attempt and for the handshake.
+    seconds, for each attempt and for the handshake; ``end`` bounds all of them. At most
+    `MOST_ATTEMPTS` addresses are tried.
     """
     attempts: list[Attempt] = []
-    for ip in lookup.addresses:
+    for ip in lookup.addresses[:MOST_ATTEMPTS]:
+        if attempts and end is not None:
+            if not end.left():
+                break
+            limit = max(0.05, end.left(limit))
         place, begun = f"{bracketed(ip)}:{address.port}", time.monotonic()
         # of another number the C library would connect to what 16 bits hold of it
         if not 1 <= address.port <= MAX_PORT:
@@ -217,7 +229,7 @@ def _handshake(
         text = error.verify_message
         if error.verify_code in _NAME_MISMATCH:
             names = _names_at((ip, address.port), address.host, context)
-            return Failure("certificate-name", f"the certificate is for {', '.join(names)}")
+            return Failure("certificate-name", f"the certificate is for {names_listed(names)}")
         if error.verify_code in _OUT_OF_TIME:
             text += f" (by the clock of this machine it is {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
         return Failure(_OUT_OF_TIME.get(error.verify_code, "certificate-untrusted"), text)
@@ -255,8 +267,13 @@ def _names_at(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> tupl
     return _names(certificate) or ("no name at all (no subjectAltName)",)
 
 
+def names_listed(names: Sequence[str]) -> str:
+    """``names`` of a certificate; of many, the first ones."""
+    return shortened(names) if len(names) > MOST_NAMES else ", ".join(names)
+
+
 def _names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(entry[1]) for entry in certificate.get("subjectAltName", ()))
+    return tuple(clipped(str(it[1]), MAX_NAME) for it in certificate.get("subjectAltName", ()))
 
 
 def _days_left(certificate: Mapping[str, Any]) -> int | None:

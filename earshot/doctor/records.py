@@ -7,17 +7,16 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from earshot.doctor import exchange
+from earshot.doctor.asking import IDENTIFY_LIMIT, Answering, strangers
 from earshot.doctor.diagnosis import Observed, Sent
 from earshot.doctor.exchange import Destination
 from earshot.doctor.survey import PATIENCE
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
-from earshot.validation.metadata import identify
 
 SENT_TOGETHER: Final = 1.0
 """Seconds that reading waits for the records of all cells: the first consumer has a new cluster
 make `__consumer_offsets`, which would slow down what is being timed."""
-IDENTIFY_LIMIT: Final = 1.0
 
 Cells = dict[int, Observed]
 """By their place in the report."""
@@ -88,10 +87,10 @@ class Records:
             index = places[partition]
             item = replace(cells[index], produced=sent)
             late = None if isinstance(sent, Sent) else cut_short(cells[index], sent, left)
-            if isinstance(sent, Sent) or late is not None:
+            if late is not None or item.answering.ids or item.peer is None:
                 self._done.put((index, late or item))
-            else:
-                pool.submit(self._finish, self._ask_who, {index: item}, pool)
+            else:  # the broker has not told who it is
+                pool.submit(self._finish, self._confirm, {index: item}, pool)
 
     def _read(self, cells: Cells, pool: Executor) -> None:
         places = {self.partitions[it.target.broker]: index for index, it in cells.items()}
@@ -110,14 +109,20 @@ class Records:
         bootstrap = ",".join(str(target.address) for target in targets)
         return configuration(bootstrap, targets[0].protocol, self.client)
 
-    def _ask_who(self, cells: Cells, pool: Executor) -> None:
-        """The one cell of ``cells``, which failed, or who answers in that broker's place."""
+    def _confirm(self, cells: Cells, pool: Executor) -> None:
+        """The one cell of ``cells``, or that other brokers answer in that broker's place."""
         ((index, item),) = cells.items()
-        target = item.target
-        who = identify(target.address, target.broker, target.protocol, self.client, IDENTIFY_LIMIT)
-        if who is not None and who != target.broker:
-            text = f"{target.address} leads to broker {who}, not to broker {target.broker}"
-            item = replace(item, produced=Failure("misrouted", text))
+        broker = item.target.broker
+        assert item.peer is not None
+        limit = self.end.within(IDENTIFY_LIMIT)
+        others, count = strangers(item.peer, self.topic, self.partitions[broker], limit)
+        if others:
+            where = f"{others} of {count} connections to {item.target.address}"
+            text = f"{where} reached another broker than broker {broker}"
+            failure = Failure("misrouted", text)
+            item = replace(item, produced=failure)
+        elif count:
+            item = replace(item, answering=Answering(ids=(broker,) * count))
         self._done.put((index, item))
 
 

@@ -29,8 +29,10 @@ from earshot.validation.refusals import refusal
 from earshot.validation.result import Cause, Cell, Replication
 from earshot.validation.terms import Verdict
 
+WHOLE: Final = 6
+"""Brokers of which every pair is tried."""
 FOLLOWERS: Final = 2
-"""Followers of each broker that are asked for: three replicas is what most topics have."""
+"""Followers of each of more brokers that are tried: three replicas is what most topics have."""
 LIMIT: Final = 20.0
 """Seconds for all records together; an idle follower asks for more twice a second."""
 KIND: Final = "not-replicated"
@@ -56,9 +58,11 @@ class Proof:
 
 
 def ring(brokers: Sequence[int]) -> list[Pair]:
-    """Each of ``brokers`` as the leader of the next two, the first coming after the last."""
+    """Each of ``brokers`` as the leader of all others, or of many brokers as the leader of the next
+    two, the first coming after the last."""
     ids = sorted(set(brokers))
-    steps = range(1, min(FOLLOWERS, len(ids) - 1) + 1)
+    others = len(ids) - 1
+    steps = range(1, (others if len(ids) <= WHOLE else min(FOLLOWERS, others)) + 1)
     return [(id, ids[(at + step) % len(ids)]) for step in steps for at, id in enumerate(ids)]
 
 

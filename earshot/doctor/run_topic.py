@@ -94,6 +94,8 @@ class RunTopic:
     _kept: Failure | None = None
     """Why topics stay on this cluster."""
     _asked: bool = False
+    _sent: bool = False
+    """Whether a request to create the topic was sent that no broker has refused."""
     _admin: AdminClient | None = None
 
     def __post_init__(self) -> None:
@@ -132,7 +134,13 @@ class RunTopic:
             self._kept = undeletable(admin, self._name, limit)
             self._asked = True
         if self._kept is None:
-            create_topic(admin, self._name, wanted, limit)
+            before, self._sent = self._sent, True
+            try:
+                create_topic(admin, self._name, wanted, limit)
+            except TopicError as error:
+                if error.failure.error not in UNANSWERED:
+                    self._sent = before
+                raise
             numbers = tuple(range(len(wanted)))
             return Partitions(self._name, numbers, dict.fromkeys(numbers, 0))
         numbers = share_topic(admin, self._shared_name, wanted, limit)
@@ -148,15 +156,18 @@ class RunTopic:
     def delete(self) -> str:
         """Deletes the topic; a note for the report where it stays, else an empty text.
 
-        Also after a creation that failed or was interrupted: the request may still be on its way,
-        so that the topic appears only after a first attempt found none to delete.
+        Also after a creation without an answer: the request may still be on its way, so that the
+        topic appears only after a first attempt found none to delete. A creation that was refused,
+        or never asked for, leaves nothing.
         """
         if self._kept is not None:
             stays = f"topic {self._shared_name} stays and every run uses it again"
             why = f"as no topic can be deleted here ({self._kept.text})"
             used = isinstance(self._created, Partitions)
             return f"{stays}, {why}; its records are gone after an hour" if used else ""
-        unsure = isinstance(self._created, Failure)
+        if not self._sent:
+            return ""  # it was never created
+        unsure = not isinstance(self._created, Partitions)
         failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
         if unsure and failure is None:
             time.sleep(0.5)  # in which a request to create, sent before, has been carried out
@@ -164,4 +175,5 @@ class RunTopic:
         if failure is None:
             return ""
         later = "the next run removes it when it has expired"
-        return f"topic {self._name} could not be deleted ({failure.text}); {later}"
+        created = "may have been created, and " if unsure else ""
+        return f"topic {self._name} {created}could not be deleted ({failure.text}); {later}"

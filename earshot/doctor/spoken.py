@@ -1,25 +1,37 @@
-"""What a listener speaks that gave no metadata: TLS or not, a login or not.
+"""What a listener speaks that gave no metadata: TLS or not, a login or not, or no clients' Kafka.
 
 Asked only where something failed. A Kafka listener with a login answers a SaslHandshake with the
-mechanisms that it has enabled; one without says that it expects none.
-Source: https://kafka.apache.org/protocol (SaslHandshake, version 1).
+mechanisms that it has enabled; one without says that it expects none. A controller's listener
+takes requests that no broker takes, and no metadata request. An HTTP server answers a HEAD.
 """
 
 import contextlib
 import socket
 import ssl
-import struct
-import time
 from dataclasses import dataclass
 from typing import Final
 
+from earshot.listeners.listed import clipped
 from earshot.listeners.terms import Protocol
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.wire import (
+    CONTROLLERS_OWN,
+    METADATA,
+    Exchange,
+    ExchangeError,
+    foreign,
+    mechanisms,
+    request_keys,
+)
 
-_SASL_HANDSHAKE: Final = 17
 _UNSUPPORTED_MECHANISM: Final = 33
 _ILLEGAL_STATE: Final = 34
-_LONGEST: Final = 4096
-"""Bytes of an answer; a server that announces more is no Kafka."""
+_LONGEST_LIST: Final = 200
+"""Characters of the mechanisms that are written out."""
+CONTROLLER: Final = Failure(
+    "controller", "a controller's listener answers there: it serves brokers and no clients"
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,8 @@ class Spoken:
     tls: bool | None = None
     mechanisms: tuple[str, ...] | None = None
     """Of the login that it asks for; empty where it asks for none."""
+    foreign: Failure | None = None
+    """What it is, where it is no listener for clients."""
 
     def other_than(self, expected: Protocol) -> str:
         """What it speaks instead of ``expected``, in words; empty where that may be right."""
@@ -41,54 +55,54 @@ class Spoken:
         if self.mechanisms is None:
             return "it speaks TLS"
         actual = next(item for item in Protocol if (item.tls, item.sasl) == (tls, sasl))
-        enabled = f" ({', '.join(self.mechanisms)})" if self.mechanisms else ""
-        return f"it speaks {actual}{enabled}"
+        names = clipped(", ".join(self.mechanisms), _LONGEST_LIST)
+        return f"it speaks {actual}{f' ({names})' if names else ''}"
 
 
 def spoken(peer: tuple[str, int], limit: float) -> Spoken:
     """What the listener at ``peer`` (address, port) speaks; ``limit`` in seconds, for it all."""
-    end = time.monotonic() + limit
-    with contextlib.suppress(OSError), socket.create_connection(peer, _left(end)) as plain:
-        mechanisms = _mechanisms(plain, end)
-        if mechanisms is not None:
-            return Spoken(False, mechanisms)
+    end = Deadline(limit)
+    with contextlib.suppress(OSError), _connected(peer, end) as plain:
+        known = _asked(plain, False, end.within(limit / 3))
+        if known is not None:
+            return known
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is confided
-    try:
-        plain = socket.create_connection(peer, _left(end))
-        with plain, context.wrap_socket(plain) as secured:
-            with contextlib.suppress(OSError):  # it may want to see a certificate first
-                return Spoken(True, _mechanisms(secured, end))
-            return Spoken(True)
-    except OSError:
-        return Spoken()
+    with (
+        contextlib.suppress(OSError),
+        _connected(peer, end) as plain,
+        context.wrap_socket(plain) as secured,
+    ):
+        # it may want to see a certificate first
+        return _asked(secured, True, end.within(limit / 3)) or Spoken(True)
+    return Spoken(foreign=_http(peer, end))
 
 
-def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None:
-    """What a listener of Kafka has enabled, or None where the answer is not Kafka's."""
-    wanted = b"earshot"
-    body = struct.pack(">hhih", _SASL_HANDSHAKE, 1, 1, -1) + struct.pack(">h", len(wanted)) + wanted
-    connection.settimeout(_left(end) / 2)
-    connection.sendall(struct.pack(">i", len(body)) + body)
+def _connected(peer: tuple[str, int], end: Deadline) -> socket.socket:
+    return socket.create_connection(peer, max(0.05, end.left(end.seconds / 3)))
+
+
+def _asked(connection: socket.socket, tls: bool, end: Deadline) -> Spoken | None:
+    """What the peer says of itself; None where it is not known to be Kafka's or anything else."""
+    exchange = Exchange(connection, end)
     try:
-        with connection.makefile("rb") as received:
-            (size,) = struct.unpack(">i", received.read(4))
-            if not 10 <= size <= _LONGEST:
-                return None
-            content = received.read(size)
-        id, error, count = struct.unpack_from(">ihi", content)
-        if id != 1 or error not in (_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE):
-            return None
-        found, at = [], 10
-        for _ in range(count):
-            (length,) = struct.unpack_from(">H", content, at)
-            (name,) = struct.unpack_from(f"{length}s", content, at + 2)
-            found.append(name.decode())
-            at += 2 + length
-    except (struct.error, UnicodeDecodeError):
+        keys = request_keys(exchange)
+        if METADATA not in keys and keys & CONTROLLERS_OWN:
+            return Spoken(tls, foreign=CONTROLLER)
+        error, enabled = mechanisms(exchange, "earshot")
+    except ExchangeError as error:
+        text = error.failure.error in ("http", "not-kafka")
+        return Spoken(tls, foreign=error.failure) if text else None
+    if error not in (_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE):
         return None
-    return tuple(found)
+    return Spoken(tls, enabled)
 
 
-def _left(end: float) -> float:
-    return max(0.05, end - time.monotonic())
+def _http(peer: tuple[str, int], end: Deadline) -> Failure | None:
+    """What answers there, where that is a server of HTTP: some wait for a whole line first."""
+    with contextlib.suppress(OSError), _connected(peer, end) as connection:
+        connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+        line = connection.recv(60)
+        if line.startswith(b"HTTP"):
+            return foreign(line).failure
+    return None

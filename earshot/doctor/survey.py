@@ -4,10 +4,19 @@ import math
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from threading import Semaphore
 
+from earshot.doctor.asking import (
+    IDENTIFY_LIMIT,
+    MOST_IPS,
+    NOT_TOLD,
+    UNASKED,
+    Answering,
+    Peer,
+    question,
+)
 from earshot.doctor.diagnosis import CellTarget, Observed
 from earshot.doctor.probe import (
     CONNECT_LIMIT,
@@ -22,14 +31,18 @@ from earshot.doctor.probe import (
 from earshot.doctor.spoken import Spoken, spoken
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
-from earshot.names.lookup import Diagnosis
+from earshot.names.lookup import Diagnosis, unanswered
+from earshot.names.resolvers import SYSTEM_LABEL
 from earshot.validation.client import Failure, translate
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
+from earshot.validation.login import Login
 from earshot.validation.metadata import (
     NOT_SAID,
     MetadataAnswer,
+    admin_client,
     ask,
+    identify,
     majority_cluster,
     match_listener,
     unexpected,
@@ -45,8 +58,13 @@ MOST_TIMES = 6.0
 """How many times these limits a run with a longer deadline has at most."""
 SPOKEN_LIMIT = 2.0
 """Seconds for finding out what a listener speaks that gave none."""
-THREADS = 2000
-"""Of clients that ask at the same time: each has one for every broker that it learns of."""
+NATIVE_AT_ONCE = 2
+"""Clients of librdkafka that ask at the same time, each with a thread per broker that it learns of:
+only for logins that are not spoken here."""
+NATIVE_CONNECTIONS = 3
+"""Clients of librdkafka that ask one address which broker it is."""
+MOST_UNEXPECTED = 200
+"""Brokers of one listener that the contract does not know and that get a cell."""
 PATIENCE = 1.0
 """Seconds below which silence says nothing of who is silent."""
 
@@ -61,11 +79,16 @@ class Sighting:
     said: MetadataAnswer | Failure | None
     waited: float = math.inf
     """Seconds that were left for what last happened, be it resolving, connecting or answering."""
+    answering: Answering = UNASKED
+    peer: Peer | None = None
+    """Where to ask again; None where earshot does not speak its login."""
 
     @property
-    def cut_short(self) -> str:
-        """Why its silence says nothing; empty where it was not silent, or had time to answer."""
+    def undecided(self) -> str:
+        """Why its answer, or its silence, proves nothing; empty where it does."""
         contact = self.contact
+        if isinstance(self.said, Failure) and self.said.error == "too-many":
+            return f"{contact.address} was not looked at: {self.said.text}"
         answers = [contact.security, self.said]
         silent = (
             contact.lookup.diagnosis is Diagnosis.TIMEOUT
@@ -89,50 +112,96 @@ def look(
     Raises EarshotError for client properties that cannot be used.
     """
     wanted = list(dict.fromkeys(addresses))
+    values = translate(client)
     tls = any(protocol.tls for _, protocol in wanted)
-    context = tls_context(translate(client)) if tls else None
-    turns = Semaphore(max(2, THREADS // max(1, len(wanted))))
-    futures = {it: pool.submit(_look, it, client, context, end, turns) for it in wanted}
+    if client and wanted:  # the doctor's other clients would refuse them later
+        admin_client("", wanted[0][1], client)
+    asker = _Asker(client, Login.of(values), tls_context(values) if tls else None, end)
+    futures = {it: pool.submit(asker.look, it) for it in wanted}
     return {address: future.result() for address, future in futures.items()}
 
 
-def _look(
-    asked: ListenerAddress,
-    client: Mapping[str, str],
-    context: ssl.SSLContext | None,
+@dataclass(frozen=True)
+class _Asker:
+    """What all addresses are asked with."""
+
+    client: Mapping[str, str]
+    login: Login | None
+    context: ssl.SSLContext | None
+    end: Deadline
+    turns: Semaphore = field(default_factory=lambda: Semaphore(NATIVE_AT_ONCE))
+
+    def look(self, asked: ListenerAddress) -> Sighting:
+        address, protocol = asked
+        if not self.end.left():
+            return Sighting(
+                Contact(address, unanswered(address.host, SYSTEM_LABEL, 0.0)), None, 0.0
+            )
+        context = self.context if protocol.tls else None
+        times = min(MOST_TIMES, max(1.0, self.end.seconds / USUAL_DEADLINE))
+        left = self.end.left(RESOLVE_LIMIT * times)
+        lookup = resolve([address.host], left)[address.host]
+        lookup = explained(lookup, self.end.left(EXPLAIN_LIMIT))
+        if not lookup.ok:
+            return Sighting(Contact(address, lookup), None, left)
+        left = self.end.left(CONNECT_LIMIT * times)
+        contact = reach(address, lookup, context, max(0.05, left), self.end)
+        said: MetadataAnswer | Failure | None = None
+        answering, peer = UNASKED, None
+        if contact.connected and not isinstance(contact.security, Failure):
+            ips = lookup.addresses[len(contact.attempts) - 1 :][:MOST_IPS]
+            peer = Peer(address, ips, context, self.login if protocol.sasl else None)
+            left = self.end.left(ASK_LIMIT * times)
+            native = protocol.sasl and self.login is None
+            said, answering = (
+                self._native(asked, left) if native else question(peer, self.end.within(left))
+            )
+            peer = None if native else peer
+        met = contact.security if isinstance(contact.security, Failure) else said
+        if isinstance(met, Failure):
+            contact, said = _understood(contact, protocol, met, said, self.end)
+        return Sighting(contact, said, left, answering, peer)
+
+    def _native(
+        self, asked: ListenerAddress, limit: float
+    ) -> tuple[MetadataAnswer | Failure, Answering]:
+        """The same by librdkafka, which knows more logins."""
+        address, protocol = asked
+        with self.turns:
+            said = ask(address, protocol, self.client, limit, self.end.stop)
+            if isinstance(said, Failure) or not said.brokers:
+                return said, UNASKED
+            own = (id for id, at in said.brokers.items() if at == address)
+            candidate = next(own, min(said.brokers))
+            left = self.end.left(IDENTIFY_LIMIT)
+            ids = [
+                identify(address, candidate, protocol, self.client, left)
+                for _ in range(NATIVE_CONNECTIONS)
+            ]
+        known = tuple(id for id in ids if id is not None)
+        return said, Answering(known, unknown="" if known else NOT_TOLD)
+
+
+def _understood(
+    contact: Contact,
+    protocol: Protocol,
+    met: Failure,
+    said: MetadataAnswer | Failure | None,
     end: Deadline,
-    turns: Semaphore,
-) -> Sighting:
-    address, protocol = asked
-    times = min(MOST_TIMES, max(1.0, end.seconds / USUAL_DEADLINE))
-    left = end.left(RESOLVE_LIMIT * times)
-    lookup = explained(resolve([address.host], left)[address.host], end.left(EXPLAIN_LIMIT))
-    if not lookup.ok:
-        return Sighting(Contact(address, lookup), None, left)
-    left = end.left(CONNECT_LIMIT * times)
-    contact = reach(address, lookup, context if protocol.tls else None, max(0.05, left))
-    if isinstance(contact.security, Failure):
-        return Sighting(_understood(contact, protocol, contact.security, end), None, left)
-    if not contact.connected:
-        return Sighting(contact, None, left)
-    with turns:
-        left = end.left(ASK_LIMIT * times)
-        said = ask(address, protocol, client, left, end.stop)
-    if isinstance(said, Failure):
-        contact = _understood(contact, protocol, said, end)
-    return Sighting(contact, said, left)
-
-
-def _understood(contact: Contact, protocol: Protocol, met: Failure, end: Deadline) -> Contact:
-    """``contact``, with what its listener speaks instead of ``protocol`` where it does."""
+) -> tuple[Contact, MetadataAnswer | Failure | None]:
+    """``contact`` and ``said``, with what listens there instead of ``protocol`` if that shows."""
     if met.error == "no-login":  # it need not be asked, and may want to see a certificate first
-        return _speaks(contact, protocol, Spoken(protocol.tls, ()))
+        return _speaks(contact, protocol, Spoken(protocol.tls, ())), said
     left = end.left(SPOKEN_LIMIT)
-    # these errors come from a server that speaks the expected protocol
-    if "certificate" in met.error or met.error == "mechanism" or left < PATIENCE:
-        return contact
+    # these errors come from a server that speaks the expected protocol, or none that is asked for
+    known = "certificate" in met.error or met.error in ("mechanism", "too-many", "http")
+    if known or left < PATIENCE:
+        return contact, said
     ip = contact.lookup.addresses[len(contact.attempts) - 1]
-    return _speaks(contact, protocol, spoken((ip, contact.address.port), left))
+    actual = spoken((ip, contact.address.port), left)
+    if actual.foreign is not None:
+        return replace(contact, security=None), actual.foreign
+    return _speaks(contact, protocol, actual), said
 
 
 def _speaks(contact: Contact, protocol: Protocol, actual: Spoken) -> Contact:
@@ -217,7 +286,9 @@ def facts_of(
             contact=sighting.contact,
             own=sighting.said,
             via=_best(ours[target.listener], target.broker) if own is None else None,
-            late=sighting.cut_short,
+            late=sighting.undecided,
+            answering=sighting.answering,
+            peer=sighting.peer,
             cluster_id=cluster,
             promised=expected is not None,
             elsewhere=tuple(it for it in listing if it != name and target.broker in listing[it]),
@@ -250,7 +321,7 @@ def _surplus(
     models = {target.listener: target for target in reversed(targets)}
     for name, group in answers.items():
         known = [broker.id for broker in contract.brokers if name in broker.advertised]
-        for id, address in unexpected(group, known).items():
+        for id, address in islice(unexpected(group, known).items(), MOST_UNEXPECTED):
             target = replace(models[name], broker=id, address=address)
             found.append(Observed(target, via=_best(group, id), surplus=True))
     return found

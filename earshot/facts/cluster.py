@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from earshot.listeners.grammar import Bad, read_listeners
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node
     from earshot.listeners.terms import Scope
     from earshot.names.evidence import Evidence, EvidenceKey
+
+
+class NotKnown(Enum):
+    """What a caller hands over in place of facts that exist, and that are not known here yet."""
+
+    YET = "not known yet"
 
 
 @dataclass(frozen=True)

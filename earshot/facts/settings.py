@@ -20,14 +20,54 @@ from earshot.listeners.terms import Role
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 _TEMPLATE = re.compile(
-    r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\(", re.ASCII
+    r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\("
+    r"|__[A-Z0-9]+(?:_[A-Z0-9]+)*__",
+    re.ASCII,
 )
+_BROKER_KEYS = frozenset(
+    {
+        "advertised.host.name",
+        "advertised.listeners",
+        "broker.id",
+        "control.plane.listener.name",
+        "controller.listener.names",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        "early.start.listeners",
+        "inter.broker.listener.name",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "process.roles",
+        "security.inter.broker.protocol",
+    }
+)
+"""Properties of brokers and controllers that no client of theirs has."""
+_SHARED_KEYS = frozenset({"node.id", "zookeeper.connect"})
+"""Properties that other programs have too: old clients, workers, Trino in its `node.properties`."""
+_OTHERS_KEY = re.compile(r"(?:.*\.)?bootstrap\.servers|kafkastore\..*|group\.id|node\.environment")
+_LISTS = frozenset({"advertised.listeners", "listeners"})
+_URL = re.compile(r"\s*https?://", re.IGNORECASE)
+"""A listener of a REST proxy, a schema registry, ksqlDB or a worker of Connect."""
 NEWEST = (4, 4)
 """Of what a tag such as `latest` means: the newest release that earshot knows."""
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 Memo = dict[tuple[str, str], object]
+
+
+def is_broker_configuration(values: Mapping[str, str]) -> bool:
+    """True if properties by name are those of a broker or a controller.
+
+    One property that only they have is enough: a broker has clients inside, such as reporters.
+    """
+    keys = _BROKER_KEYS & set(values)
+    if keys - _LISTS or any(not _URL.match(values[key]) for key in keys):
+        return True
+    others = keys or any(map(_OTHERS_KEY.fullmatch, values))
+    return bool(_SHARED_KEYS & set(values)) and not others
 
 
 def node_id(values: Mapping[str, str]) -> int:

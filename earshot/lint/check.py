@@ -9,16 +9,17 @@ from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
+from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
 from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
-from earshot.sources.files import PROPERTIES, beside, text_of, variables_for
+from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.redpanda import redpanda_among
-from earshot.sources.substitution import is_env_file
 from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents
 
+_NOT_COMPOSE = ("is no Compose file",)
 _ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
 """Empty documents at the end of a file."""
 _INCLUDE = re.compile(r"^include[ \t]*:", re.MULTILINE)
@@ -35,17 +36,35 @@ def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -
     of Kafka has no kind. Raises EarshotError where it cannot be read.
     """
     text = text_of(file)
-    if file.suffix == PROPERTIES:
+    form = by_name(file.name)
+    is_boot = form in (None, Form.YAML) and is_user_data(text)
+    if form is None and not is_boot:
+        form = by_content(text)
+    if form is Form.PROPERTIES:
         return _properties(text, str(file), said)
-    if is_env_file(file.name):
+    if form is Form.VARIABLES:
         from earshot.lint import other_files  # slow to import
 
         return other_files.variables(text, str(file), variables, said.release)
-    if is_user_data(text):
+    if is_boot:
         from earshot.lint import other_files
 
         return other_files.user_data(text, str(file), said.release)
-    return _yaml(text, file, variables, said)
+    if form is Form.YAML:
+        return _yaml(text, file, variables, said)
+    return _of_unknown_form(text, file, variables, said)
+
+
+def _of_unknown_form(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+    """A file whose name and content say nothing: YAML, or not read."""
+    try:
+        linted = _yaml(text, file, variables, said)
+    except EarshotError:
+        linted = Linted(str(file), "")
+    if linted.kind or linted.unchecked not in ((), _NOT_COMPOSE):
+        return linted
+    why = "holds no properties, variables, services or resources of a broker that earshot reads"
+    return Linted(str(file), "", unchecked=(why,))
 
 
 def check_compose(
@@ -93,7 +112,7 @@ def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Sa
 
 def _properties(text: str, shown: str, said: Said) -> Linted:
     if not is_of_broker(text):
-        return Linted(shown, "", unchecked=("holds no settings of a broker",))
+        return Linted(shown, "", unchecked=("is not a broker configuration",))
     found = mistakes_in_properties(text, said.release) or advice_in_properties(text, said.release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     return Linted(shown, "properties file", placed)
@@ -146,7 +165,7 @@ def _other_than_compose(text: str, shown: str) -> Linted:
     if _INCLUDE.search(text):
         why = "includes other files, which are not read: check those, or the output of "
         return Linted(shown, "", unchecked=(f"{why}`docker compose config`",))
-    return Linted(shown, "", unchecked=("is no Compose file",))
+    return Linted(shown, "", unchecked=_NOT_COMPOSE)
 
 
 def _unknown(compose: Compose) -> list[str]:

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.lint.forms import Form, by_name, is_looked_for
 from earshot.lint.model import Linted
 from earshot.sources.files import variables_for
 
-SUFFIXES = (".yml", ".yaml", ".properties")
 MAX_BYTES = 2_000_000
 """Larger files of a folder are data; one that is named is checked all the same."""
 SEARCHED_BYTES = 1_000_000
 MAX_NAMES = 200_000
 """Files and folders in one folder that is named, all levels together."""
 _WORD = re.compile(rb"kafka|listeners", re.IGNORECASE)
+_OF_COMPOSE = "holds variables: checked with the Compose file that names it, or where it is named"
 _PACKAGES = "node_modules"
 BASES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
 """What `docker compose` takes where no file is named: the first that is there."""
@@ -37,10 +38,11 @@ OVERRIDES = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """The files to check, and what was passed over, each with why in ``unchecked``."""
+    """The files to check, those of them that are ``named``, and the others, each with why."""
 
     files: tuple[Path, ...]
     passed_over: tuple[Linted, ...]
+    named: frozenset[Path] = frozenset()
 
 
 def choose(paths: Sequence[Path]) -> Chosen:
@@ -52,21 +54,28 @@ def choose(paths: Sequence[Path]) -> Chosen:
     holds more than `MAX_NAMES`.
     """
     found: dict[str, tuple[Path, str]] = {}
+    named: set[str] = set()
     for path in paths:
-        for file, why in _below(path) if _is_folder(path) else ((path, ""),):
+        is_folder = _is_folder(path)
+        for file, why in _below(path) if is_folder else ((path, ""),):
             key = os.path.normpath(file.absolute())
+            if not is_folder:
+                named.add(key)
             if key not in found or (found[key][1] and not why):  # it is named, so it is checked
                 found[key] = file, why
-    for file, why in list(found.values()):
+    for key, (file, why) in list(found.items()):
         base = base_of(file)
         if base is not None:
             if not why:
-                found[os.path.normpath(base.absolute())] = base, ""
+                below = os.path.normpath(base.absolute())
+                found[below] = base, ""
+                named |= {below} if key in named else set()
             how = f"is laid over {base.name} as `docker compose` does, and checked with it"
-            found[os.path.normpath(file.absolute())] = file, how
+            found[key] = file, how
     return Chosen(
         tuple(file for file, why in found.values() if not why),
         tuple(Linted(str(file), "", unchecked=(why,)) for file, why in found.values() if why),
+        frozenset(file for key, (file, why) in found.items() if key in named and not why),
     )
 
 
@@ -93,7 +102,7 @@ def _below(root: Path) -> Iterator[tuple[Path, str]]:
         path = ahead.pop()
         try:
             if not path.is_dir():
-                if path.suffix.lower() in SUFFIXES:
+                if is_looked_for(path.name):
                     yield path, _against(path)
             elif why := _against_folder(path):
                 yield path, why
@@ -128,7 +137,7 @@ def _against(path: Path) -> str:
         return f"is larger than {MAX_BYTES // 1_000_000} MB"
     with path.open("rb") as file:
         if _WORD.search(file.read(SEARCHED_BYTES)):
-            return ""
+            return _OF_COMPOSE if by_name(path.name) is Form.VARIABLES else ""
     return f'has neither "kafka" nor "listeners" in its first {SEARCHED_BYTES // 1_000_000} MB'
 
 

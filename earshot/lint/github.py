@@ -3,7 +3,7 @@
 The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
 """
 
-from earshot.lint.model import Failed, Mistake, Outcome, said
+from earshot.lint.model import Failed, Linted, Mistake, Outcome, said
 from earshot.report.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -12,9 +12,10 @@ _IN_PROPERTIES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def github(outcome: Outcome) -> str:
-    """A command for each file that could not be checked and each mistake that nobody ignores; then
-    the summary."""
+    """A command for each file that could not be checked or was not judged, and for each mistake
+    that is not ignored; then the summary."""
     lines = [_failed(item, outcome) for item in outcome.failed]
+    lines += [_not_judged(item, outcome) for item in outcome.not_judged]
     lines += [_mistake(item, outcome) for item in outcome.mistakes if not item.ignored]
     return "\n".join([*lines, f"earshot lint: {outcome.headline}"]) + "\n"
 
@@ -22,6 +23,11 @@ def github(outcome: Outcome) -> str:
 def _failed(item: Failed, outcome: Outcome) -> str:
     properties = {"file": outcome.relative(item.file), "title": "could not be checked"}
     return _command("error", properties, str(item.error))
+
+
+def _not_judged(item: Linted, outcome: Outcome) -> str:
+    properties = {"file": outcome.relative(item.file), "title": "not judged"}
+    return _command("error", properties, ", ".join(item.unchecked))
 
 
 def _mistake(mistake: Mistake, outcome: Outcome) -> str:

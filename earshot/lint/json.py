@@ -8,7 +8,7 @@ from earshot.lint.model import Linted, Mistake, Outcome
 
 
 def json(outcome: Outcome) -> str:
-    """``outcome`` with every file: checked, passed over, or failed; numbers that are not known are
+    """``outcome`` with every file: checked, passed over, not judged, or failed; unknown numbers are
     null."""
     counts = outcome.counts
     document = {
@@ -20,16 +20,21 @@ def json(outcome: Outcome) -> str:
             "notes": counts["note"],
             "ignored": counts["ignored"],
             "passed_over": len(outcome.passed_over),
+            "not_judged": len(outcome.not_judged),
             "failed": len(outcome.failed),
             "exit_code": outcome.exit_code,
+            "headline": outcome.headline,
         },
         "files": [_file(item) for item in outcome.checked],
-        "passed_over": [
-            {"file": item.file, "why": list(item.unchecked)} for item in outcome.passed_over
-        ],
+        "passed_over": list(map(_skipped, outcome.passed_over)),
+        "not_judged": list(map(_skipped, outcome.not_judged)),
         "failed": [{"file": item.file, "why": str(item.error)} for item in outcome.failed],
     }
     return encoder.dumps(document, indent=2) + "\n"
+
+
+def _skipped(item: Linted) -> dict[str, Any]:
+    return {"file": item.file, "why": list(item.unchecked)}
 
 
 def _file(item: Linted) -> dict[str, Any]:

@@ -2,25 +2,31 @@
 
 The shape is that of `earshot.report.junit`. A case fails for an error alone, as the exit code does;
 a warning or a note passes, with its text as output. What is ignored is skipped, with its reason. A
-file that could not be checked is an error.
+file that could not be checked is an error, and so is a named one that was not judged, for services
+take a skipped case as harmless. Files that were found and skipped are one suite, a case per reason.
 """
 
 import xml.etree.ElementTree as ET
 
-from earshot.lint.model import Failed, Mistake, Outcome, said
+from earshot.lint.model import Mistake, Outcome, said
+from earshot.lint.text import unchecked
 from earshot.report.visible import visible
 
 _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def junit(outcome: Outcome) -> str:
-    """``outcome`` as one XML document; what was passed over is not in it."""
+    """``outcome`` as one XML document."""
     root = ET.Element("testsuites", name="earshot lint")
     for item in outcome.checked:
         clean = _case(item.file, f"{item.kind}: no mistake")
         _suite(root, item.file, [_mistake(it) for it in item.mistakes] or [clean])
     for failed in outcome.failed:
-        _suite(root, failed.file, [_failed(failed)])
+        _suite(root, failed.file, [_error(failed.file, failed.error.line, "unreadable")])
+    for item in outcome.not_judged:
+        _suite(root, item.file, [_error(item.file, ", ".join(item.unchecked), "not judged")])
+    if outcome.passed_over:
+        _suite(root, "passed over", [_skipped(reason) for reason in unchecked(outcome.passed_over)])
     for name in ("tests", *_NUMBERS):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("time", "0.000")
@@ -56,9 +62,15 @@ def _details(mistake: Mistake) -> str:
     return visible("\n".join(f"{label}: {fact}" for label, fact in facts.items()))
 
 
-def _failed(item: Failed) -> ET.Element:
-    case = _case(item.file, "can be checked")
-    ET.SubElement(case, "error", message=visible(item.error.line), type="unreadable")
+def _error(file: str, why: str, type: str) -> ET.Element:
+    case = _case(file, "can be checked")
+    ET.SubElement(case, "error", message=visible(why), type=type)
+    return case
+
+
+def _skipped(reason: str) -> ET.Element:
+    case = _case("passed over", reason)
+    ET.SubElement(case, "skipped", message=visible(reason))
     return case
 
 

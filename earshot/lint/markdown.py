@@ -13,17 +13,20 @@ _MARKS = {
     "warning": "\N{WARNING SIGN}",
     "note": MARKS[Verdict.INCONCLUSIVE],
 }
-_VERDICTS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.INCONCLUSIVE}
+_VERDICTS = {0: Verdict.PASS, 1: Verdict.FAIL}
+"""By exit code; others are inconclusive."""
 
 
 def markdown(outcome: Outcome) -> str:
     """``outcome`` with a table for each file that has mistakes."""
-    blocks = [[f"# {MARKS[_VERDICTS[outcome.exit_code]]} earshot lint: {escape(outcome.headline)}"]]
+    verdict = _VERDICTS.get(outcome.exit_code, Verdict.INCONCLUSIVE)
+    blocks = [[f"# {MARKS[verdict]} earshot lint: {escape(outcome.headline)}"]]
     blocks += [list(_file(item)) for item in outcome.checked if item.mistakes]
     parts = (
         ("Could not be checked", [item.error.line for item in outcome.failed]),
         ("Not checked", unchecked(outcome.checked)),
         ("Passed over", unchecked(outcome.passed_over)),
+        ("Not judged", unchecked(outcome.not_judged)),
     )
     blocks += [
         [f"## {title}", "", *(f"- {escape(line)}" for line in lines)]

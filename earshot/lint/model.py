@@ -5,11 +5,12 @@ All formats are made from an `Outcome`: every file with what became of it, its n
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.listeners.listed import by_key, shortened
 from earshot.rules.registry import Finding, Severity
 
 
@@ -50,13 +51,15 @@ class Linted:
     """One file: what it was taken for, what is wrong in it, and what could not be checked.
 
     ``kind`` is such as "Compose file" or "properties file"; where it is empty the file was passed
-    over, and ``unchecked`` says why.
+    over, and ``unchecked`` says why. ``is_named`` is true for a file that the user named: to pass
+    it over in silence would be a false pass.
     """
 
     file: str
     kind: str
     mistakes: tuple[Mistake, ...] = ()
     unchecked: tuple[str, ...] = ()
+    is_named: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,13 @@ class Outcome:
 
     @property
     def passed_over(self) -> tuple[Linted, ...]:
-        return tuple(item for item in self.linted if not item.kind)
+        """Files and folders that were found in a folder, and not checked."""
+        return tuple(item for item in self.linted if not (item.kind or item.is_named))
+
+    @property
+    def not_judged(self) -> tuple[Linted, ...]:
+        """Files that the user named, and that were not checked."""
+        return tuple(item for item in self.linted if item.is_named and not item.kind)
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -117,10 +126,13 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """2 where a file could not be checked, else 1 where an error counts, else 0."""
+        """2 for a file that could not be read, else 1 for an error that counts, else 3 for a named
+        file that was not judged, else 0."""
         if self.failed:
             return 2
-        return 1 if any(item.is_error for item in self.mistakes) else 0
+        if any(item.is_error for item in self.mistakes):
+            return 1
+        return 3 if self.not_judged else 0
 
     @property
     def counts(self) -> Counter[str]:
@@ -129,7 +141,7 @@ class Outcome:
 
     @property
     def headline(self) -> str:
-        """`3 files checked: 2 errors, 0 warnings, 1 ignored; 12 passed over`."""
+        """`3 files checked: 2 errors, 0 warnings; 12 passed over; 1 not judged: FILE (WHY)`."""
         found = self.counts
         parts = [counted(found[level], level) for level in ("error", "warning")]
         parts += [counted(found["note"], "note")] if found["note"] else []
@@ -140,7 +152,15 @@ class Outcome:
             texts.append(f"{len(self.passed_over)} passed over")
         if self.failed:
             texts.append(f"{len(self.failed)} could not be checked")
+        if self.not_judged:
+            texts.append(f"{len(self.not_judged)} not judged: {', '.join(self._reasons())}")
         return "; ".join(texts)
+
+    def _reasons(self) -> Iterator[str]:
+        """The files that were not judged, by the reason."""
+        pairs = ((", ".join(item.unchecked), item.file) for item in self.not_judged)
+        for reason, files in by_key(pairs).items():
+            yield f"{shortened(files)} ({reason})"
 
     def relative(self, file: str) -> str:
         """``file`` as it is called from the folder that earshot runs in, with slashes."""

@@ -1,6 +1,7 @@
 """Files of variables for a container, user data of an instance, Redpanda's own file, and Kubernetes
 resources: their pods, and what Strimzi shall make of them."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -28,6 +29,8 @@ from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brok
 
 ADVERTISED = "advertised_kafka_api"
 """Of Redpanda."""
+_STATEMENT = re.compile(r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE)
+"""Of a template, on a line where an assignment would stand."""
 _READ = "read are files in a cloud-config, here-documents in a script"
 
 
@@ -36,6 +39,8 @@ def variables(text: str, shown: str, known: Mapping[str, str], release: Release)
 
     Raises EarshotError where it is none.
     """
+    if _STATEMENT.search(text):
+        return Linted(shown, "", unchecked=("is a template: check what it renders",))
     found = read_env_file(text, shown, Variables(known, keep=True))
     if not are_of_broker(found):
         return Linted(shown, "", unchecked=("sets no variables of a broker",))

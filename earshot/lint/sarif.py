@@ -26,6 +26,15 @@ def sarif(outcome: Outcome) -> str:
     """``outcome`` as one run with every rule; what is ignored is a suppressed result."""
     notes = [("error", str(item.error), item.file) for item in outcome.failed]
     notes += [("note", text, item.file) for item in outcome.checked for text in item.unchecked]
+    notes += [
+        (level, f"{word}: {text}", item.file)
+        for level, word, listed in (
+            ("error", "not judged", outcome.not_judged),
+            ("note", "passed over", outcome.passed_over),
+        )
+        for item in listed
+        for text in item.unchecked
+    ]
     run = {
         "tool": {
             "driver": {
@@ -36,8 +45,9 @@ def sarif(outcome: Outcome) -> str:
         },
         "invocations": [
             {
-                "executionSuccessful": not outcome.failed,
+                "executionSuccessful": not (outcome.failed or outcome.not_judged),
                 "exitCode": outcome.exit_code,
+                "exitCodeDescription": visible(outcome.headline),
                 "toolExecutionNotifications": [_notification(*it, outcome) for it in notes],
             }
         ],

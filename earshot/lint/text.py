@@ -29,6 +29,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
         for title, lines in (
             ("not checked", unchecked(outcome.checked)),
             ("passed over", unchecked(outcome.passed_over)),
+            ("not judged", unchecked(outcome.not_judged)),
             ("could not be checked", [item.file for item in outcome.failed]),
         )
         if lines

@@ -71,6 +71,36 @@ def check_host(text: str) -> str:
     return text
 
 
+def unusable_host(text: str) -> str:
+    """Why no machine can be reached as ``text``, a host that Kafka takes; "" where one may.
+
+    Much that `check_host` refuses works for some clients, such as an underscore in a name.
+    """
+    if ":" in text:
+        try:
+            ipaddress.IPv6Address(text)
+        except ValueError:
+            return "holds a colon and is not an IPv6 address"
+        return ""
+    labels = text.removesuffix(".").split(".")
+    if text and not all(labels):
+        return "has an empty label"
+    if len(text) > MAX_NAME or max(map(len, labels)) > MAX_LABEL:
+        return f"is longer than DNS allows ({MAX_NAME} characters, {MAX_LABEL} between two dots)"
+    numbers = [int(label) for label in labels if label.isdigit()]
+    if len(numbers) == len(labels) >= 4 and (len(numbers) > 4 or max(numbers) > 255):
+        return "looks like an IPv4 address, and is not one"
+    return "has a percent sign" if "%" in text else ""
+
+
+def why_unusable(address: Address, lowest: int = 1) -> str:
+    """Why nothing can connect to ``address``, which Kafka takes; "" where something may."""
+    if not lowest <= address.port <= MAX_PORT:
+        return f"has the port {address.port}"
+    problem = unusable_host(address.host)
+    return problem and f"has the host {address.host}, which {problem}"
+
+
 def check_port(port: int | str) -> int:
     """``port`` as a number; raises AddressError unless it is 1 to 65535 in plain digits."""
     text = str(port)

@@ -42,6 +42,15 @@ def shortened(items: Sequence[str]) -> str:
     return f"{', '.join(items[:SHOWN])}{more}"
 
 
+def clipped(text: str, most: int) -> str:
+    """``text`` in at most ``most`` characters (40 or more); of a longer one the first, and how many
+    it has."""
+    if len(text) <= most:
+        return text
+    count = f"... ({len(text):,} characters)"
+    return text[: most - len(count)] + count
+
+
 def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """The values of each key, in their order."""
     found: dict[K, list[V]] = {}

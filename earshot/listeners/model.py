@@ -164,6 +164,12 @@ class SecurityPlan(Frozen):
     slow_aes: bool = False
     """Whether nodes run in JVMs that do not use the processor's instructions for AES."""
 
+    def mechanisms(self, listener: Listener) -> tuple[Mechanism, ...]:
+        """Those by which users log in on ``listener``: earshot itself by the common one."""
+        if not listener.protocol.sasl:
+            return ()
+        return tuple(dict.fromkeys((listener.mechanism or self.mechanism, self.mechanism)))
+
 
 class ClusterPlan(Frozen):
     """Every node of a cluster with its listeners; the one thing that all rooms agree on."""

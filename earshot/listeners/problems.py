@@ -41,6 +41,8 @@ _ALLOWED = {
     "too_short": "at least one",
     "too_long": "{max_length} at most",
 }
+MOST_PROBLEMS = 500
+"""Problems of a document that are looked at: a hostile one has millions."""
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
@@ -50,7 +52,7 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
     A validator of ours that raises ValueError speaks for itself, with one problem per line.
     """
     found: list[str] = []
-    items = error.errors(include_url=False)
+    items = error.errors(include_url=False)[:MOST_PROBLEMS]
     for item in items:
         own = item["loc"]
         if any(other["loc"][: len(own)] == own != other["loc"] for other in items):

@@ -128,10 +128,8 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         usual = ClientAuth.NONE if protocol.sasl else ClientAuth.REQUIRED
         item = own.get(name)
         values[_client_auth(name)] = str((item and item.client_auth) or usual)
-        if protocol.sasl:
-            # earshot comes in by the one of `security` on all of them
-            asked = (item and item.mechanism) or security.mechanism
-            mechanisms = [str(it) for it in dict.fromkeys((asked, security.mechanism))]
+        if item is not None and protocol.sasl:
+            mechanisms = [str(it) for it in security.mechanisms(item)]
             tokens = any(token_listener(key) == name.lower() for key in dict(plan.extra))
             enabled = [*mechanisms, OAUTHBEARER] if tokens else mechanisms
             values[f"{prefix}sasl.enabled.mechanisms"] = ",".join(enabled)

@@ -12,7 +12,13 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
-from earshot.placement.aws_secrets import makes_users, node_secrets, secret_parameter
+from earshot.placement.aws_secrets import (
+    NO_SECRETS,
+    SecretVersions,
+    makes_users,
+    node_secrets,
+    secret_parameter,
+)
 from earshot.placement.plan import LOCALHOST, NodeNames, Planned, plan
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
@@ -145,13 +151,13 @@ def node_user_data(
     cluster_id: str,
     volume: str,
     parameter: str,
-    version: str = "",
+    versions: SecretVersions = NO_SECRETS,
     leaving: Collection[str] = (),
 ) -> str:
     """What the instance of node ``id`` of ``stack`` boots with; ``volume`` is the id of its data
-    volume, ``parameter`` the SSM parameter that it reports in, ``version`` differs where its
-    secrets of `security` do, and ``leaving`` are listeners whose clients it reports, where the text
-    has room for that. Raises EarshotError."""
+    volume, ``parameter`` the SSM parameter that it reports in, ``versions`` those of its secrets of
+    `security`, and ``leaving`` are listeners whose clients it reports, where the text has room for
+    that. Raises EarshotError."""
     node = planned.plan.node(id)
     boot = Boot(
         system=System.AMAZON_LINUX_2023,
@@ -162,9 +168,9 @@ def node_user_data(
         heap=spec.heap,
         secrets=tuple(
             ssm_secret(name, source, spec.region)
-            for name, source in parameters_of(spec, stack, id).items()
+            for name, source in _pinned(spec, stack, id, versions).items()
         ),
-        version=version,
+        version=versions.digest,
         makes_users=spec.security is not None and makes_users(spec, id),
         leaving={it.name: it.bind_port for it in node.listeners if it.name in leaving},
         client=spec.client,
@@ -185,6 +191,15 @@ def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:
     given = {name: source.replace("{id}", str(id)) for name, source in spec.secrets.items()}
     own = node_secrets(spec, id)
     return given | {name: secret_parameter(stack, what) for name, what in own.items()}
+
+
+def _pinned(spec: AwsSpec, stack: str, id: int, versions: SecretVersions) -> dict[str, str]:
+    """By file, the parameter with the number of its version, as `ssm:GetParameter` takes it."""
+    numbers = {secret_parameter(stack, what): it for what, it in versions.numbers.items()}
+    return {
+        name: f"{source}:{numbers[source]}" if source in numbers else source
+        for name, source in parameters_of(spec, stack, id).items()
+    }
 
 
 def report_parameter(stack: str, name: str) -> str:

@@ -1,5 +1,7 @@
 """Secrets of a secured cluster on AWS: which SSM parameter holds which, and who reads it. Pure."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from earshot.config.aws import AwsSpec
@@ -13,6 +15,22 @@ COPY_PARAMETER: Final = "authority"
 """A copy of the authorities' keys and of passwords, for other checkouts; no instance reads it."""
 VALIDATOR_PARAMETER: Final = "validator"
 """The validator's client properties."""
+
+
+@dataclass(frozen=True)
+class SecretVersions:
+    """Which secrets an instance is given."""
+
+    digest: str = ""
+    """Differs where the secrets do; empty without any."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """By what a parameter holds, the number of its version; the last one, where it has none.
+
+    An instance that starts again finds what it had, whatever was written for its successor.
+    """
+
+
+NO_SECRETS: Final = SecretVersions()
 
 
 def secret_parameter(stack: str, what: str) -> str:

@@ -1,16 +1,19 @@
 """The plan of brokers that are processes of this machine."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.security import FOLDER
 from earshot.listeners.terms import ANY_IPV4, Scope, UnknownHost
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine, this_machine
 from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, Planned, plan
 from earshot.placement.secured import secured
+from earshot.sockets import OutgoingPorts, outgoing_ports
 
 SMALL_BROKER = {
     # the default of 128 MiB is allocated at start and does not fit a small heap
@@ -38,10 +41,27 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     return LocalPlan(
         plan=found.plan,
         names=names,
-        notes=(*notes, *found.notes),
+        notes=(*notes, *found.notes, *_port_notes(found.plan, outgoing_ports())),
         root=root,
         certificates=found.certificates,
     )
+
+
+def _port_notes(made: ClusterPlan, outgoing: OutgoingPorts | None) -> Iterator[str]:
+    """Ports of listeners that a connection from this machine may hold when a node starts."""
+    wanted = {
+        item.bind_port: item.name
+        for node in made.nodes
+        for item in node.listeners
+        if outgoing is not None and item.bind_port in outgoing
+    }
+    if wanted:
+        names, ports = dict.fromkeys(wanted.values()), sorted(wanted)
+        yield (
+            f"{', '.join(names)}: this machine's own connections get ports of {outgoing}, so that "
+            f"one of them may hold {', '.join(map(str, ports))} when a node starts; choose ports "
+            "outside that range, or reserve these (sysctl net.ipv4.ip_local_reserved_ports)"
+        )
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:

@@ -10,6 +10,7 @@ from typing import Final
 
 from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
+from earshot.reading import read_all
 
 SCHEME: Final = "s3://"
 _URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>.+)", re.ASCII)
@@ -32,13 +33,15 @@ class Bucket:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            content: bytes = self._s3.get_object(Bucket=self.name, Key=key)["Body"].read()
+            body = self._s3.get_object(Bucket=self.name, Key=key)["Body"]
+            return read_all(body)
+        except OSError as reason:
+            raise self._failed(key, reason) from None
         except (BotoCoreError, ClientError) as reason:
             response = getattr(reason, "response", {})
             if response.get("Error", {}).get("Code") in _ABSENT:
                 return None
             raise self._failed(key, reason) from None
-        return content
 
     def put(self, key: str, content: bytes) -> None:
         """Raises EarshotError."""

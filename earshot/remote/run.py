@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Literal
 
 from earshot.doctor.diagnosis import undecided
+from earshot.doctor.draft import Draft
 from earshot.doctor.survey import targets_of
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.report.merge import Source, merge
+from earshot.spark import run as spark
 from earshot.spark.run import ValidationOptions, validate
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
@@ -39,6 +42,8 @@ _INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
 
 Say = Callable[[str], None]
 Run = Callable[[Deadline], Report]
+Known = dict[str, Callable[[str], Report]]
+"""By vantage, its report as far as it has come, given the reason why it ends there."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,11 @@ def validate_from(
     options: ValidationOptions,
     on_event: Say = lambda text: None,
     only: Sequence[str] = (),
+    known: Known | None = None,
 ) -> Report:
     """Proves the listeners of every client scope of ``contract`` from its standpoint.
 
+    ``known`` gets what each vantage shows, as far as it has come.
     ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
     standpoint, or whose container or instance gives no report, is inconclusive with the reason;
     what a standpoint leaves out is skipped with its own. The deadline of ``options`` begins when
@@ -70,12 +77,13 @@ def validate_from(
     _check(only, (item.name for item in standpoints))
     by_scope = {item.scope: item for item in standpoints}
     with contextlib.ExitStack() as engines, unwinding_on_sigterm():
-        asked = _Asked(options, on_event, only, engines)
+        known = {} if known is None else known
+        asked = _Asked(options, on_event, only, engines, known)
         turns = [
             asked.turn(scope, by_scope.get(scope), contract.for_scope(scope))
             for scope in contract.scopes
         ]
-        reports = _all(turns, Deadline(options.deadline))
+        reports = _all(turns, Deadline(options.deadline), known)
     merged = merge([Source(f"vantage {name}", report) for name, report in reports.items()])
     changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
     return merged.model_copy(update=changes)
@@ -98,6 +106,7 @@ class _Asked:
     on_event: Say
     only: Sequence[str]
     engines: contextlib.ExitStack
+    known: Known
 
     def turn(self, scope: Scope, standpoint: Standpoint | None, contract: Contract) -> _Turn:
         """What there is to do for ``scope``, with its engine ready."""
@@ -140,7 +149,10 @@ class _Asked:
             self.on_event(f"{name}: {text}")
 
         def here(end: Deadline) -> Report:
-            return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
+            draft = Draft(vantage=name, contract=contract)
+            self.known[name] = partial(spark.unfinished, draft)
+            own = replace(options, vantage=name, deadline=end.left())
+            return validate(contract, own, say, draft)
 
         def elsewhere(end: Deadline) -> Report:
             from earshot.remote.bucket import Bucket
@@ -171,12 +183,33 @@ def _settled(report: Report) -> _Turn:
     return _Turn(report.vantages[0].name, lambda end: report)
 
 
-def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
+def unfinished(
+    standpoints: Sequence[Standpoint], contract: Contract, known: Known, reason: str
+) -> Report:
+    """The report of a validation that ended, for ``reason``, after what is ``known``."""
+    by_scope = {item.scope: item.name for item in standpoints}
+    reports = []
+    for scope in contract.scopes:
+        name = by_scope.get(scope, scope)
+        so_far = known.get(name)
+        undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
+        reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
+    merged = merge(reports)
+    return merged.model_copy(update={"run": merged.run or "none"})
+
+
+def _all(turns: Sequence[_Turn], end: Deadline, known: Known) -> dict[str, Report]:
     """The report of each turn, in their order."""
+
+    def run(turn: _Turn) -> Report:
+        report = turn.run(end)
+        known[turn.name] = lambda reason: report
+        return report
+
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="vantage")
     try:
-        there = {turn.name: pool.submit(turn.run, end) for turn in turns if not turn.here}
-        here = {turn.name: turn.run(end) for turn in turns if turn.here}
+        there = {turn.name: pool.submit(run, turn) for turn in turns if not turn.here}
+        here = {turn.name: run(turn) for turn in turns if turn.here}
         done = here | {name: future.result() for name, future in there.items()}
         return {turn.name: done[turn.name] for turn in turns}
     finally:

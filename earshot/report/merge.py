@@ -6,7 +6,10 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from pydantic import ValidationError
+
 from earshot.errors import EarshotError
+from earshot.listeners.problems import describe
 from earshot.report.digest import gravity, grouped, vantages
 from earshot.report.wording import aware, moment
 from earshot.validation.result import Replication, Report
@@ -36,22 +39,28 @@ def merge(sources: Sequence[Source]) -> Report:
     kept, notes = _latest(sources)
     reports = [_by_machine(report, kept) for report in kept]
     restarts = _restarts(reports)
-    return Report(
-        kind="doctor" if all(item.kind == "doctor" for item in reports) else "validation",
-        run="+".join(item.run for item in reports if item.run),
-        cluster=reports[0].cluster,
-        cluster_id=next((item.cluster_id for item in reports if item.cluster_id), ""),
-        placement=reports[0].placement,
-        kafka_version=reports[0].kafka_version,
-        started=min(aware(item.started) for item in reports),
-        seconds=sum(item.seconds for item in reports),
-        cells=tuple(chain(*(item.cells for item in reports))),
-        vantages=tuple(chain(*(item.vantages for item in reports))),
-        delivery=tuple(chain(*(item.delivery for item in reports))),
-        replication=_replication(reports),
-        incarnations={k: v for item in reports for k, v in item.incarnations.items()},
-        notes=tuple(dict.fromkeys([*chain(*(it.notes for it in reports)), *notes, *restarts])),
-    )
+    parts = {
+        "kind": "doctor" if all(item.kind == "doctor" for item in reports) else "validation",
+        "run": "+".join(item.run for item in reports if item.run),
+        "cluster": reports[0].cluster,
+        "cluster_id": next((item.cluster_id for item in reports if item.cluster_id), ""),
+        "placement": reports[0].placement,
+        "kafka_version": reports[0].kafka_version,
+        "started": min(aware(item.started) for item in reports),
+        "seconds": sum(item.seconds for item in reports),
+        "cells": tuple(chain(*(item.cells for item in reports))),
+        "vantages": tuple(chain(*(item.vantages for item in reports))),
+        "delivery": tuple(chain(*(item.delivery for item in reports))),
+        "replication": _replication(reports),
+        "incarnations": {k: v for item in reports for k, v in item.incarnations.items()},
+        "notes": tuple(dict.fromkeys([*chain(*(it.notes for it in reports)), *notes, *restarts])),
+    }
+    try:
+        return Report.model_validate(parts)
+    except ValidationError as error:
+        observed = "together have more parts than one report may: "
+        observed += "; ".join(describe(error, Report, {}))
+        raise EarshotError("reports", observed=observed) from None
 
 
 def _refuse_strangers(sources: Sequence[Source]) -> None:

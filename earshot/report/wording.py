@@ -27,10 +27,19 @@ def tally(report: Report) -> str:
     if report.delivery:
         parts.append(counted("delivery", (pair.verdict for pair in pairs(report)), "deliveries"))
     if report.replication:
-        parts.append(counted("replication", (pair.verdict for pair in report.replication)))
+        parts.append(_replications(report))
     odd = [vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS]
     parts += [f"vantage {vantage.name} {WORDS[vantage.verdict]}" for vantage in odd]
     return "; ".join(parts)
+
+
+def _replications(report: Report) -> str:
+    """`6 of 6 replications passed`, and how many pairs of brokers there are where not all were
+    tried."""
+    text = counted("replication", (pair.verdict for pair in report.replication))
+    brokers = {id for pair in report.replication for id in (pair.leader, pair.follower)}
+    tried, every = len(report.replication), len(brokers) * (len(brokers) - 1)
+    return text if tried >= every else f"{text}, of {every} pairs of brokers"
 
 
 def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:

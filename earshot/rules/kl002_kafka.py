@@ -10,9 +10,11 @@ from dataclasses import replace
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Endpoint
 from earshot.facts.settings import ForeignSettings, Memo, Unreadable
+from earshot.listeners.address import why_unusable
 from earshot.listeners.terms import DEFAULT_KAFKA
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules import (
+    kl002_kafka_addresses,
     kl002_kafka_controllers,
     kl002_kafka_inter_broker,
     kl002_kafka_listeners,
@@ -76,13 +78,32 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
                 yield item
 
 
+def unusable(view: ForeignSettings) -> Iterator[Finding]:
+    """Addresses that Kafka's parser takes, and that nothing can bind or connect to."""
+    for check in kl002_kafka_addresses.CHECKS:
+        for item in check(view):
+            observed = f"{item.key}: {item.observed}; Kafka {item.instead}"
+            yield replace(item.finding(RULE), observed=observed)
+
+
 def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
-    """The first listener that Redpanda does not start with; ``setting`` holds what is advertised.
+    """The first listener that Redpanda does not start with, or that nothing can connect to;
+    ``setting`` holds what is advertised.
 
     An advertised address that is not known is none that it refuses. Source: in redpanda-data's
     redpanda `validate_multi_node_property_config` of `src/v/config/node_config.cc`.
     """
     for item in endpoints:
+        if item.advertised and (why := why_unusable(item.advertised)):
+            yield RULE.finding(
+                f"{setting}: {item.name} {why}; no client can connect to it",
+                "one name or IP address, and one port from 1 to 65535",
+                listener=item.name,
+                remedy="write one host and one port",
+                inputs=(setting,),
+                source=REDPANDA,
+            )
+            return
         if item.advertised and kind_of(item.advertised.host) is NameKind.ANY_ADDRESS:
             yield RULE.finding(
                 f"{setting}: {item.name} advertises {item.advertised}; Redpanda does not start",

@@ -9,6 +9,7 @@ from earshot.rules.registry import Objection
 NAME = "inter.broker.listener.name"
 PROTOCOL = "security.inter.broker.protocol"
 ENABLED = "sasl.enabled.mechanisms"
+MECHANISM = "sasl.mechanism.inter.broker.protocol"
 
 
 def one_of_both(view: StrictSettings) -> Iterator[Objection]:
@@ -73,18 +74,21 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
         protocol = None
     if protocol is None or not protocol.sasl:
         return
-    used = view.text("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
+    used = view.text(MECHANISM, "GSSAPI").strip()
     own = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
     key = own if own in view.values else ENABLED  # the listener's own counts first
     text = view.text(key, "GSSAPI")
     enabled = [item.strip() for item in text.split(",")] if text.strip() else []
     if used not in enabled:
+        remedy = f"add {used or 'the mechanism'} to {key}"
+        if enabled and not view.has(MECHANISM):
+            remedy = f"set {MECHANISM} to {enabled[0]}"
         yield Objection(
             "I5",
-            "sasl.mechanism.inter.broker.protocol",
+            MECHANISM,
             f"is {used or 'empty'}, and {key} has {text or 'none'}",
             f"a mechanism that {key} has",
-            remedy=f"add {used or 'the mechanism'} to {key}",
+            remedy=remedy,
             listener=view.inter_broker,
         )
 

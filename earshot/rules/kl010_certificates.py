@@ -1,7 +1,8 @@
 """KL010: every node's certificate is good for the hosts that the node advertises with TLS.
 
 Checked as clients check: by alternative names alone (`earshot.certificates.names`), by the clock,
-by the chain up to an authority that they trust, and by what the certificate may be used for.
+by the chain up to an authority that they trust, by what the certificate may be used for, and by
+what else OpenSSL and Java refuse (`earshot.certificates.verified`).
 Sources: RFC 5280, sections 4.2.1.12 and 6.1; RFC 6125, section 6.4.
 """
 
@@ -91,6 +92,8 @@ def _uses(node: Node, held: ShownCertificate) -> Iterator[Finding]:
             node=node,
             remedy="write it behind the node's own in the same PEM file",
         )
+    if (refused := held.refusal) is not None:
+        yield RULE.finding(refused.observed, refused.expected, node=node, remedy=refused.remedy)
     sides = {"servers (serverAuth)": held.for_servers, "clients (clientAuth)": held.for_clients}
     lacking = [side for side, is_good in sides.items() if not is_good]
     if lacking:

@@ -12,7 +12,7 @@ from functools import partial
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
 from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
-from earshot.listeners.address import Address
+from earshot.listeners.address import Address, why_unusable
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.registry import Finding, Rule, Severity
 
@@ -151,6 +151,14 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
                 "the clients' own machine",
                 severity=Severity.WARNING,
             )
+        # where no port is set, it is the one that Kubernetes or the cloud chooses
+        if why := why_unusable(Address(host, broker.advertised_port or 1)):
+            yield found(
+                f"advertises an address that {why}; no client can connect to it",
+                "one name or IP address, and one port from 1 to 65535",
+                "write one host and one port",
+            )
+            continue
         if broker.advertised_port is None or broker.id is None:
             continue
         address = Address(host.lower(), broker.advertised_port)

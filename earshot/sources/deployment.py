@@ -21,7 +21,7 @@ from earshot.facts.settings import (
     is_known,
     readable,
 )
-from earshot.listeners.address import Address
+from earshot.listeners.address import Address, why_unusable
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
     Family,
@@ -286,12 +286,16 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         guessed = "advertised.listeners" not in values and not view.complete
     except Unreadable:
         return
+    if any(why_unusable(bind, lowest=0) for bind in binds.values()):
+        return
     for name, bind in binds.items():
         address = advertised.get(name)
         if address is not None and not address.host:  # on the host's network its name counts
             own = container.hostname or container.name
             address = None if container.on_host_network else Address(own, address.port)
         is_controller = name in controllers
+        if address is not None and why_unusable(address):
+            address = None  # KL002 names it
         unknown = is_controller or guessed or address is None
         yield Endpoint(name, bind, None if unknown else address, is_controller)
 

@@ -38,6 +38,8 @@ Inputs = Iterable[Mapping[str, object] | None]
 _VARIABLE = "variable "
 _NAMELESS = ("variables", "a variable")
 _HIDDEN = "${WORD}"
+_FILLED_IN = "__defaults"
+"""In an object of inputs: the names of those that the provider filled in, and no program gave."""
 
 
 @dataclass(frozen=True)
@@ -203,10 +205,12 @@ def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
         if "external" in item and item["external"] is None:
             unknown.append(f"the host's port for {_whole(internal)}")
         external = item.get("external")
+        filled_in = item.get(_FILLED_IN)
+        has_default_ip = isinstance(filled_in, (list, tuple)) and "ip" in filled_in
         yield PublishedPort(
             _whole(internal),
             _whole(external) if external else None,  # 0: Docker chooses one
-            str(item.get("ip") or ""),
+            "" if has_default_ip else str(item.get("ip") or ""),
             str(item.get("protocol") or "tcp"),
         )
 

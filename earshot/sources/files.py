@@ -2,14 +2,17 @@
 
 import errno
 import io
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.reading import read_bytes
 from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Characters that no configuration file holds; ISO-8859-1 decodes any bytes."""
 
 
 def text_of(file: Path) -> str:
@@ -20,15 +23,21 @@ def text_of(file: Path) -> str:
     try:
         content = read_bytes(file)
         try:
-            return _decoded(content, "utf-8")
+            text = _decoded(content, "utf-8")
         except UnicodeDecodeError:
-            if file.suffix != PROPERTIES:
+            if PROPERTIES not in file.suffixes:
                 raise
-            return _decoded(content, "latin-1")
+            text = _decoded(content, "latin-1")
     except OSError as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+        observed = f"cannot be read ({reason.strerror})"
+        raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None
     except UnicodeDecodeError:
         raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None
+    if control := _CONTROL.search(text):
+        where = f"line {text.count(chr(10), 0, control.start()) + 1}"
+        observed = f"is not text: {where} holds the control character U+{ord(control[0]):04X}"
+        raise EarshotError(f"file {file}", observed=observed, allowed="a text file in UTF-8")
+    return text
 
 
 def _decoded(content: bytes, encoding: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.errors import EarshotError
+from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
@@ -33,12 +34,6 @@ _MIME = ("content-type:", "mime-version:")
 _JINJA_HEAD = "## template: jinja"
 _CLOUD_HEAD = "#cloud-config"
 _SCRIPT_HEAD = "#!"
-OF_BROKERS = frozenset(
-    {"advertised.listeners", "process.roles", "broker.id", "node.id", "zookeeper.connect"}
-)
-_CLIENTS = "bootstrap.servers"
-"""Connect and other servers beside a broker have listeners too, and are its clients."""
-
 _HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^']+)'|\"([^\"]+)\"|\\(\w+)|(\w+))")
 _WORD = r"(\"[^\"]+\"|'[^']+'|[^\s;|&<>]+)"
 _TEE = re.compile(rf"\btee\s+(-a\s+|--append\s+)?{_WORD}")
@@ -127,8 +122,7 @@ class _File:
 
 
 def _is_broker(item: UserDataFile) -> bool:
-    keys = {*item.settings.values, *item.computed}
-    return bool(keys & OF_BROKERS) and _CLIENTS not in keys
+    return is_broker_configuration({**item.settings.values, **item.computed})
 
 
 def _written(item: _File) -> UserDataFile:

@@ -56,6 +56,7 @@ class Jvm:
                 stderr=log,
                 env=environment,
                 cwd=self.directory,
+                umask=0o077,  # blocks may go to a folder of SPARK_LOCAL_DIRS
                 start_new_session=True,  # a terminal's Ctrl-C is ours to handle
             )
 

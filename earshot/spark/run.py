@@ -15,6 +15,7 @@ from typing import Final
 from earshot.doctor.control import mark_inconclusive
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
+from earshot.doctor.draft import Draft
 from earshot.doctor.replication import proving
 from earshot.doctor.run_topic import ReachedBrokers, RunTopic
 from earshot.doctor.survey import targets_reached
@@ -22,7 +23,7 @@ from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
 from earshot.spark.job import Entrance, Findings, Job
 from earshot.spark.merge import merge, without_spark
-from earshot.spark.session import Opening, SparkSettings
+from earshot.spark.session import Opening, SparkSettings, exposure
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
@@ -65,14 +66,25 @@ class ValidationOptions:
         return SparkSettings(self.jars, self.jars_dir, self.spark_conf, secured, self.record)
 
 
+def unfinished(draft: Draft, reason: str) -> Report:
+    """The report of a validation that ended, for ``reason``, after what is in ``draft``."""
+    report = draft.report(reason)
+    cells = without_spark(report.cells, reason)
+    return report.model_copy(update={"kind": "validation", "cells": cells})
+
+
 def validate(
-    contract: Contract, options: ValidationOptions, on_event: OnEvent = lambda text: None
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: OnEvent = lambda text: None,
+    draft: Draft | None = None,
 ) -> Report:
     """Proves every listener of every broker of ``contract``; what fails is in the report.
 
-    ``on_event`` gets a line of text per step. Raises EarshotError where Spark cannot be started or
-    ``options`` cannot be used. The topic is deleted and the JVM gone at the end, also after
-    KeyboardInterrupt and SIGTERM (which becomes SystemExit, 143).
+    ``on_event`` gets a line of text per step, and ``draft`` what the doctor sees. Raises
+    EarshotError where Spark cannot be started or ``options`` cannot be used. The topic is deleted
+    and the JVM gone at the end, also after KeyboardInterrupt and SIGTERM (which becomes
+    SystemExit, 143).
     """
     started, begun = datetime.now(UTC), time.monotonic()
     end = Deadline(options.deadline)
@@ -84,7 +96,9 @@ def validate(
             spark = stack.enter_context(contextlib.closing(Opening(options.spark(contract))))
         on_event("doctor: one record to every broker through every listener")
         limit, vantage = end.left(DOCTOR_SECONDS), options.vantage
-        seen = examine(contract, client=options.client, deadline=limit, vantage=vantage)
+        seen = examine(
+            contract, client=options.client, deadline=limit, vantage=vantage, draft=draft
+        )
         notes += seen.notes
         with proving(contract, seen.cells, options.client, run, end) as copied:
             cells, findings = _prove(
@@ -144,6 +158,8 @@ def _prove(
         except TimeoutError:
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
             return without_spark(cells, reason), Findings()
+        if note := exposure(session, credentials=bool(options.client)):
+            notes.append(note)
         share = -(-options.records // len(routes))
         name, begin, cluster_id = created.topic, created.begin, contract.cluster_id
         job = Job(session, ways_in, name, begin, run, end, on_event, cluster_id)

@@ -63,6 +63,18 @@ ELSEWHERE: Final[dict[str, str]] = {
 }
 """On a cluster, a task that one executor cannot do is done by another; executors start quickly."""
 
+AUTHENTICATE: Final = "spark.authenticate"
+ENCRYPT: Final = "spark.network.crypto.enabled"
+GUARDED: Final[dict[str, str]] = {
+    AUTHENTICATE: "true",
+    ENCRYPT: "true",
+    "spark.network.crypto.saslFallback": "false",
+}
+"""For a driver without a cluster. Every user of the machine can connect to its ports, whose blocks
+hold the tasks' client properties. Spark generates the secret in the JVM: no property has it."""
+ENCRYPTS: Final = (ENCRYPT, "spark.authenticate.enableSaslEncryption", "spark.ssl.rpc.enabled")
+"""Properties each of which encrypts the connections between Spark's processes."""
+
 
 @dataclass(frozen=True)
 class SparkSettings:
@@ -83,8 +95,33 @@ class SparkSettings:
 
 def is_local(spark: SparkSession) -> bool:
     """Whether the driver's process is the only executor."""
-    master = spark.sparkContext.master or ""
-    return master == "local" or master.startswith("local[")
+    return _is_local(spark.sparkContext.master or "")
+
+
+def exposure(spark: SparkSession, *, credentials: bool) -> str:
+    """A note on the protection that ``spark`` lacks, empty where it lacks none.
+
+    ``credentials`` says whether the session gets client properties that may hold some.
+    """
+    context = spark.sparkContext
+    conf, where = context.getConf(), f"Spark ({context.master})"
+    read = "read the client properties of this run" if credentials else ""
+    if conf.get(AUTHENTICATE, "false") != "true":
+        done = " and ".join(filter(None, ("run code there", read)))
+        missing = f"{AUTHENTICATE} and {ENCRYPT}"
+        if (context.master or "").startswith("spark:"):
+            missing += ", and spark.authenticate.secret in its spark-defaults.conf,"
+        return (
+            f"{where} does not authenticate connections: whoever can connect to a port of its "
+            f"driver or executors can {done}; set {missing} (docs/security.md)"
+        )
+    encrypted = any(conf.get(key, "false") == "true" for key in ENCRYPTS)
+    if read and not encrypted and not is_local(spark):
+        return (
+            f"{where} does not encrypt connections: whoever can read the network between its "
+            f"driver and executors can {read}; set {ENCRYPT} (docs/security.md)"
+        )
+    return ""
 
 
 class Opening:
@@ -147,7 +184,7 @@ class Opening:
         jars = connector_jars(self._settings, home / "jars")
         work = SECURED if self._settings.secured else ""
         what = (java.executable, (home / "jars", *jars), work)
-        if self._settings.record and not _names_master(self._settings.conf):
+        if self._settings.record and _is_local(_master(self._settings.conf)):
             self._recording = recording(*what)
         options = self._recording.options if self._recording else start_options(*what)
         try:
@@ -221,8 +258,9 @@ def _submitted(settings: SparkSettings) -> SparkSession:
     builder = SparkSession.builder.appName("earshot")
     submitted = pyspark.SparkConf()  # what the user's spark-submit says
     master = submitted.get("spark.master", "") or ""
-    own = SMALL | ({} if master.startswith("local") else ELSEWHERE)
-    stated = {key: submitted.get(key, "") or "" for key in own if submitted.contains(key)}
+    given = {**dict(submitted.getAll()), **settings.conf}
+    own = SMALL | (_guarded(given) if _is_local(master) else ELSEWHERE)
+    stated = {key: given[key] for key in own if key in given}
     conf: dict[str, Any] = own | stated | dict(settings.conf)
     spark = builder.config(map=conf).getOrCreate()
     if not _has_connector(spark):
@@ -246,27 +284,38 @@ def _conf(given: Mapping[str, str], jars: Sequence[Path], options: Sequence[str]
         conf["spark.jars"] = spark_jars(jars)
     if options:
         conf["spark.driver.extraJavaOptions"] = shlex.join(options)
-    if _names_master(given):
+    conf["spark.master"] = master = _master(given)
+    if not master.startswith("local"):
         return conf | ELSEWHERE | dict(given)
     local = {
-        "spark.master": "local[*]",
         # this machine's own name need not resolve
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
     }
-    return conf | local | dict(given)
+    # `local-cluster[...]` has executors, which would have to be given a secret
+    return conf | local | (_guarded(given) if _is_local(master) else {}) | dict(given)
 
 
-def _names_master(given: Mapping[str, str]) -> bool:
+def _guarded(given: Mapping[str, str]) -> dict[str, str]:
+    # Spark starts with none of the others without the first
+    return GUARDED if given.get(AUTHENTICATE, "true") == "true" else {}
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
+
+
+def _master(given: Mapping[str, str]) -> str:
+    """The master that the user names, by default `local[*]`."""
     if "spark.master" in given:
-        return not given["spark.master"].startswith("local")
-    if "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
-        return True
+        return given["spark.master"]
+    named = re.search(r"--master[\s=]+(\S+)", os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     if folder := os.environ.get("SPARK_CONF_DIR"):
         with contextlib.suppress(OSError):
             defaults = Path(folder, "spark-defaults.conf").read_text(errors="replace")
-            return re.search(r"^\s*spark\.master\b", defaults, re.M) is not None
-    return False
+            # as Java reads properties
+            named = named or re.search(r"^\s*spark\.master[\s=:]+(\S+)", defaults, re.M)
+    return named[1] if named else "local[*]"
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

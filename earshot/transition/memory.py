@@ -19,6 +19,10 @@ class ChangeMemory(Frozen):
     done: int = 0
     """Steps of a longer change that are complete."""
 
+    def has(self, plan: ClusterPlan) -> bool:
+        """Whether nodes may run ``plan`` by what is remembered; True where nothing is."""
+        return self.complete is None or plan in (self.complete, *self.begun)
+
 
 def recall(folder: Path) -> ChangeMemory:
     """What is remembered in ``folder``, a stack's; empty where there is nothing, or nothing whole.

@@ -68,6 +68,8 @@ SECRETS = "/run/kafka/secrets"
 """Where the files of `Boot.secrets` are; in memory, so they never reach a disk."""
 CLIENTS_SECONDS = 15
 """From one report of the clients of listeners that leave to the next."""
+SKEW_SECONDS = 5
+"""By which an instance's clock may be behind EC2's."""
 SHOWN_CLIENTS = 12
 """Addresses of clients in one report, for each listener: a parameter holds 4 KiB."""
 
@@ -111,7 +113,7 @@ class Boot(Frozen):
     """Properties with which a client on the instance itself reaches the inter-broker listener
     (the controllers' where the node is no broker); the protocol is known from the plan."""
     volume_seconds: int = Field(default=300, ge=1, le=3600)
-    """How long to wait for the volume to be attached."""
+    """How long one attempt waits for the volume to be attached; there is always another."""
     ready_seconds: int = Field(default=900, ge=10, le=7200)
     """How long a started node may take to be in sync."""
 
@@ -143,8 +145,8 @@ def ssm_report(parameter: str, region: str) -> tuple[str, ...]:
 def ssm_secret(name: str, parameter: str, region: str) -> SecretFile:
     """A file with the value of a SecureString; the role needs ssm:GetParameter and its key."""
     command = (
-        "aws", "ssm", "get-parameter", "--region", region, "--name", parameter,
-        "--with-decryption", "--query", "Parameter.Value", "--output", "text",
+        "aws", "ssm", "get-parameter", "--region", region, "--with-decryption",
+        "--query", "Parameter.Value", "--output", "text", "--name", parameter,
     )  # fmt: skip
     return SecretFile(name=name, command=command)
 
@@ -170,6 +172,13 @@ class NodeReport(Frozen):
     listener leaves, and where nobody could count."""
     at: str
     """When, by the instance's clock (ISO 8601, UTC)."""
+    booted: int | None = None
+    """When the boot that wrote it began, in seconds since the epoch by the instance's clock: no
+    two boots of an instance have the same. None from user data of earlier releases."""
+    size_gib: int | None = None
+    """How far the file system of the data volume reaches; None before it is mounted."""
+    free_gib: int | None = None
+    """What is free in it."""
 
     @property
     def serves(self) -> bool:
@@ -183,17 +192,39 @@ class NodeReport(Frozen):
         except ValidationError:
             return None
 
-    def lacks(self, node: int, instance: str, user_data: str) -> str:
-        """Why this does not say that ``node`` serves on ``instance`` with ``user_data`` (its
-        digest); an empty text where it does."""
+    def outdated(self, node: int, instance: str, started: float) -> str:
+        """Why this is not a report of ``node`` by the present boot of ``instance``; else empty.
+
+        ``started`` is when EC2 last started the instance, in seconds since the epoch.
+        """
         if self.node != node:
             return f"the last report is node {self.node}'s"
         if self.instance != instance:
             return f"the last report is of another instance, {self.instance}"
+        if self.booted is not None and self.booted + SKEW_SECONDS < started:
+            return f"the last report is of an earlier boot of {instance}, which was started since"
+        return ""
+
+    @property
+    def lacking(self) -> str:
+        """Why the node does not serve by its own account; empty where it does."""
+        return "" if self.serves else ": ".join(filter(None, (self.state, self.detail)))
+
+    def lacks(
+        self, node: int, instance: str, user_data: str, started: float = 0.0, size_gib: int = 0
+    ) -> str:
+        """Why this does not say that ``node`` serves as deployed: by the boot of ``instance`` that
+        began after ``started``, with ``user_data`` (their digest), and with a file system of
+        ``size_gib`` for its data; an empty text where it does."""
+        if outdated := self.outdated(node, instance, started):
+            return outdated
         if self.user_data != user_data:
             booted = f"{instance} booted with other user data: {self.user_data[:12]}…"
             return f"{booted}, not {user_data[:12]}…"
-        return "" if self.serves else ": ".join(filter(None, (self.state, self.detail)))
+        if self.serves and self.size_gib is not None and self.size_gib < size_gib:
+            grows = "the node looks every minute whether its volume has grown"
+            return f"its file system has {self.size_gib} GiB, not {size_gib} yet: {grows}"
+        return self.lacking
 
     @property
     def is_final(self) -> bool:

@@ -29,24 +29,36 @@ def cloud_config(
     scripts: dict[str, str],
     commands: Sequence[Sequence[str]],
     remedy: str,
-    lean: bool = False,
 ) -> str:
     """User data of ``who`` that write ``files`` and ``scripts`` (content by path) and then run
-    ``commands``; ``lean`` leaves comments and indentation of scripts and units out. Raises
-    EarshotError for a text over `LIMIT`, with ``remedy``."""
-    written = []
-    for path, content in (files | scripts).items():
-        mode = {"permissions": "0755"} if path in scripts else {}
-        if lean and (path in scripts or path.endswith(".service")):
-            content = _lean(content)
-        written.append({"path": path, **mode, "content": content})
-    document = {"write_files": written, "runcmd": [list(words) for words in commands]}
-    text = HEADER + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=LIMIT)
+    ``commands``.
+
+    Comments and indentation of scripts, units and settings are left out where there is no room for
+    them. Raises EarshotError for a text that is over `LIMIT` even so, with ``remedy``.
+    """
+    text = _document(files, scripts, commands)
+    if len(text.encode()) > LIMIT:
+        ours = {path: it for path, it in files.items() if path.endswith((".service", ".conf"))}
+        lean = {path: _lean(it) for path, it in (ours | scripts).items()}
+        text = _document(
+            files | {it: lean[it] for it in ours}, {it: lean[it] for it in scripts}, commands
+        )
     size, allowed = len(text.encode()), f"{LIMIT} bytes"
     if size > LIMIT:
         what, observed = f"{who}: user data", f"{size} bytes"
         raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)
     return text
+
+
+def _document(
+    files: Mapping[str, str], scripts: Mapping[str, str], commands: Sequence[Sequence[str]]
+) -> str:
+    written = [{"path": path, "content": content} for path, content in files.items()]
+    for path, content in scripts.items():
+        written.append({"path": path, "permissions": "0755", "content": content})
+    document = {"write_files": written, "runcmd": [list(words) for words in commands]}
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=LIMIT)
+    return HEADER + text.replace("\n    ", "\n   ")  # three spaces before a file's lines do
 
 
 def rendered(name: str, values: Mapping[str, Any]) -> str:
@@ -55,9 +67,8 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _lean(text: str) -> str:
-    first, *rest = text.splitlines()
-    found = [line.strip() for line in rest]
-    return "\n".join([first, *(it for it in found if it and not it.startswith("# "))]) + "\n"
+    found = [line.strip() for line in text.splitlines()]
+    return "\n".join(it for it in found if it and not it.startswith("# ")) + "\n"
 
 
 @cache

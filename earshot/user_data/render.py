@@ -2,13 +2,15 @@
 
 Pure and deterministic. On the instance, systemd does the work on every boot:
 
-    kafka-prepare   packages, Kafka, volume, storage, secrets; each step does nothing when done
+    kafka-prepare   packages, Kafka, volume, storage, secrets; each step does nothing when done,
+                    and what fails is reported and tried again, unless it would fail again
     kafka           the node itself, started by the first
     kafka-ready     reports through the instance's role once Kafka itself says it is in sync
-    kafka-failed    reports what the first could not fix
+    kafka-grow      every minute: grows the data's file system where its volume has grown
 """
 
 import hashlib
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -26,7 +28,7 @@ MOUNT = "/var/lib/kafka"
 """Where the data volume is mounted; a node's `log_dir` is a directory below."""
 PROPERTIES = "/etc/kafka/server.properties"
 CLIENT = "/etc/kafka/client.properties"
-UNITS = ("kafka-prepare", "kafka", "kafka-ready", "kafka-failed")
+UNITS = ("kafka-prepare.service", "kafka.service", "kafka-ready.service")
 
 
 def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
@@ -47,14 +49,12 @@ def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
         scripts["/usr/local/sbin/kafka-users"] = rendered("users.sh", values)
     commands = (
         ("systemctl", "daemon-reload"),
-        ("systemctl", "restart", "systemd-journald.service"),
-        ("systemctl", "enable", "kafka-prepare.service"),
+        ("systemctl", "restart", "systemd-journald", "systemd-sysctl"),
         # not waited for: it takes longer than cloud-init should
-        ("systemctl", "start", "--no-block", "kafka-prepare.service"),
+        ("systemctl", "enable", "--now", "--no-block", "kafka-prepare.service"),
     )
     remedy = "set fewer or shorter properties in `extra`"
-    lean = plan.security is not None  # its settings take the room
-    return cloud_config(who, _files(plan, node, boot, values), scripts, commands, remedy, lean)
+    return cloud_config(who, _files(plan, node, boot, values), scripts, commands, remedy)
 
 
 def digest(text: str) -> str:
@@ -87,7 +87,7 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
 
 def _files(plan: ClusterPlan, node: Node, boot: Boot, values: dict[str, Any]) -> dict[str, str]:
     logging = "log4j.properties" if values["old_logging"] else "log4j2.properties"
-    listener, units = values["listener"], [f"{it}.service" for it in UNITS]
+    listener = values["listener"]
     client = {"security.protocol": listener.protocol.value} | boot.client
     client |= own_stores(settings(plan, node), listener.name)
     return {
@@ -95,7 +95,8 @@ def _files(plan: ClusterPlan, node: Node, boot: Boot, values: dict[str, Any]) ->
         CLIENT: write_properties(NodeSettings(client)),
         f"/etc/kafka/{logging}": rendered(logging, values),
         "/etc/systemd/journald.conf.d/kafka.conf": rendered("journald.conf", values),
-        **{f"/etc/systemd/system/{unit}": rendered(unit, values) for unit in units},
+        "/etc/sysctl.d/kafka.conf": rendered("sysctl.conf", values),
+        **{f"/etc/systemd/system/{unit}": rendered(unit, values) for unit in UNITS},
     }
 
 
@@ -104,8 +105,12 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
     commands = {"java", "curl", "tar", "gzip", "mkfs.xfs", boot.report[0]}
     commands |= {secret.command[0] for secret in boot.secrets}
     commands |= {"ss"} if boot.leaving else set()
+    # the words with which the commands for all secrets begin: they are written once
+    together = zip(*(secret.command for secret in boot.secrets), strict=False)
+    fetching = [words[0] for words in takewhile(lambda it: len(set(it)) == 1, together)]
     return {
         "boot": boot,
+        "fetching": fetching,
         "node": node,
         "roles": " and ".join(node.roles),
         "leaving": [f"{name}:{port}" for name, port in boot.leaving.items()],

@@ -7,6 +7,7 @@ no password is ever part of a command or of a setting, and a user can be added l
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -23,19 +24,22 @@ from confluent_kafka.admin import (
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
-    UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
 
 from earshot.errors import EarshotError
+from earshot.listeners.model import Frozen
 from earshot.listeners.security import CLIENTS, VALIDATOR, principal
-from earshot.validation.client import failure_of
+from earshot.listeners.terms import Mechanism
+from earshot.validation.client import Errors, Failure, failure_of
 from earshot.validation.topic import PREFIX
 
 SECONDS = 30.0
 """For each request."""
 LOGIN_SECONDS = 30.0
-"""Until all brokers know all users."""
+"""Time limit until all brokers know all users."""
+UNKNOWN_TO_BROKER = "authentication"
+"""The failure of a login whose user or password a broker does not know."""
 ITERATIONS = 4096
 """Of SCRAM, for each login, Kafka's default: more protect short passwords, and these are random."""
 _MECHANISMS = {
@@ -105,63 +109,92 @@ class UserAccess:
         if filters:
             _wait(self._admin.delete_acls(filters, request_timeout=SECONDS), "permissions")
 
+    def disable_logins(self, names: Iterable[str], mechanism: str) -> None:
+        """Gives users a password that is kept nowhere. Raises EarshotError.
+
+        Their credentials are overwritten and never deleted: until its first metadata snapshot, a
+        broker that restarts replays a deletion and loses all users of that mechanism
+        (KAFKA-20774).
+        """
+        self.set_passwords({name: secrets.token_urlsafe(24) for name in names}, mechanism)
+
     def set_passwords(self, passwords: Mapping[str, str], mechanism: str) -> None:
         """Gives users (new) passwords. Raises EarshotError."""
         info = ScramCredentialInfo(_MECHANISMS[mechanism], ITERATIONS)
-        self._alter(
+        changes = [
             UserScramCredentialUpsertion(user, info, password.encode())
             for user, password in passwords.items()
-        )
-
-    def remove_users(self, names: Iterable[str], mechanism: str) -> None:
-        """Lets users with a password log in no more. Raises EarshotError."""
-        kind = _MECHANISMS[mechanism]
-        held = self._held(list(names), kind)
-        self._alter(UserScramCredentialDeletion(user, kind) for user in held)
-
-    def _alter(self, changes: Iterable[Any]) -> None:
-        if listed := list(changes):
+        ]
+        if changes:
             alter: Any = self._admin.alter_user_scram_credentials
-            _wait(alter(listed, request_timeout=SECONDS), "users")
+            _wait(alter(changes, request_timeout=SECONDS), "users")
 
-    def _held(self, names: list[str], kind: ScramMechanism) -> list[str]:
-        """Those of ``names`` with a password of that ``kind``; Kafka deletes no other."""
-        if not names:
-            return []
+    def lacking(self, names: Iterable[str], mechanism: str) -> list[str]:
+        """Those of ``names`` without a credential of that mechanism. Raises EarshotError."""
         answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
-        having = {
+        kind = _MECHANISMS[mechanism]
+        known = {
             user
-            for user, held in _result(answer, "users").items()
-            if kind in [it.mechanism for it in held.scram_credential_infos]
+            for user, described in _result(answer, "users").items()
+            if kind in [it.mechanism for it in described.scram_credential_infos]
         }
-        return [name for name in names if name in having]
+        return [name for name in names if name not in known]
 
 
-def await_logins(brokers: Mapping[int, str], client: Mapping[str, Any]) -> None:
-    """Returns when each of ``brokers`` (host:port by id) lets the user of ``client`` log in.
+class Login(Frozen):
+    """One way for users to log in to one broker."""
+
+    broker: int
+    listener: str
+    address: str
+    """`host:port`, as it is reached from where users are made."""
+    mechanism: Mechanism
+
+    def __str__(self) -> str:
+        return f"broker {self.broker}: {self.listener} at {self.address}, {self.mechanism}"
+
+
+def await_logins(logins: Iterable[Login], client: Mapping[str, Any]) -> None:
+    """Returns when each of ``logins`` accepts the user of ``client``.
 
     A broker learns of changes in their order, so it then knows whatever was changed before.
     Raises EarshotError after `LOGIN_SECONDS`.
     """
     end = time.monotonic() + LOGIN_SECONDS
-    for id, address in brokers.items():
-        while problem := _refused(address, client):
+    for login in logins:
+        while problem := refusal(login, client):
             if time.monotonic() > end:
+                user = client.get("sasl.username", "the user")
                 raise EarshotError(
-                    f"broker {id}: {address}",
-                    observed=f"lets nobody log in after {LOGIN_SECONDS:g} s ({problem})",
-                    remedy="see its log, then run the same command again",
+                    str(login),
+                    observed=f"refuses the login of {user} {LOGIN_SECONDS:g} s after the cluster "
+                    f"got its password ({problem.text})",
+                    remedy="see the log of that broker, then run the same command again",
                 )
             time.sleep(0.1)
 
 
-def _refused(address: str, client: Mapping[str, Any]) -> str:
-    given = {**client, "bootstrap.servers": address}
+def refusal(login: Login, client: Mapping[str, Any]) -> Failure | None:
+    """Why ``login`` does not accept the user of ``client``; None where it does."""
+    settings = {
+        **client,
+        "bootstrap.servers": login.address,
+        "sasl.mechanism": str(login.mechanism),
+    }
+    return login_failure(settings)
+
+
+def login_failure(settings: Mapping[str, Any]) -> Failure | None:
+    """Why a client with these settings of librdkafka gets no metadata; None where it does."""
+    errors = Errors()
+    given: dict[str, Any] = {**settings, "error_cb": errors, "log_level": 0}
+    admin = AdminClient(given, logger=_SILENT)
     try:
-        AdminClient(given, logger=_SILENT).list_topics(timeout=2)
+        admin.list_topics(timeout=2)
     except KafkaException as error:
-        return failure_of(error).text
-    return ""
+        admin.poll(0)
+        return errors.explain(error)
+    return None
 
 
 def _wait(futures: Mapping[Any, Future[Any]], what: str) -> None:

@@ -1,7 +1,6 @@
 """What is to become of users and permissions, as lines for who has Kafka's tools alone.
 
     password NAME BASE64          the user's new password: base64 of a file of `kafka-configs.sh`
-    remove NAME MECHANISM         the user can no longer log in by a password of that mechanism
     permissions NAME ARGUMENTS    of `kafka-acls.sh`
 
 The lines hold passwords.
@@ -26,14 +25,12 @@ def lines(
 ) -> str:
     """The lines, in their order; their reader gets the ``passwords``, which are by user.
 
-    ``gone`` are those who can no longer log in by a password of that mechanism.
+    ``gone`` are those who can no longer log in by a password of that mechanism: they get one that
+    is kept nowhere, for a deletion can cost a broker all users (see `access.disable_logins`).
     """
     found = [*_permissions("remove", forbidden), *_permissions("add", allowed)]
     found += [_password(user, mechanisms, text) for user, text in passwords.items()]
-    for user, kind in gone:
-        # Kafka deletes none that is not there
-        found.append(_password(user, (kind,), secrets.token_urlsafe()))
-        found.append(f"remove {user} {kind}")
+    found += [_password(user, (kind,), secrets.token_urlsafe(24)) for user, kind in gone]
     return "\n".join(found)
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from earshot.listeners.model import Frozen
 from earshot.listeners.terms import Mechanism
-from earshot.users.access import Grant, UserAccess, await_logins
+from earshot.users.access import Grant, Login, UserAccess, await_logins
 
 
 class UsersOrder(Frozen):
@@ -28,10 +28,10 @@ class UsersOrder(Frozen):
     """Of all users, by name, for each of the mechanisms."""
     gone: tuple[tuple[str, Mechanism], ...] = ()
     """Who can no longer log in by a password of that mechanism."""
-    logins: dict[int, str] = Field(default_factory=dict)
-    """By broker, the host:port where users log in; none: no listener asks for a password."""
+    logins: tuple[Login, ...] = ()
+    """All ways in by a password; none: no listener asks for one."""
     client: dict[str, Any] = Field(default_factory=dict, repr=False)
-    """Librdkafka's settings of one who logs in there, with a password."""
+    """Librdkafka's settings of a user who logs in there; each login has its own mechanism."""
 
 
 def carry_out(order: UsersOrder) -> None:
@@ -44,5 +44,5 @@ def carry_out(order: UsersOrder) -> None:
     for mechanism in order.mechanisms:
         access.set_passwords(order.passwords, mechanism)
     for mechanism in dict.fromkeys(kind for _, kind in order.gone):
-        access.remove_users([user for user, kind in order.gone if kind is mechanism], mechanism)
+        access.disable_logins([user for user, kind in order.gone if kind is mechanism], mechanism)
     await_logins(order.logins, order.client)

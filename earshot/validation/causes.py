@@ -133,8 +133,12 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "give the authority's certificate: ssl.truststore.location=FILE and "
         "ssl.truststore.type=PEM in the client properties"),
     _security("authentication", "authentication", "{who} accepts these credentials",
-        "check sasl.mechanism and sasl.jaas.config in the client properties against what "
-        "{listener} is configured for"),
+        "if no broker ever accepted them, check sasl.mechanism and sasl.jaas.config in the client "
+        "properties; if they worked before, the cluster has lost the user or its password was "
+        "changed: create the user again (a stack with `security`: `pulumi up`)"),
+    _security("lost-users", "lost-users", "{who} accepts these credentials, as other brokers do",
+        "create the users again (a stack with `security`: `pulumi up`): {who} has lost them, as "
+        "brokers do that restart after a user was deleted (KAFKA-20774)"),
     _security("client-certificate", "client-certificate",
         "{who} accepts the certificate of this client",
         "give one of an authority that {who} trusts: ssl.keystore.location=FILE and "
@@ -151,6 +155,13 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _bootstrap("protocol", "protocol", _ACCEPTS,
         "set security.protocol to what {listener} speaks: the connection was closed as by a "
         "listener with TLS or SASL"),
+    _bootstrap("http", "not-kafka", _ACCEPTS,
+        "correct the port: a web server listens on {address}, and no Kafka broker"),
+    _bootstrap("not-kafka", "not-kafka", _ACCEPTS,
+        "see what listens on {address}: it does not answer as a Kafka broker does"),
+    _bootstrap("controller", "controllers-listener", _ACCEPTS,
+        "advertise, or give as the bootstrap address, the port of a listener for clients: "
+        "controller.listener.names says which are for controllers"),
     _bootstrap(ANY, "no-answer", _ACCEPTS,
         "see that a Kafka broker listens on {address}, with the security protocol given "
         "here; its log says more"),
@@ -178,6 +189,12 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",
         "see what {address} is mapped or forwarded to: it should lead to the port that "
         "{listener} binds"),
+    _metadata("misrouted", "misrouted", "every connection to {address} reaches {who}",
+        "see what {address} is mapped or forwarded to, and which addresses the name {host} has: "
+        "an advertised address must lead to its own broker alone"),
+    _metadata("unsteady", "unsteady", "{who} answers on every connection to {address}",
+        "see what forwards {address} (one of its targets may be dead), and the connection limits "
+        "of {who} (max.connections)"),
     _metadata("unexpected", "unexpected", "no {who} at {listener}: the contract has none there",
         "export the contract again (`pulumi up`), or take that broker away from {listener}"),
     _produce("misrouted", "misrouted", "{address} leads to {who}",

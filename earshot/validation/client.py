@@ -19,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
+from earshot.listeners.listed import clipped
 from earshot.listeners.terms import Protocol
 from earshot.validation.jaas import read_jaas
 
@@ -34,6 +35,8 @@ FAST: Final[Mapping[str, Any]] = {
 """librdkafka's defaults suit daemons; a probe wants its answer now, and retries soon.
 A producer would also create the topic that it asks for."""
 
+LONGEST_TEXT: Final = 500
+"""Characters of an error: part of it is what a peer has sent."""
 _RENAMED: Final = {
     "ssl.truststore.location": ("ssl.ca.location",),
     "ssl.truststore.certificates": ("ssl.ca.pem",),
@@ -236,8 +239,8 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         error = error.args[0]
     if not isinstance(error, KafkaError):
-        return Failure("client", str(error))
-    code, text = error.code(), _ELAPSED.sub("", error.str())
+        return Failure("client", clipped(str(error), LONGEST_TEXT))
+    code, text = error.code(), clipped(_ELAPSED.sub("", error.str()), LONGEST_TEXT)
     lowered = text.lower()
     word = _WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
     if code in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):

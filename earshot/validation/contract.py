@@ -15,6 +15,11 @@ from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Por
 from earshot.listeners.problems import describe, refuse
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 
+MOST_LISTENERS = 100
+"""Listeners of a contract: each has a client of its own, with a thread per broker."""
+MOST_PLACES = 20_000
+"""Addresses of a contract: five listeners of four thousand brokers."""
+
 
 class Advertised(Frozen):
     """What one broker hands out to clients of one listener."""
@@ -67,11 +72,14 @@ class Contract(Frozen):
     kafka_version: str
     inter_broker: ListenerName | None = None
     """None where the contract is what a cluster says of itself: no client learns the name."""
-    listeners: tuple[ContractListener, ...] = Field(min_length=1)
-    brokers: tuple[ContractBroker, ...] = Field(min_length=1)
+    listeners: tuple[ContractListener, ...] = Field(min_length=1, max_length=MOST_LISTENERS)
+    brokers: tuple[ContractBroker, ...] = Field(min_length=1, max_length=MOST_PLACES)
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contract:
+        places = sum(len(it.advertised) for it in self.brokers)
+        if places > MOST_PLACES:
+            refuse([f"brokers: found {places:,} addresses; allowed: {MOST_PLACES:,} at most"])
         names, ids = [it.name for it in self.listeners], [it.id for it in self.brokers]
         problems = [f"listeners: {name} stands there twice" for name in _repeated(names)]
         problems += [f"brokers: the id {id} stands there twice" for id in _repeated(ids)]

@@ -1,5 +1,7 @@
 """When a run ends at the latest, and how it ends early without leaving anything behind."""
 
+from __future__ import annotations
+
 import contextlib
 import signal
 import threading
@@ -20,6 +22,12 @@ class Deadline:
         """Seconds left, at most ``limit``; 0 when the run is to stop."""
         left = 0.0 if self.stop.is_set() else max(0.0, self._end - time.monotonic())
         return left if limit is None else max(0.0, min(left, limit))
+
+    def within(self, limit: float) -> Deadline:
+        """A deadline ``limit`` seconds from now at the latest; it stops when this one does."""
+        part = Deadline(self.left(limit))
+        part.stop = self.stop
+        return part
 
 
 @contextlib.contextmanager

@@ -7,13 +7,22 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, FailFast, Field, PlainSerializer, PlainValidator
 
 from earshot.listeners.address import Address, read_address
+from earshot.listeners.listed import clipped
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import shown
 from earshot.listeners.terms import Scope
 from earshot.validation.terms import Stage, Verdict
+
+MOST_CELLS = 50_000
+"""Cells of a report: five listeners of a thousand brokers, from ten vantages."""
+MOST_TEXT = 4000
+MOST_NAME = 300
+Text = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_TEXT))]
+"""A sentence; a longer one is shortened, as part of it is what a peer has sent."""
+Name = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_NAME))]
 
 
 def _observed(value: Any) -> Address:
@@ -21,6 +30,8 @@ def _observed(value: Any) -> Address:
         return value
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: host:port or [ipv6]:port")
+    if len(value) > MOST_NAME:
+        raise ValueError(f"found an address of {len(value):,} characters")
     try:
         return read_address(value)
     except ValueError as error:
@@ -38,33 +49,33 @@ class StageResult(Frozen):
 
     stage: Stage
     verdict: Verdict
-    detail: str = ""
+    detail: Text = ""
     seconds: float | None = None
 
 
 class Cause(Frozen):
     """Why a cell failed: what was observed, what was expected, what to do."""
 
-    kind: str
+    kind: Name
     """A stable word to search for: unresolvable, refused, timeout, drift, missing, …"""
-    observed: str
-    expected: str
-    remedy: str
+    observed: Text
+    expected: Text
+    remedy: Text
 
 
 class Cell(Frozen):
     """One (vantage, listener, broker) of the matrix."""
 
-    vantage: str
-    listener: str
+    vantage: Name
+    listener: Name
     broker: int
     scopes: tuple[Scope, ...] = ()
     address: Observed
     """What the broker should advertise here (the contract), or does (without one)."""
     verdict: Verdict
-    stages: tuple[StageResult, ...] = ()
+    stages: Annotated[tuple[StageResult, ...], FailFast()] = Field(default=(), max_length=20)
     cause: Cause | None = None
-    reason: str = ""
+    reason: Text = ""
     """Why the cell was skipped or is inconclusive."""
     latency_ms: float | None = None
     """Send to acknowledgement (acks=all) of the quickest record after the first, by the doctor."""
@@ -77,34 +88,34 @@ class Cell(Frozen):
 class Reached(Frozen):
     """What one Spark executor (or the driver) made of one advertised address."""
 
-    listener: str
+    listener: Name
     broker: int
     address: Observed
-    resolved: tuple[str, ...] = ()
+    resolved: Annotated[tuple[Name, ...], FailFast()] = Field(default=(), max_length=1000)
     reached: bool
-    error: str = ""
-    cluster_id: str = ""
+    error: Text = ""
+    cluster_id: Name = ""
     """Of the cluster that answered there; empty where nobody asked (TLS, SASL) or it said none."""
 
 
 class Vantage(Frozen):
     """A place where a client really stood."""
 
-    name: str
+    name: Name
     kind: Literal["host", "executor", "container", "remote"] = "host"
-    where: str = ""
+    where: Name = ""
     """The machine's own name, as it calls itself."""
-    resolvers: tuple[str, ...] = ()
-    reached: tuple[Reached, ...] = ()
+    resolvers: Annotated[tuple[Name, ...], FailFast()] = Field(default=(), max_length=1000)
+    reached: Annotated[tuple[Reached, ...], FailFast()] = Field(default=(), max_length=MOST_CELLS)
     verdict: Verdict = Verdict.PASS
-    reason: str = ""
+    reason: Text = ""
 
 
 class Delivery(Frozen):
     """The fate of the records written through one listener and read back through another."""
 
-    written_through: str
-    read_through: str
+    written_through: Name
+    read_through: Name
     broker: int
     acknowledged: int
     """Records of writes that returned."""
@@ -118,7 +129,7 @@ class Delivery(Frozen):
     misrouted: int = 0
     foreign: int = 0
     """Records of other runs: counted, never checked."""
-    examples: tuple[str, ...] = ()
+    examples: Annotated[tuple[Text, ...], FailFast()] = Field(default=(), max_length=100)
     """At most 20, in the words of a report."""
 
     @property
@@ -133,11 +144,11 @@ class Replication(Frozen):
 
     leader: int
     follower: int
-    listener: str = ""
+    listener: Name = ""
     """The listener between brokers; empty where nobody knows its name."""
     verdict: Verdict
     cause: Cause | None = None
-    reason: str = ""
+    reason: Text = ""
     """Why nothing is known."""
 
 
@@ -146,23 +157,23 @@ class Report(Frozen):
 
     version: Literal[1] = 1
     kind: Literal["doctor", "validation"]
-    run: str
+    run: Name
     """The run id that every record of this run carries."""
-    cluster: str
-    cluster_id: str = ""
+    cluster: Name
+    cluster_id: Name = ""
     """Kafka's own id: the contract's, or, without a contract, what most addresses said; may be
     empty."""
-    placement: str = ""
-    kafka_version: str = ""
+    placement: Name = ""
+    kafka_version: Name = ""
     started: datetime
     seconds: float
-    cells: tuple[Cell, ...]
-    vantages: tuple[Vantage, ...] = ()
-    delivery: tuple[Delivery, ...] = ()
-    replication: tuple[Replication, ...] = ()
-    """A ring of pairs; none of a single broker, and none by the doctor."""
-    incarnations: dict[str, str] = Field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = Field(max_length=MOST_CELLS)
+    vantages: tuple[Vantage, ...] = Field(default=(), max_length=1000)
+    delivery: tuple[Delivery, ...] = Field(default=(), max_length=MOST_CELLS)
+    replication: tuple[Replication, ...] = Field(default=(), max_length=MOST_CELLS)
+    """Pairs of brokers, all or a ring of them; none of a single broker, and none by the doctor."""
+    incarnations: dict[Name, Name] = Field(default_factory=dict, max_length=MOST_CELLS)
+    notes: tuple[Text, ...] = Field(default=(), max_length=1000)
 
     @property
     def verdict(self) -> Verdict:

@@ -101,12 +101,15 @@ def _holders(replicas: Replicas) -> tuple[int, ...]:
 def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas]:
     """The replicas of each partition of ``name``, its leader (-1 where nobody leads) first."""
     try:
-        found = admin.list_topics(name, timeout=timeout).topics[name].partitions
+        topic = admin.list_topics(name, timeout=timeout).topics[name]
     except KafkaException as error:
         raise TopicError(failure_of(error)) from None
+    # a user who may not see the topic would wait for its partitions in vain
+    if topic.error is not None and (failure := failure_of(topic.error)).error == "authorization":
+        raise TopicError(failure)
     return {
         id: (it.leader, *(other for other in it.replicas if other != it.leader))
-        for id, it in found.items()
+        for id, it in topic.partitions.items()
     }
 
 

@@ -280,3 +280,36 @@ def test_a_comment_in_properties_ignores_a_mistake_too(
     assert [item["rule"] for item in found["mistakes"]] == mistakes
     ignored = [item for item in found["notes"] if item.endswith(": ignored: old")]
     assert len(ignored) == 1 - len(mistakes)
+
+
+def test_a_stack_file_is_replaced_by_force_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["adopt", "three_listeners.yml", "-o", "Pulumi.own.yaml"]
+    assert run(command) == 0
+    Path("Pulumi.own.yaml").write_text("# edited\n")
+    capsys.readouterr()
+    assert run(command) == 2
+    out, error = capsys.readouterr()
+    assert (out, error.splitlines()) == (
+        "",
+        [
+            "error: output Pulumi.own.yaml: exists, and is not an empty file",
+            "  allowed: a new file, or an empty file",
+            "  fix: name another file, or add --force to replace this one",
+        ],
+    )
+    assert Path("Pulumi.own.yaml").read_text() == "# edited\n"
+    assert run([*command, "--force"]) == 0
+    assert "placement: docker" in Path("Pulumi.own.yaml").read_text()
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_dash_is_stdout_for_the_stack_file_alone(
+    format: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["adopt", "three_listeners.yml", "-o", "-", "--format", format]) == 0
+    out, error = capsys.readouterr()
+    assert yaml.safe_load(out)["config"]["earshot:cluster"]["placement"] == "docker"
+    assert "three_listeners.yml" in error
+    assert not Path("-").exists()

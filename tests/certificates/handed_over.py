@@ -20,10 +20,17 @@ FILES = {
 
 
 def hand_over(
-    folder: Path, hosts: Mapping[int, Sequence[str]], subject: str = "CN=b{node},O=Example"
+    folder: Path,
+    hosts: Mapping[int, Sequence[str]],
+    subject: str = "CN=b{node},O=Example",
+    *,
+    signs: bool = True,
 ) -> None:
     """Fills ``folder``: by node id, a new certificate for these hosts, the chain up to an authority
-    that stays the same, and a key with a password."""
+    that stays the same, and a key with a password.
+
+    Java refuses certificates that are not for signatures (``signs``).
+    """
     root, issuing = _authorities()
     now = datetime.now(UTC) - timedelta(minutes=5)
     folder.mkdir(exist_ok=True)
@@ -31,7 +38,7 @@ def hand_over(
     (folder / "password").write_text(f"{PASSWORD}\n")
     for id, names in hosts.items():
         name = subject.format(node=id)
-        node = made(name, now, issuing, hosts=names, number=10 + id)
+        node = made(name, now, issuing, hosts=names, number=10 + id, signs=signs)
         (folder / f"{id}.pem").write_text(node.pem + issuing.pem)
         (folder / f"{id}.key").write_text(node.key_pem(PASSWORD))
 

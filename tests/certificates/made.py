@@ -58,8 +58,12 @@ def made(
         ExtendedKeyUsageOID.CLIENT_AUTH,
     ),
     number: int = 0,
+    signs: bool = True,
 ) -> Made:
-    """One called ``subject`` (RFC 4514), by itself where there is no ``issuer``."""
+    """One called ``subject`` (RFC 4514), by itself where there is no ``issuer``.
+
+    Where it never ``signs``, its key usage has key encipherment alone, which Java refuses.
+    """
     own = key(number)
     name = x509.Name.from_rfc4514_string(subject)
     builder = (
@@ -78,6 +82,21 @@ def made(
         )
     if uses is not None and not authority:
         builder = builder.add_extension(x509.ExtendedKeyUsage(list(uses)), critical=False)
+    if not signs:
+        builder = builder.add_extension(
+            x509.KeyUsage(
+                digital_signature=False,
+                key_encipherment=True,
+                content_commitment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                key_cert_sign=False,
+                crl_sign=False,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+            critical=True,
+        )
     return Made(builder.sign(issuer.key if issuer else own, hashes.SHA256()), own)
 
 

@@ -65,7 +65,7 @@ def test_a_subject_that_kafka_may_call_otherwise_is_refused(name: x509.Name) -> 
     ("named", "allowed"),
     [
         (None, (True, True)),
-        ([ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE], (True, True)),
+        ([ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE], (False, False)),
         ([ExtendedKeyUsageOID.SERVER_AUTH], (True, False)),
         ([ExtendedKeyUsageOID.CLIENT_AUTH], (False, True)),
         ([ExtendedKeyUsageOID.CODE_SIGNING], (False, False)),

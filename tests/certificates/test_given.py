@@ -86,7 +86,6 @@ def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
         ([B1, MIDDLE], [made("CN=Root", NOW, authority=True, number=5)], "CN=Root"),
         ([B1, MIDDLE, ROOT], [made("CN=Else", NOW, authority=True, number=5)], "CN=Root"),
         ([B1], [MIDDLE], "CN=Root"),
-        ([B1, made("CN=Middle", NOW, ROOT, number=2)], [ROOT], "CN=Middle"),
     ],
 )
 def test_a_chain_that_ends_too_early_says_where(
@@ -213,6 +212,14 @@ def test_what_cannot_be_used_is_named_once(
 ) -> None:
     change(folder)
     assert refusal(folder) == reported
+
+
+def test_a_key_that_is_not_named_is_asked_for(folder: Path) -> None:
+    assert refusal(folder, key="{node}.pem") == (
+        "1.pem: holds no private key, and security.tls.from.key is not set\n"
+        "  allowed: certificate and key in one place, or `key` with the place of the key\n"
+        "  fix: set security.tls.from.key, or write the key into the same place"
+    )
 
 
 def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:

@@ -4,11 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.checks.containers import declarations, evidence
+from earshot.checks.containers import (
+    ContainerRun,
+    RegisteredContainer,
+    declarations,
+    evidence,
+)
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKind
 from earshot.names.policy import ResolverPolicy
+from earshot.sources.docker_container import read_service
 from tests.doubles.resolvers import TableAsked
 from tests.rules.container_examples import container
 
@@ -161,3 +167,43 @@ def test_a_full_name_that_the_resolver_of_its_scope_denies_is_not_asked_for_else
         "192.0.2.99 does not resolve it",
     )
     assert SERVER[0] not in asked.resolvers or not asked.resolvers[SERVER[0]].asked
+
+
+@pytest.mark.parametrize(
+    ("addresses", "said"),
+    [
+        (None, {"unknown"}),  # left out
+        ((), set()),  # said not to be known
+        (("192.0.2.1",), set()),
+        (("192.0.2.9",), {"violated"}),
+    ],
+)
+def test_addresses_that_are_left_out_silence_nothing(
+    addresses: tuple[str, ...] | None, said: set[str]
+) -> None:
+    listeners = BEYOND["KAFKA_ADVERTISED_LISTENERS"].replace("localhost", "kafka.example.com")
+    env = {
+        "KAFKA_NODE_ID": "1",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_LISTENERS": "INTERNAL://:19092,HOST://:9092,CONTROLLER://:9093",
+        "KAFKA_ADVERTISED_LISTENERS": listeners.replace("host-a.example.com", "kafka1"),
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INTERNAL:PLAINTEXT,HOST:PLAINTEXT,"
+        "CONTROLLER:PLAINTEXT",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@kafka1:9093",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "INTERNAL",
+    }
+    inputs = {
+        "name": "kafka1",
+        "image": "apache/kafka:4.1.1",
+        "envs": [f"{key}={value}" for key, value in env.items()],
+        "networksAdvanced": [{"name": "net"}],
+        "ports": [{"internal": 9092.0, "external": 9092.0}],
+    }
+    item = RegisteredContainer("urn", read_service(inputs, "kafka1"), "engine")
+    run = ContainerRun()
+    run._asked = world("kafka.example.com")
+    policy = ResolverPolicy(resolvers={Scope.EXTERNAL: SERVER})
+    handed = {} if addresses is None else {"addresses": addresses}
+    found = run.register(item, policy, **handed).findings
+    assert {str(it.state) for it in found if it.rule == "KL012"} == said

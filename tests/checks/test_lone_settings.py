@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
+from earshot.checks.lone_settings import (
+    is_of_broker,
+    mistakes_in_properties,
+    mistakes_in_values,
+    mistakes_in_variables,
+)
+from earshot.listeners.address import Address, why_unusable
 from earshot.rules.registry import Finding
+from tests.judge.cases import cases
 
 ZOOKEEPER = "zookeeper.connect=zookeeper:2181\n"
 KRAFT = """\
@@ -27,7 +36,8 @@ controller.listener.names=CONTROLLER
         ("broker.id=1", True),
         ("node.id : 1", True),
         ("advertised.listeners=A://k:1", True),
-        ("listeners=A://:1", False),  # other servers have listeners too
+        ("listeners=A://:1", True),
+        ("listeners=http://0.0.0.0:8083", False),  # other servers have listeners too
         ("", False),
         ("#process.roles=broker", False),
         ("node.id=1\nbootstrap.servers=kafka:9092", False),
@@ -36,6 +46,18 @@ controller.listener.names=CONTROLLER
         ("zookeeper.connect=z:2181\nproducer.bootstrap.servers=kafka:9092", False),
         ("zookeeper.connect=z:2181\nlisteners=http://0.0.0.0:8082", False),
         ("zookeeper.connect=z:2181\nlisteners=PLAINTEXT://0.0.0.0:9092", True),
+        # a broker has clients inside
+        ("process.roles=broker\ncontroller.quorum.bootstrap.servers=c:9093", True),
+        ("controller.quorum.bootstrap.servers=c:9093", True),
+        ("advertised.listeners=A://k:1\ngroup.id=g", True),
+        ("broker.id=1\nconfluent.metrics.reporter.bootstrap.servers=k:9092", True),
+        ("log.dirs=/d\nconfluent.license.bootstrap.servers=k:9092", True),
+        ("listeners=A://:1\ncruise.control.metrics.reporter.bootstrap.servers=k:9092", True),
+        ("bootstrap.servers=k:9092\nlisteners=PLAINTEXT://:9092", True),
+        # nodes of other programs
+        ("node.id=1\nnode.environment=production", False),
+        ("bootstrap.servers=k:9092\nadvertised.listeners=https://rest:8082", False),
+        ("advertised.listeners=HTTP://rest:8082\nzookeeper.connect=z:2181", False),
     ],
 )
 def test_whose_properties_they_are(text: str, expected: bool) -> None:
@@ -131,6 +153,141 @@ def test_what_kafka_refuses(
         remedy,
         (inputs,),
     )
+
+
+ALONE = KRAFT.replace("broker,controller", "broker").replace("1@localhost", "9@c")
+ALONE = ALONE.replace(",CONTROLLER://:9093", "")
+SERVERS = ALONE.replace(
+    "controller.quorum.voters=9@c:9093", "controller.quorum.bootstrap.servers={}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "observed"),
+    [
+        (
+            (
+                "process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+                "controller.quorum.voters=1@c:9093\n"
+            ),
+            "controller.listener.names: CONTROLLER is not in listeners; Kafka does not start",
+        ),
+        (
+            ALONE + "listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n",
+            (
+                "controller.listener.names: CONTROLLER has no entry in "
+                "listener.security.protocol.map; Kafka does not start"
+            ),
+        ),
+        (
+            ALONE.replace("listeners=PLAINTEXT://:9092\n", "")
+            + "listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n",
+            (
+                "controller.listener.names: CONTROLLER has no entry in "
+                "listener.security.protocol.map; Kafka does not start"
+            ),
+        ),
+        (
+            SERVERS.format("c:99999"),
+            "controller.quorum.bootstrap.servers: server entry 'c:99999' cannot be read",
+        ),
+        (
+            SERVERS.format("c:9093,"),
+            "controller.quorum.bootstrap.servers: an entry is blank",
+        ),
+    ],
+)
+def test_what_kafka_refuses_of_a_quorum(text: str, observed: str) -> None:
+    assert is_of_broker(text)
+    assert [item.observed for item in mistakes_in_properties(text)] == [observed]
+
+
+OUTSIDE = (
+    ALONE.replace("listeners=PLAINTEXT://:9092", "listeners=IN://:9092,OUT://:9094")
+    + "listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+    "inter.broker.listener.name=IN\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("OUT://host:99999", "has the port 99999"),
+        ("OUT://host:0", "has the port 0"),
+        ("OUT://host:-1", "has the port -1"),
+        ("OUT://${HOST}:99999", "has the port 99999"),
+        (
+            "OUT://my_domain:9094:30000",
+            "has the host my_domain:9094, which holds a colon and is not an IPv6 address",
+        ),
+        ("OUT://a..b:9094", "has the host a..b, which has an empty label"),
+        ("OUT://[::]:9094", "has the host ::, which means every interface"),
+        (
+            "OUT://256.1.1.1:9094",
+            "has the host 256.1.1.1, which looks like an IPv4 address, and is not one",
+        ),
+    ],
+)
+def test_addresses_that_kafka_takes_and_no_client_can_use(entry: str, why: str) -> None:
+    text = f"{OUTSIDE}advertised.listeners=IN://k:9092,{entry}\n"
+    (found,) = mistakes_in_properties(text)
+    assert (found.rule, found.listener, found.inputs, found.severity) == (
+        "KL002",
+        "OUT",
+        ("advertised.listeners",),
+        "error",
+    )
+    assert found.observed == (
+        f"advertised.listeners: OUT {why}; Kafka hands it out, and no client can connect to it"
+    )
+    variables = {"KAFKA_ADVERTISED_LISTENERS": f"IN://k:9092,{entry}"}
+    assert [item.observed for item in mistakes_in_variables(variables)] == [found.observed]
+
+
+@pytest.mark.parametrize(
+    ("change", "observed"),
+    [
+        (
+            ("OUT://:9094", "OUT://:99999"),
+            "listeners: OUT has the port 99999; Kafka does not start",
+        ),
+        (
+            ("9@c:9093", "9@c:0"),
+            (
+                "controller.quorum.voters: 9 has the port 0; Kafka takes it, and no node can "
+                "connect to it"
+            ),
+        ),
+    ],
+)
+def test_what_is_bound_and_where_voters_are(change: tuple[str, str], observed: str) -> None:
+    text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://k:9094\n"
+    assert mistakes_in_properties(text) == ()
+    assert [it.observed for it in mistakes_in_properties(text.replace(*change))] == [observed]
+
+
+@pytest.mark.parametrize(
+    "more", ["", "group.id=g\n", "controller.quorum.bootstrap.servers=c:9093\n", "node.id=__ID__\n"]
+)
+def test_a_part_of_a_file_advertises_every_interface(more: str) -> None:
+    (found,) = mistakes_in_properties(f"{more}advertised.listeners=PLAINTEXT://0.0.0.0:9092\n")
+    assert (found.rule, found.listener) == ("KL002", "PLAINTEXT")
+
+
+@pytest.mark.parametrize(
+    "host", ["my_host", "[::1]", "2001:db8::1", "127.1", "k.", "-bad-", "a-b.c_d", "10.0.0.1", ""]
+)
+def test_hosts_that_some_client_can_use(host: str) -> None:
+    text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094"
+    assert mistakes_in_properties(text) == ()
+
+
+def test_no_remedy_names_an_address_that_nothing_can_use() -> None:
+    for case in cases(25, 1000):
+        for found in mistakes_in_values(case, None, complete=True):
+            for host, port in re.findall(r"://([^,;\s]*):(-?[0-9]+)", found.remedy):
+                address = Address(host.strip("[]"), int(port))
+                assert not why_unusable(address, lowest=0), (found.remedy, case)
 
 
 def test_kafka_stops_at_the_first() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import applied, with_lines
 from earshot.facts.container import Container, PublishedPort
 from earshot.facts.deployment import Arrival, Deployment
+from earshot.listeners.address import Address, why_unusable
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
@@ -650,10 +652,21 @@ def kind(finding: Finding) -> tuple[str, str, str | None, str]:
     return finding.rule, finding.container, finding.listener, finding.observed
 
 
+def unusable_in(finding: Finding) -> Iterator[str]:
+    """Addresses in the remedy and its lines that nothing can use."""
+    for text in (finding.remedy, *(line.value for line in finding.lines)):
+        for entry in re.findall(r"[A-Z]+://[^,;\s]+", text):
+            host, _, port = entry.partition("://")[2].rpartition(":")
+            address = Address(host.removeprefix("[").removesuffix("]"), int(port))
+            if why_unusable(address, lowest=0) or (":" in address.host) != host.startswith("["):
+                yield entry
+
+
 def cures(all_services: tuple[Service, ...]) -> None:
     """Every remedy with lines cures its finding, makes no other, and brings its clients through."""
     found = mistakes(all_services)
     for item in found:
+        assert not [*unusable_in(item)], item
         if not item.lines:
             continue
         after = applied(all_services, item.lines)
@@ -725,6 +738,38 @@ services:
 @given(text=deployments())
 def test_every_remedy_with_lines_cures(text: str) -> None:
     cures(services(text))
+
+
+@settings(max_examples=60)
+@given(
+    text=deployments(),
+    host=st.sampled_from(["my_domain:9094", "a..b", "my_host", "[2001:db8::1]", "256.1.1.1", ""]),
+    port=st.sampled_from(["99999", "0", "30000"]),
+    where=st.sampled_from(["KAFKA_LISTENERS: PLAINTEXT", "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT"]),
+)
+def test_no_remedy_is_nonsense(text: str, host: str, port: str, where: str) -> None:
+    """Also beside addresses that nothing can use: every remedy parses, and is accepted."""
+    cures(services(re.sub(f"{where}://[^:]*:[0-9]+", f"{where}://{host}:{port}", text)))
+
+
+def test_an_address_that_no_client_can_use_is_one_mistake_without_lines() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["30000:9092"]
+    environment: {KRAFT}
+      KAFKA_LISTENERS: HOST://0.0.0.0:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: HOST://my_domain:9094:30000
+      KAFKA_INTER_BROKER_LISTENER_NAME: HOST
+      {MAP}: HOST:PLAINTEXT,CONTROLLER:PLAINTEXT
+"""
+    (found,) = mistakes(services(text))
+    assert (found.rule, found.listener, found.lines) == ("KL002", "HOST", ())
+    assert found.observed == (
+        "advertised.listeners: HOST has the host my_domain:9094, which holds a colon and is not an "
+        "IPv6 address; Kafka hands it out, and no client can connect to it"
+    )
 
 
 def secured(protocol: str, *more: str) -> str:

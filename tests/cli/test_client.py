@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
 from earshot.cli import run
+from earshot.cli.client import HEADER
 from earshot.listeners.properties import read_properties
 from earshot.placement import plan_stack
 from earshot.project import Project
@@ -55,11 +57,11 @@ def command(stack: str = "s", user: str = "app", listener: str = "EXTERNAL") -> 
     return [*words, "--output", "c.properties"]
 
 
-def test_the_file_is_for_its_owner_alone_and_replaces_what_was_there(
+def test_the_file_is_for_its_owner_alone_and_replaces_its_own(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = Path("c.properties")
-    file.write_text("old")
+    assert run(command(listener="INTERNAL")) == 0
     file.chmod(0o644)
     assert run(command()) == 0
     assert file.stat().st_mode & 0o777 == 0o600
@@ -68,6 +70,36 @@ def test_the_file_is_for_its_owner_alone_and_replaces_what_was_there(
     assert values["security.protocol"] == "SASL_SSL"
     assert 'username="app"' in values["sasl.jaas.config"]
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("was", ["listeners=A://:1\n", f"# mine\n{HEADER}\n"])
+def test_a_file_of_others_is_replaced_by_force_alone(
+    project: Project, was: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path("c.properties")
+    file.write_text(was)
+    assert run(command()) == 2
+    assert capsys.readouterr().err == (
+        "error: output c.properties: exists, and is not a file that `earshot client` wrote\n"
+        "  allowed: a new file, or a file that `earshot client` wrote\n"
+        "  fix: name another file, or add --force to replace this one\n"
+    )
+    assert file.read_text() == was
+    assert run([*command(), "--force"]) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "SASL_SSL" in file.read_text()
+
+
+def test_an_empty_file_is_as_good_as_none(project: Project) -> None:
+    Path("c.properties").touch()
+    assert run(command()) == 0
+
+
+def test_a_dash_is_stdout(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command()[:-1], "-"]) == 0
+    values = read_properties(capsys.readouterr().out).values
+    assert values["security.protocol"] == "SASL_SSL"
+    assert not Path("-").exists()
 
 
 def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> None:
@@ -119,15 +151,19 @@ def test_into_a_pipe_the_text_is_written(project: Project) -> None:
         "Pulumi.s.yaml",
         ".earshot/stacks/s/contract.json",
         ".earshot/stacks/s/kafka/security/app.pem",
+        ".earshot/stacks/s/kafka/node-1/server.properties",
         "link",
     ],
 )
+@pytest.mark.parametrize("more", [[], ["--force"]], ids=["", "by force"])
 def test_what_belongs_to_the_stack_is_not_written_over(
-    project: Project, output: str, capsys: pytest.CaptureFixture[str]
+    project: Project, output: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("link").symlink_to("Pulumi.s.yaml")
+    settings = project.state_dir("s") / "kafka" / "node-1" / "server.properties"
+    cache.write(settings, "listeners=A://:1\n")
     before = Path(output).read_text()
-    assert run([*command()[:-1], output]) == 2
+    assert run([*command()[:-1], output, *more]) == 2
     assert capsys.readouterr().err == (
         f"error: output {output}: is a file that is read\n  allowed: another file\n"
     )

@@ -19,6 +19,7 @@ from earshot import __version__
 from earshot.cli import run
 from earshot.cli.commands import app
 from earshot.cli.target import stack_contract, target
+from earshot.doctor.draft import Draft
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
@@ -360,6 +361,19 @@ class TestReport:
         assert run(["report", "--stack", "local"]) == code
         assert capsys.readouterr().out.startswith("earshot ")
 
+    def test_reports_of_hostile_size_are_one_error(
+        self, project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("earshot.cli.report.MOST_CELLS", 10)
+        kept = save(project, as_json(samples.all_pass()))
+        assert run(["report", str(kept), str(kept)]) == 2
+        assert "have 12 cells" in capsys.readouterr().err
+        text = '{"kind": "doctor", "run": "r", "cluster": "c", "started": 0, "seconds": 0, '
+        kept.write_text(text + '"cells": [' + "{}," * 60_000 + "{}]}")
+        assert run(["report", str(kept)]) == 2
+        error = capsys.readouterr().err
+        assert len(error) < 4000
+
     def test_a_report_is_not_written_over(
         self, project: Project, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -370,6 +384,42 @@ class TestReport:
                 f"error: output {kept}: is a file that is read\n  allowed: another file\n"
             )
         assert kept.read_text() == as_json(samples.all_pass())
+
+    @pytest.mark.parametrize("name", ["server.properties", "compose.yml"])
+    def test_a_file_that_is_no_report_is_replaced_by_force_alone(
+        self, name: str, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        save(project, as_json(samples.all_pass()))
+        (other := project.root / name).write_text("listeners=A://:1\n")
+        command = ["report", "--stack", "local", "--format", "json", "-o", str(other)]
+        assert run(command) == 2
+        assert capsys.readouterr().err == (
+            f"error: output {other}: exists, and is not a report\n"
+            "  allowed: a new file, or a report\n"
+            "  fix: name another file, or add --force to replace this one\n"
+        )
+        assert other.read_text() == "listeners=A://:1\n"
+        assert run([*command, "--force"]) == 0
+        assert other.read_text() == as_json(samples.all_pass())
+
+    def test_an_earlier_report_is_replaced(self, project: Project) -> None:
+        save(project, as_json(samples.all_pass()))
+        (file := project.root / "r.json").write_text(as_json(samples.dead_broker()))
+        assert run(["report", "--stack", "local", "-o", str(file)]) == 0
+        assert file.read_text() == as_json(samples.all_pass())
+
+    def test_a_dash_is_stdout_in_the_format_that_is_asked_for(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(project.root)
+        save(project, as_json(samples.all_pass()))
+        command = ["report", "--stack", "local", "-o", "-"]
+        assert run(command) == 0
+        assert capsys.readouterr().out.startswith("earshot ")
+        assert run([*command, "--format", "json", "-o", "r.json"]) == 0
+        assert capsys.readouterr().out == as_json(samples.all_pass())
+        assert Path("r.json").read_text() == as_json(samples.all_pass())
+        assert not Path("-").exists()
 
     def test_several_files_become_one(
         self, project: Project, capsys: pytest.CaptureFixture[str]
@@ -587,7 +637,7 @@ class TestDoctor:
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, dict[str, object]]]:
         found: list[tuple[object, dict[str, object]]] = []
 
-        def examine(looked_at: object, **options: object) -> Report:
+        def examine(looked_at: object, *, draft: Draft, **options: object) -> Report:
             found.append((looked_at, options))
             return samples.drift()
 
@@ -722,7 +772,10 @@ def test_a_stdout_that_is_closed_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["rules", "--version", "plan --help"])
 def test_a_stdout_that_is_full_is_one_error(tmp_path: Path, words: str) -> None:
     done = shell(f"{words} > /dev/full", tmp_path)
-    said = "error: stdout: cannot be written (No space left on device)\n"
+    said = (
+        "error: stdout: cannot be written (No space left on device)\n"
+        "  fix: free space on that disk, then run the same command again\n"
+    )
     assert (done.returncode, done.stderr) == (2, said)
 
 

@@ -75,6 +75,27 @@ class TestExitCodes:
         write("a.yml", text)
         assert run(["lint", "a.yml"]) == code
 
+    @pytest.mark.parametrize("name", ["a.yml", "a.properties", "a.conf", "a.env.j2", "a"])
+    def test_a_named_file_that_is_not_judged_is_3(
+        self, name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write(name, "rabbit")
+        assert run(["lint", name]) == 3
+        assert capsys.readouterr().out.splitlines()[-1] == (
+            f"nothing to check; 1 not judged: {name} (has nothing of Kafka)"
+        )
+        assert run(["lint", "-f", name]) in (2, 3)  # with the check itself
+
+    def test_a_mistake_elsewhere_goes_first(self) -> None:
+        write("a.yml", "rabbit")
+        write("b.yml", "kafka KL003")
+        assert run(["lint", "a.yml", "b.yml"]) == 1
+
+    def test_unrelated_files_may_be_skipped(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "rabbit")
+        assert run(["lint", "a.yml", "--skip-unrelated"]) == 0
+        assert capsys.readouterr().out.endswith("nothing to check; 1 passed over\n")
+
     def test_the_others_are_checked_beside_one_that_cannot_be_read(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -590,3 +611,31 @@ def test_another_file_is_written_over(capsys: pytest.CaptureFixture[str]) -> Non
     write("a.json", "old")
     assert run(["lint", "a.yml", "-o", "a.json"]) == 1
     assert "KL017" in Path("a.json").read_text()
+
+
+@pytest.mark.parametrize("option", ["--write-baseline", "--format=json --output"])
+def test_a_file_of_others_is_replaced_by_force_alone(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("a.yml", "kafka\n")
+    Path("other.properties").write_text("a=1\n")
+    command = ["lint", "a.yml", *option.split(), "other.properties"]
+    assert run(command) == 2
+    assert "error: output other.properties: exists, and is not a " in capsys.readouterr().err
+    assert Path("other.properties").read_text() == "a=1\n"
+    for _ in (1, 2):
+        assert run([*command, "--force"]) == 0
+    assert Path("other.properties").read_text().startswith("{")
+
+
+def test_a_baseline_is_replaced_by_the_next(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.yml", "kafka\n")
+    for _ in (1, 2):
+        assert run(["lint", "a.yml", "--write-baseline", "known.json"]) == 0
+
+
+def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.yml", "kafka\n")
+    assert run(["lint", "a.yml", "--output", "-", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert not Path("-").exists()

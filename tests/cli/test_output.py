@@ -33,7 +33,10 @@ def test_a_full_disk_behind_stdout_is_one_error(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(sys, "stdout", full)
         with pytest.raises(EarshotError) as caught:
             emit("x\n")
-    assert str(caught.value) == "stdout: cannot be written (No space left on device)"
+    assert str(caught.value) == (
+        "stdout: cannot be written (No space left on device)\n"
+        "  fix: free space on that disk, then run the same command again"
+    )
 
 
 def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ import pytest
 
 from earshot.cli import discovery, run
 from earshot.cli import validate as command
+from earshot.doctor.draft import Draft
+from earshot.doctor.survey import targets_of
 from earshot.listeners.address import Address, read_address
 from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack
 from earshot.placement.standpoint import CandidateEngine, Standpoint, docker_standpoints, to_json
 from earshot.project import Project
+from earshot.remote.run import Known
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
@@ -38,12 +41,21 @@ class Double:
         self.report = report
         self.contract: Contract | None = None
         self.options = ValidationOptions()
+        self.interrupted: BaseException | None = None
 
     def __call__(
-        self, contract: Contract, options: ValidationOptions, on_event: Callable[[str], None]
+        self,
+        contract: Contract,
+        options: ValidationOptions,
+        on_event: Callable[[str], None],
+        draft: Draft,
     ) -> Report:
         self.contract, self.options = contract, options
         on_event("a step \x1b[2J")
+        if self.interrupted is not None:
+            draft.targets = targets_of(contract)
+            draft.cells[0] = samples.cell("INTERNAL", 1)
+            raise self.interrupted
         return self.report
 
 
@@ -231,6 +243,7 @@ class EverywhereDouble:
 
     standpoints: Sequence[Standpoint] | None = None
     only: Sequence[str] = ()
+    interrupted: BaseException | None = None
 
     def __call__(
         self,
@@ -239,8 +252,11 @@ class EverywhereDouble:
         options: ValidationOptions,
         on_event: Callable[[str], None],
         only: Sequence[str],
+        known: Known,
     ) -> Report:
         self.standpoints, self.only = standpoints, only
+        if self.interrupted is not None:
+            raise self.interrupted
         return samples.vantages()
 
 
@@ -249,6 +265,28 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> EverywhereDouble:
     double = EverywhereDouble()
     monkeypatch.setattr(command, "validate_from", double)
     return double
+
+
+def test_an_interrupted_validation_tells_what_it_knows(
+    project: Project, double: Double, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the doctor passed is not proven without Spark."""
+    double.interrupted = KeyboardInterrupt()
+    assert run(["validate", "--stack", "local"]) == 130
+    out, errors = capsys.readouterr()
+    assert "earshot validation: INCONCLUSIVE" in out and "0 of " in out
+    assert out.count("not decided: interrupted") >= 1
+    assert errors.endswith("interrupted\n")
+
+
+def test_an_interrupted_validation_from_several_vantages_tells_what_it_knows(
+    containers: Project, everywhere: EverywhereDouble, capsys: pytest.CaptureFixture[str]
+) -> None:
+    containers.contract_file("docker").with_name("vantages.json").write_text(to_json(PLACES))
+    everywhere.interrupted = SystemExit(143)
+    assert run(["validate", "--stack", "docker"]) == 143
+    out, _ = capsys.readouterr()
+    assert "not decided: terminated" in out
 
 
 @pytest.fixture

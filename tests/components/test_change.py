@@ -60,6 +60,17 @@ def test_a_step_that_was_taken_back_is_over(state: Path) -> None:
     assert not provider.diff("complete", olds, olds).changes
 
 
+def test_a_memory_of_another_plan_than_the_state_s_is_written_anew(state: Path) -> None:
+    """The state was put back from a copy that is older than the file beside it."""
+    provider, olds = CompleteChangeProvider(), props(state)
+    memory.complete(state, RENAMED, 0)
+    assert provider.diff("complete", olds, olds).changes
+    provider.update("complete", olds, olds)
+    assert memory.recall(state) == memory.ChangeMemory(complete=BEFORE)
+    memory.complete(state, BEFORE, 1)
+    assert provider.diff("complete", olds, olds).changes
+
+
 def test_a_moved_checkout_remembers_where_it_is(state: Path, tmp_path: Path) -> None:
     elsewhere = Path("/elsewhere/.earshot/stacks/local")
     CompleteChangeProvider().create(props(elsewhere))

@@ -15,10 +15,12 @@ from components.change_memory import (
     HeldChanges,
     Made,
     ProvedChangeProvider,
+    as_it_runs,
     recalled,
 )
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import annotated
 from earshot.transition import memory
 from earshot.transition.change import Change
 from earshot.transition.memory import ChangeMemory
@@ -189,3 +191,25 @@ def test_a_state_that_cannot_be_read_stops_the_update(
         "stack organization/project/stack: its state cannot be read (no backend)\n"
         "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
     )
+
+
+def test_what_brokers_run_goes_before_what_the_state_has(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state that was put back from a copy: the brokers run a later plan."""
+    state = State(folder, monkeypatch)
+    state.update(BEFORE)
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    observed = {node.id: annotated(RENAMED, node) for node in RENAMED.nodes}
+    held = recalled(folder)
+    agreed = {node.id: annotated(BEFORE, node) for node in BEFORE.nodes}
+    assert held.by(as_it_runs(folder, BEFORE, agreed)) is held and said == []
+    found = held.by(as_it_runs(folder, BEFORE, observed))
+    assert len(said) == 1 and said[0].startswith("nodes 1 to 3 run other listeners")
+    assert memory.recall(folder) == ChangeMemory(complete=RENAMED)
+    assert found.memory == ChangeMemory(complete=RENAMED)
+    assert found.running == (Made(RENAMED, {"1": [{"host_port": 9092.0}]}),)
+    change = Change.of(folder, BEFORE)
+    assert len(change.steps) == 3, "and not none, as by the state alone"
+    assert found.beginning(Made(change.plan, {}))[-1].plan == change.plan

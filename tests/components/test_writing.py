@@ -32,7 +32,13 @@ def test_whoever_has_no_name_is_told_by_number(
     [
         (errno.ENOSPC, "free space on that disk, then run the same command again"),
         (errno.ENOTDIR, "move away the file that stands where a directory belongs"),
-        (errno.EROFS, "mount that file system for writing, or use a checkout elsewhere"),
+        (
+            errno.EROFS,
+            (
+                "mount that file system for writing, as no user can write to it now, or use a "
+                "folder elsewhere"
+            ),
+        ),
     ],
 )
 def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy: str) -> None:
@@ -46,7 +52,10 @@ def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy:
 @pytest.mark.parametrize(
     ("number", "remedy"),
     [
-        (errno.EDQUOT, "free space on that disk, then run the same command again"),
+        (
+            errno.EDQUOT,
+            "free space within this user's quota on that disk, then run the same command again",
+        ),
         (errno.EEXIST, "move away the file that stands where a directory belongs"),
         (errno.EISDIR, "move away the file that stands where a directory belongs"),
         (errno.EACCES, "run the command as bob, or give this user the right to write"),
@@ -62,6 +71,7 @@ def test_the_file_that_could_not_be_written_is_named(
         return "bob"
 
     monkeypatch.setattr(module, "owner", owner)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     place = tmp_path / "gone" / "file"
     with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
         raise OSError(number, os.strerror(number), str(place))
@@ -69,3 +79,11 @@ def test_the_file_that_could_not_be_written_is_named(
         f"node 1: {place}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
     )
     assert asked == ([tmp_path] if number == errno.EACCES else [])
+
+
+def test_root_is_not_told_to_run_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+    assert "see what forbids it to root: an immutable file (`lsattr -d`)" in str(caught.value)
+    assert "run the command as" not in str(caught.value)

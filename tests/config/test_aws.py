@@ -54,6 +54,19 @@ def test_brokers_stand_in_public_subnets_only_where_clients_are_beyond_the_vpc()
     assert [beyond.is_public(id) for id in beyond.node_ids] == [True] * 3 + [False] * 3
 
 
+def test_the_stack_file_says_where_brokers_are() -> None:
+    spec = read_aws(place="public", controllers={"mode": "separate", "count": 1})
+    assert [spec.is_public(id) for id in spec.node_ids] == [True] * 3 + [False]
+    assert spec.elastic_ips == 3 + spec.gateways
+    assert [spec.subnet_of(id) for id in (1, 10_001)] == ["10.0.0.0/20", "10.0.16.0/20"]
+    (problem,) = refused(place="private", **TWO_LISTENERS)
+    assert problem == (
+        "place: found private with a listener for scope external (EXTERNAL); allowed: public, for "
+        "an Elastic IP works in a public subnet only"
+    )
+    assert read_aws(place="public", **TWO_LISTENERS).at("public").public
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from earshot.doctor import doctor, exchange, records, survey
+from earshot.doctor import doctor, draft, exchange, records, survey
+from earshot.doctor.asking import Answering, Peer
 from earshot.doctor.control import LIMIT
 from earshot.doctor.diagnosis import CellTarget, Observed, Sent
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
+from earshot.doctor.draft import Draft
 from earshot.doctor.exchange import Destination
 from earshot.doctor.probe import Attempt, Contact
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers
@@ -126,9 +128,11 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.Mo
     facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
     end = Deadline(QUORUM_PATIENCE + 0.05)
     with ThreadPoolExecutor(1) as pool:
-        examination = doctor._Examination("host", {}, end, pool, [], None)
+        begun = Draft()
+        examination = doctor._Examination({}, end, pool, begun, None)
         end.stop.wait(0.1)  # as long as addresses took
-        (cell,) = examination.decided([facts], True, "dev")
+        examination.decide([facts], True, "dev")
+    (cell,) = begun.cells.values()
     assert (cell.verdict, cell.cause) == (Verdict.SKIP, None)
     assert cell.reason == "no topic could be created here: said so"
 
@@ -182,7 +186,7 @@ class ClusterDouble:
     sent: Mapping[int, Failure] = field(default_factory=dict)
     """By partition; elsewhere a record is acknowledged."""
     back: float | Failure = 0.1
-    who: int | None = None
+    strange: tuple[int, int] = (0, 0)
 
     def topic(self, *given: object) -> ClusterDouble:
         self.asked.append(("topic", *given))
@@ -224,19 +228,18 @@ class ClusterDouble:
         for _, it in sent:
             yield it.partition, self.back
 
-    def identify(self, *given: object) -> int | None:
-        self.asked.append(("identify", *given))
-        return self.who
+    def strangers(self, *given: object) -> tuple[int, int]:
+        self.asked.append(("strangers", *given[:3]))
+        return self.strange
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterDouble:
     double = ClusterDouble()
     monkeypatch.setattr(doctor, "RunTopic", double.topic)
-    monkeypatch.setattr(doctor, "run_id", lambda: "0a1b2c3d")
     monkeypatch.setattr(exchange, "produce", double.produce)
     monkeypatch.setattr(exchange, "consume", double.consume)
-    monkeypatch.setattr(records, "identify", double.identify)
+    monkeypatch.setattr(records, "strangers", double.strangers)
     return double
 
 
@@ -261,10 +264,11 @@ def examined(
     reported: list[Cell] | None = None,
 ) -> list[Cell]:
     on_cell = None if reported is None else reported.append
-    noted = [] if notes is None else notes
+    begun = Draft(run="0a1b2c3d", notes=[] if notes is None else notes)
     with ThreadPoolExecutor(1) as pool:
-        examination = doctor._Examination("host", {}, Unmoved(seconds), pool, noted, on_cell)
-        return examination.decided(facts, produce, "dev")
+        examination = doctor._Examination({}, Unmoved(seconds), pool, begun, on_cell)
+        examination.decide(facts, produce, "dev")
+    return [begun.cells[index] for index in range(len(facts))]
 
 
 def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
@@ -347,24 +351,23 @@ def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) ->
     assert cluster.asked[-1] == "delete"
 
 
-@pytest.mark.parametrize("who", [None, 1, 2])
-def test_where_no_record_is_taken_it_is_asked_who_is_there(
-    who: int | None, cluster: ClusterDouble
+@pytest.mark.parametrize("strange", [(0, 0), (0, 5), (2, 5), (5, 5)])
+def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
+    strange: tuple[int, int], cluster: ClusterDouble
 ) -> None:
-    cluster.who, cluster.sent = who, {4: Failure("leader", "not the leader")}
-    (cell,) = examined([observed(1)])
-    assert cell.cause is not None and cell.failed_stage is Stage.PRODUCE
-    asked: tuple[object, ...] = (
-        "identify",
-        address("b1:9092"),
-        1,
-        Protocol.SASL_SSL,
-        {},
-        records.IDENTIFY_LIMIT,
-    )
-    assert cluster.asked[-2:] == [asked, "delete"]
-    another = "b1:9092 leads to broker 2, not to broker 1" in str(cell.cause)
-    assert (cell.cause.kind == "misrouted") is another is (who == 2)
+    peer = Peer(address("b1:9092"), ("192.0.2.1",), None, None)
+    facts = replace(observed(1), peer=peer, answering=Answering(unknown="not told"))
+    cluster.strange = strange
+    notes: list[str] = []
+    (cell,) = examined([facts], notes=notes)
+    assert ("strangers", peer, "t", 4) in cluster.asked
+    if strange[0]:
+        assert cell.cause is not None and cell.cause.kind == "misrouted"
+        assert f"{strange[0]} of 5 connections to b1:9092 reached another" in cell.cause.observed
+    else:
+        assert cell.verdict is Verdict.PASS
+    unknown = ["which broker answers is not known at b1:9092: not told"]
+    assert notes == (unknown if strange == (0, 0) else [])
 
 
 @pytest.mark.parametrize(
@@ -390,8 +393,6 @@ def test_a_record_is_late_only_where_little_time_was_left(
     assert cell.reason == reason
     assert cell.verdict is (Verdict.INCONCLUSIVE if reason else Verdict.FAIL)
     assert cell.failed_stage is (None if reason else stage)
-    asked: list[str] = [item[0] for item in cluster.asked]
-    assert ("identify" in asked) is (stage is Stage.PRODUCE and not reason)
 
 
 def test_those_who_still_work_are_told_to_stop_and_waited_for() -> None:
@@ -493,7 +494,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         }
 
     monkeypatch.setattr(doctor, "look", look)
-    monkeypatch.setattr(doctor, "nameservers", tuple)
+    monkeypatch.setattr(draft, "nameservers", tuple)
     monkeypatch.setattr(doctor, "mark_inconclusive", lambda report, *rest: report)
     return looked
 

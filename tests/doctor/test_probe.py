@@ -20,6 +20,7 @@ import pytest
 from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor import probe
 from earshot.doctor.probe import (
+    MOST_ATTEMPTS,
     Handshake,
     explained,
     reach,
@@ -32,6 +33,7 @@ from earshot.listeners.address import Address
 from earshot.names.configured import Configuration
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
 from tests.certificates.handshakes import server_context
 from tests.doubles.certificates import self_signed
 from tests.doubles.dns_server import dns_server
@@ -338,3 +340,13 @@ def test_no_password_of_a_key_is_asked_for(certificate: Path, tmp_path: Path) ->
         return done.returncode == 0
 
     assert loads("secret") and not loads()
+
+
+def test_of_a_name_with_thousands_of_addresses_few_are_tried() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        addresses = tuple(f"127.0.{n // 250}.{n % 250 + 1}" for n in range(4000))
+        lookup = Lookup("many", "test", Diagnosis.OK, addresses)
+        at = Address("many", closed.getsockname()[1])
+        assert len(reach(at, lookup, None, 1.0).attempts) == MOST_ATTEMPTS
+        assert len(reach(at, lookup, None, 1.0, Deadline(0)).attempts) == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from earshot.doctor import exchange, records
+from earshot.doctor.asking import Answering, Peer
 from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose
 from earshot.doctor.exchange import Destination
 from earshot.doctor.records import Records, cut_short
@@ -66,7 +68,6 @@ def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
 
     monkeypatch.setattr(exchange, "produce", produce)
     monkeypatch.setattr(exchange, "consume", consume)
-    monkeypatch.setattr(records, "identify", lambda *given: None)
     return seen
 
 
@@ -108,14 +109,45 @@ def test_what_is_slow_is_not_waited_for_and_read_later(
     assert found[1].consumed == 0.1
 
 
-def test_who_takes_no_record_may_be_another_broker(
-    done: Done, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
+PEER = Peer(Address("a1", 9092), ("192.0.2.1",), None, None)
+
+
+@pytest.mark.parametrize(
+    ("others", "produced", "ids"),
+    [
+        ((0, 5), Sent(10, 1, 2.0, 7), (1,) * 5),
+        ((0, 0), Sent(10, 1, 2.0, 7), ()),
+        (
+            (2, 5),
+            Failure(
+                "misrouted", "2 of 5 connections to a1:9092 reached another broker than broker 1"
+            ),
+            (),
+        ),
+    ],
+)
+def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
+    others: tuple[int, int],
+    produced: Sent | Failure,
+    ids: tuple[int, ...],
+    done: Done,
+    slow: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    asked: list[object] = []
+
+    def strangers(peer: Peer, topic: str, partition: int, end: Deadline) -> tuple[int, int]:
+        asked.append((peer, topic, partition))
+        return others
+
     slow.set()
-    monkeypatch.setattr(records, "identify", lambda *given: 1)
-    assert exchanged()[3].produced == Failure(
-        "misrouted", "b2:9092 leads to broker 1, not to broker 2"
-    )
+    monkeypatch.setattr(records, "strangers", strangers)
+    silent = replace(FOUR[0], peer=PEER, answering=Answering(unknown="not told"))
+    known = replace(FOUR[1], peer=PEER, answering=Answering((2, 2)))
+    found = exchanged(waiting={0: silent, 1: known})
+    assert asked == [(PEER, "t", 10)]
+    assert (found[0].produced, found[0].answering.ids) == (produced, ids)
+    assert isinstance(found[1].produced, Sent)
 
 
 def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

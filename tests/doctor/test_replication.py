@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from earshot.doctor import replication
 from earshot.doctor.replication import (
     FOLLOWERS,
+    WHOLE,
     Pair,
     Proof,
     check_replication,
@@ -63,17 +64,23 @@ def test_a_single_broker_has_nobody_to_copy_from(brokers: list[int], expected: l
     assert ring(brokers) == expected
 
 
+def test_every_pair_of_four_brokers_is_tried() -> None:
+    assert len(ring([1, 2, 3, 4])) == 12
+    assert set(ring([1, 2, 3, 4])) == {(a, b) for a in range(1, 5) for b in range(1, 5) if a != b}
+
+
 def test_of_many_brokers_each_leads_the_next_two() -> None:
-    assert ring([10, 20, 30, 40, 50]) == [
-        *((10, 20), (20, 30), (30, 40), (40, 50), (50, 10)),
-        *((10, 30), (20, 40), (30, 50), (40, 10), (50, 20)),
+    assert ring([10, 20, 30, 40, 50, 60, 70]) == [
+        *((10, 20), (20, 30), (30, 40), (40, 50), (50, 60), (60, 70), (70, 10)),
+        *((10, 30), (20, 40), (30, 50), (40, 60), (50, 70), (60, 10), (70, 20)),
     ]
 
 
 @given(BROKERS)
 def test_every_broker_leads_and_follows_as_often(brokers: list[int]) -> None:
     pairs = ring(brokers)
-    often = min(FOLLOWERS, max(len(brokers) - 1, 0))
+    others = max(len(brokers) - 1, 0)
+    often = others if len(brokers) <= WHOLE else FOLLOWERS
     assert len(set(pairs)) == len(pairs) == often * len(brokers)
     assert all(leader != follower for leader, follower in pairs)
     for side in (0, 1):

@@ -27,6 +27,8 @@ class ClusterDouble:
         self.made: list[tuple[object, ...]] = []
         self.asked: list[tuple[str, int]] = []
         self._refusals = list(refusals)
+        self.undeleted: Failure | None = None
+        """Why no topic can be deleted any more."""
 
     def admin_client(self, *given: object) -> int:
         """A client, known by its number."""
@@ -46,8 +48,9 @@ class ClusterDouble:
     def undeletable(self, admin: int, *rest: object) -> None:
         self.asked.append(("undeletable", admin))
 
-    def delete_topic(self, admin: int, *rest: object) -> None:
+    def delete_topic(self, admin: int, *rest: object) -> Failure | None:
         self.asked.append(("delete", admin))
+        return self.undeleted
 
     def delete_leftovers(self, admin: int, *rest: object) -> list[str]:
         self.asked.append(("sweep", admin))
@@ -103,3 +106,28 @@ def test_a_refusal_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     topic = topic_on(cluster, monkeypatch)
     assert topic.create([(1,)]) == refused
     assert len(cluster.made) == 1
+
+
+def test_a_topic_that_was_never_created_is_not_said_to_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ClusterDouble(Failure("authorization", "may not create topics"))
+    cluster.undeleted = Failure("authorization", "may not delete topics")
+    topic = topic_on(cluster, monkeypatch)
+    assert isinstance(topic.create([(1,)]), Failure)
+    assert topic.delete() == ""
+    assert "delete" not in steps(cluster.asked, 1)
+    never = topic_on(cluster, monkeypatch)
+    assert never.delete() == ""
+
+
+def test_a_topic_that_may_have_been_created_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_topic, "CREATE_TRIES", (2.0, 2.0))
+    cluster = ClusterDouble(Failure("timeout", "none"), Failure("authorization", "no"))
+    cluster.undeleted = Failure("timeout", "no answer")
+    topic = topic_on(cluster, monkeypatch)
+    assert topic.create([(1,)]) == Failure("authorization", "no")
+    assert topic.delete() == (
+        f"topic {topic._name} may have been created, and could not be deleted "
+        "(no answer); the next run removes it when it has expired"
+    )

@@ -6,61 +6,45 @@ import contextlib
 import socket
 import ssl
 import struct
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import pytest
 
 from earshot.certificates.authority import Subject, issue, new_authority
-from earshot.doctor.spoken import Spoken, spoken
+from earshot.doctor.spoken import CONTROLLER, Spoken, spoken
 from earshot.listeners.terms import Protocol
 from tests.certificates.handshakes import server_context
+from tests.doubles.peer import Peer, Reply, kafka, listening, raw, reply, text
 
 
-def answer(error: int, *mechanisms: str) -> bytes:
-    """The response to a SaslHandshake."""
-    body = struct.pack(">ihi", 1, error, len(mechanisms))
-    for item in mechanisms:
-        body += struct.pack(">h", len(item)) + item.encode()
-    return struct.pack(">i", len(body)) + body
+def mechanisms(error: int, *names: str) -> bytes:
+    """The answer to a SaslHandshake."""
+    return struct.pack(">hi", error, len(names)) + b"".join(map(text, names))
 
 
-LOGIN = answer(33, "PLAIN", "SCRAM-SHA-512")
-NO_LOGIN = answer(34)
+def versions(*keys: int) -> bytes:
+    """The answer to an ApiVersions request."""
+    return struct.pack(">hi", 0, len(keys)) + b"".join(struct.pack(">hhh", it, 0, 9) for it in keys)
+
+
+LOGIN = mechanisms(33, "PLAIN", "SCRAM-SHA-512")
+NO_LOGIN = mechanisms(34)
+OF_BROKER = {18: reply(versions(0, 1, 3, 17, 18))}
 
 
 @contextlib.contextmanager
-def listener(said: bytes, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """A port that answers ``said`` to whatever it is asked, and speaks TLS with ``context``."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(0.1)
-        done = threading.Event()
+def listener(replies: Mapping[int, Reply], context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """A port that answers requests by ``replies``, and speaks TLS with ``context``."""
 
-        def serve() -> None:
-            while not done.is_set():
-                with contextlib.suppress(OSError):
-                    connection, _ = listening.accept()
-                    connection.settimeout(2)
-                    with connection:
-                        if context is None:
-                            _exchange(connection, said)
-                        else:
-                            with context.wrap_socket(connection, server_side=True) as secured:
-                                _exchange(secured, said)
+    def serve(connection: socket.socket, peer: Peer) -> None:
+        if context is None:
+            return kafka(replies)(connection, peer)
+        with context.wrap_socket(connection, server_side=True) as secured:
+            kafka(replies)(secured, peer)
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            done.set()
-            thread.join()
-
-
-def _exchange(connection: socket.socket, said: bytes) -> None:
-    if connection.recv(100)[4:8] == b"\x00\x11\x00\x01":  # a SaslHandshake, version 1
-        connection.sendall(said)
+    with listening(serve) as peer:
+        yield peer.address.port
 
 
 @pytest.fixture(scope="module")
@@ -76,27 +60,57 @@ def tls() -> ssl.SSLContext:
 def test_a_listener_of_kafka_says_what_it_speaks(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
-    with listener(said, tls if secured else None) as port:
+    with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
         assert spoken(("127.0.0.1", port), 5) == Spoken(secured, mechanisms)
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_controllers_listener_is_named(secured: bool, tls: ssl.SSLContext) -> None:
+    replies = {18: reply(versions(1, 17, 18, 52, 53, 62, 63)), 17: reply(NO_LOGIN)}
+    with listener(replies, tls if secured else None) as port:
+        assert spoken(("127.0.0.1", port), 5) == Spoken(secured, foreign=CONTROLLER)
+
+
+BAD = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_web_server_is_named_whether_it_answers_what_it_does_not_understand_or_not(
+    waits: bool,
+) -> None:
+    def serve(connection: socket.socket, peer: Peer) -> None:
+        if not waits or connection.recv(4) == b"HEAD":
+            connection.sendall(BAD)
+        connection.recv(1000)
+
+    with listening(serve) as peer:
+        known = spoken(peer.address, 3)
+    assert known.foreign is not None and known.foreign.error == "http"
+    assert "HTTP/1.1 400 Bad Request" in known.foreign.text
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        b"",
-        b"HTTP/1.1 400 Bad Request\r\n\r\n",
-        struct.pack(">i", 2**31 - 1),
-        LOGIN[:-1],
-        struct.pack(">iihi", 10, 1, 33, 2**31 - 1),
-        struct.pack(">iihih", 12, 1, 33, 1, -2),
-        struct.pack(">iihi", 10, 2, 33, 0),
+        reply(b""),
+        raw(struct.pack(">i", 14) + b"\0\0\0\x09" + LOGIN),  # answers another request
+        reply(LOGIN[:-1]),
+        reply(struct.pack(">hi", 33, 2**31 - 1)),
+        reply(struct.pack(">hih", 33, 1, -2)),
     ],
 )
-def test_whoever_is_no_kafka_tells_nothing_of_a_login(said: bytes, tls: ssl.SSLContext) -> None:
-    with listener(said, tls) as port:
-        assert spoken(("127.0.0.1", port), 5) == Spoken(True)
-    with listener(said) as port:
-        assert spoken(("127.0.0.1", port), 5) == Spoken()
+def test_a_login_that_cannot_be_read_is_none_of_kafkas(said: Reply) -> None:
+    with listener(OF_BROKER | {17: said}) as port:
+        known = spoken(("127.0.0.1", port), 3)
+    assert known.mechanisms is None
+    assert known.foreign is not None and known.foreign.error == "not-kafka"
+
+
+def test_who_says_nothing_tells_nothing(tls: ssl.SSLContext) -> None:
+    with listener({}, tls) as port:
+        assert spoken(("127.0.0.1", port), 3) == Spoken(True)
+    with listener({}) as port:
+        assert spoken(("127.0.0.1", port), 3) == Spoken()
 
 
 def test_nobody_tells_nothing() -> None:

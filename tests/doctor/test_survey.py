@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Barrier
+from typing import Any
 
 import pytest
 
 from earshot.doctor import survey
+from earshot.doctor.asking import NOT_TOLD, Answering, Peer
 from earshot.doctor.diagnosis import Observed, diagnose, ready
 from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
 from earshot.doctor.spoken import Spoken
@@ -208,8 +209,11 @@ def test_a_login_that_a_listener_asks_nobody_for_is_another_protocol(
     lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
     contact = Contact(address("e:1"), lookup, (Attempt("192.0.2.1", "", 0.0),))
     monkeypatch.setattr(survey, "spoken", lambda *given: pytest.fail("asked"))
-    found = survey._understood(contact, Protocol.SASL_SSL, Failure("no-login", "x"), Deadline(10))
-    assert found.security == Failure("protocol", "it speaks SSL, and this client SASL_SSL")
+    met = Failure("no-login", "x")
+    found, said = survey._understood(contact, Protocol.SASL_SSL, met, met, Deadline(10))
+    assert said is met and found.security == Failure(
+        "protocol", "it speaks SSL, and this client SASL_SSL"
+    )
 
 
 def test_an_unexpected_broker_gets_a_cell() -> None:
@@ -314,8 +318,8 @@ def test_silence_says_nothing_where_there_was_no_time_to_answer(
 @pytest.mark.parametrize("name", ["e", "192.0.2.1"])
 def test_a_name_that_there_was_no_time_to_look_up(name: str) -> None:
     lookup = Lookup(name, "test", Diagnosis.TIMEOUT)
-    assert Sighting(Contact(address(f"{name}:1"), lookup), None, 0.0).cut_short
-    assert not Sighting(Contact(address(f"{name}:1"), lookup), None, 3.0).cut_short
+    assert Sighting(Contact(address(f"{name}:1"), lookup), None, 0.0).undecided
+    assert not Sighting(Contact(address(f"{name}:1"), lookup), None, 3.0).undecided
 
 
 def test_what_another_address_told_stands_though_there_was_no_time() -> None:
@@ -347,6 +351,43 @@ class Unmoved(Deadline):
 
     def left(self, limit: float | None = None) -> float:
         return 60.0 if limit is None else min(60.0, limit)
+
+
+def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
+    text = "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"
+    found = facts(seen(e2=sighting("e:2", Failure("too-many", text))))["EXTERNAL", 2]
+    cell = diagnose(found, "host")
+    assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready(found)
+    assert cell.reason == f"e:2 was not looked at: {text}"
+
+
+def test_when_the_time_is_over_an_address_is_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(survey, "resolve")
+    with ThreadPoolExecutor(1) as pool:
+        found = look([(address("e:1"), PLAIN)], {}, Deadline(0), pool)
+    assert found[address("e:1"), PLAIN].undecided
+
+
+@pytest.mark.parametrize("error", ["http", "controller", "not-kafka"])
+def test_what_is_no_listener_for_clients_is_named(
+    error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a handshake failed first."""
+    lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
+    attempts = (Attempt("192.0.2.1", "", 0.0),)
+    tls = Failure("protocol", "wrong version number")
+    contact = Contact(address("e:1"), lookup, attempts, tls)
+    other = Failure(error, "something else")
+    monkeypatch.setattr(survey, "spoken", lambda *given: Spoken(foreign=other))
+    found, said = survey._understood(contact, Protocol.SSL, tls, None, Deadline(10))
+    facts = Observed(targets_of(TWO)[2], contact=found, own=said)
+    cell = diagnose(facts, "host")
+    assert cell.failed_stage is Stage.BOOTSTRAP and cell.cause is not None
+    kinds = {"http": "not-kafka", "controller": "controllers-listener"}
+    assert cell.cause.kind == kinds.get(error, error)
+    assert cell.cause.observed == "e:1 connects, but gives no metadata: something else"
 
 
 UNKNOWN_NAME = Lookup("e", "test", Diagnosis.NXDOMAIN)
@@ -382,7 +423,9 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
         assert protocol is Protocol.SSL, "nobody here speaks TLS"
         return "context"
 
-    def reached(where: object, found: Lookup, context: object, limit: float) -> Contact:
+    def reached(
+        where: object, found: Lookup, context: object, limit: float, end: object
+    ) -> Contact:
         looked.append((where, found, context, limit))
         return contact
 
@@ -390,12 +433,17 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
     monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
     monkeypatch.setattr(survey, "explained", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
-    monkeypatch.setattr(survey, "ask", lambda *given: said)
+    who = Answering((1,))
+    monkeypatch.setattr(survey, "question", lambda *given: (said, who))
     with ThreadPoolExecutor(1) as pool:
         found = look([place, place], {}, Unmoved(10), pool)
     asked = waited == survey.ASK_LIMIT
-    assert found == {place: Sighting(contact, said if asked else None, waited)}
-    context = "context" if protocol is Protocol.SSL else None
+    context: Any = "context" if protocol is Protocol.SSL else None
+    peer = Peer(place[0], ("192.0.2.1",), context, None)
+    expected = Sighting(contact, None, waited)
+    if asked:
+        expected = Sighting(contact, said, waited, who, peer)
+    assert found == {place: expected}
     assert looked == ([(place[0], lookup, context, CONNECT_LIMIT)] if lookup.ok else [])
 
 
@@ -410,18 +458,20 @@ def test_a_longer_deadline_gives_each_step_longer(
         limits.append(limit)
         return dict.fromkeys(hosts, KNOWN_NAME)
 
-    def reached(where: Address, found: Lookup, context: object, limit: float) -> Contact:
+    def reached(
+        where: Address, found: Lookup, context: object, limit: float, end: object
+    ) -> Contact:
         limits.append(limit)
         return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
 
-    def asked(*given: object) -> MetadataAnswer:
-        limits.extend(it for it in given if isinstance(it, float))
-        return answer("e:1", "e:1")
+    def asked(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, Answering]:
+        limits.append(end.seconds)
+        return answer("e:1", "e:1"), Answering()
 
     monkeypatch.setattr(survey, "resolve", resolved)
     monkeypatch.setattr(survey, "explained", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
-    monkeypatch.setattr(survey, "ask", asked)
+    monkeypatch.setattr(survey, "question", asked)
     with ThreadPoolExecutor(1) as pool:
         look([place], {}, Unmoved(deadline), pool)
     assert limits == [RESOLVE_LIMIT * more, CONNECT_LIMIT * more, survey.ASK_LIMIT * more]
@@ -430,7 +480,9 @@ def test_a_longer_deadline_gives_each_step_longer(
 def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
 
-    def reached(where: object, found: Lookup, context: object, limit: float) -> Contact:
+    def reached(
+        where: object, found: Lookup, context: object, limit: float, end: object
+    ) -> Contact:
         looked.append((str(where), context))
         return Contact(address("e:1"), found)
 
@@ -442,35 +494,39 @@ def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) ->
     assert looked == [("e:1", None), ("e:2", "context")]
 
 
-@pytest.mark.parametrize(("brokers", "most"), [(8, 8), (1000, 2)])
-def test_of_a_large_cluster_few_are_asked_at_a_time(
-    brokers: int, most: int, monkeypatch: pytest.MonkeyPatch
+def test_logins_that_are_not_spoken_here_are_left_to_a_few_clients_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each client has a thread for each broker: sixteen of a thousand would never be done."""
-    places = [(Address(f"b{id}", 9092), PLAIN) for id in range(brokers)]
+    places = [(Address(f"b{id}", 9092), Protocol.SASL_PLAINTEXT) for id in range(20)]
     asking: set[Address] = set()
     seen: list[int] = []
-    all_there = Barrier(most)
+    identified: list[tuple[object, ...]] = []
 
     def reached(where: Address, found: Lookup, *given: object) -> Contact:
         return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
 
     def asked(where: Address, *given: object) -> MetadataAnswer:
         asking.add(where)
-        if len(seen) < most:
-            seen.append(0)
-            all_there.wait(10)
         seen.append(len(asking))
         asking.discard(where)
-        return answer("e:1", "e:1")
+        return answer("e:1", "", "e:1")
+
+    def identify(where: Address, broker: int, *given: object) -> int | None:
+        identified.append((str(where), broker))
+        return 3 if where.host == "b0" else None
 
     monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, KNOWN_NAME))
-    monkeypatch.setattr(survey, "explained", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
     monkeypatch.setattr(survey, "ask", asked)
+    monkeypatch.setattr(survey, "identify", identify)
     with ThreadPoolExecutor(16) as pool:
-        look(places, {}, Unmoved(10), pool)
-    assert max(seen) == most
+        found = look(places, {"sasl.mechanism": "OAUTHBEARER"}, Unmoved(10), pool)
+    assert len(seen) == 20 and max(seen) <= survey.NATIVE_AT_ONCE
+    assert identified.count(("b0:9092", 2)) == survey.NATIVE_CONNECTIONS
+    assert found[places[0]].answering == Answering((3, 3, 3))
+    assert found[places[1]].answering.unknown == NOT_TOLD
+    assert found[places[0]].peer is None
 
 
 class Left(Unmoved):
@@ -544,7 +600,7 @@ def test_who_was_silent_on_the_way_had_no_time(
 ) -> None:
     contact = Contact(address("e:1"), KNOWN_NAME, attempts, security)
     reported = "the deadline left 0.4 s for e:1, which was silent"
-    assert Sighting(contact, None, waited).cut_short == (reported if silent else "")
+    assert Sighting(contact, None, waited).undecided == (reported if silent else "")
 
 
 def test_where_nobody_answers_no_cluster_is_known() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +16,23 @@ from hypothesis import strategies as st
 from pulumi._types import input_type_py_to_pulumi_names
 from pulumi.runtime.rpc import UNKNOWN
 
-from tests.doubles.docker.container import UPDATED_BY_ENGINE
-from tests.doubles.docker.container_config import nanoseconds
+from tests.doubles.docker.container_config import DETAILS, LISTS, nanoseconds
+from tests.doubles.docker.defaults import BELOW, filled
 from tests.doubles.docker.install import VERSION, install_docker_double
-from tests.doubles.docker.provider import KINDS
+from tests.doubles.docker.provider import KINDS, DockerDouble
 from tests.doubles.plugin.kind import ProviderError, Shape, changed, not_implemented
 from tests.doubles.plugin.values import plain, wrapped
 
 # Which class of the package describes the parts of an input.
 PARTS = {
     "Container": {
-        "capabilities": "ContainerCapabilitiesArgs",
         "healthcheck": "ContainerHealthcheckArgs",
-        "hosts": "ContainerHostArgs",
         "labels": "ContainerLabelArgs",
-        "mounts": "ContainerMountArgs",
-        "mounts.tmpfsOptions": "ContainerMountTmpfsOptionsArgs",
         "networksAdvanced": "ContainerNetworksAdvancedArgs",
         "ports": "ContainerPortArgs",
-        "ulimits": "ContainerUlimitArgs",
-        "uploads": "ContainerUploadArgs",
         "volumes": "ContainerVolumeArgs",
     },
-    "Network": {"labels": "NetworkLabelArgs", "ipamConfigs": "NetworkIpamConfigArgs"},
+    "Network": {"labels": "NetworkLabelArgs"},
     "Volume": {"labels": "VolumeLabelArgs"},
     "RemoteImage": {},
 }
@@ -66,6 +61,14 @@ def test_every_input_is_one_of_the_official_plugins(token: str) -> None:
         assert names <= official(described), f"{path}: {names - official(described)}"
 
 
+def test_what_outputs_have_besides_is_the_official_plugins() -> None:
+    assert official("ContainerArgs") >= set(LISTS)
+    for name, details in DETAILS.items():
+        assert details.keys() <= official(PARTS["Container"][name])
+    for name, details in BELOW.items():
+        assert details.keys() <= official(PARTS["Container"][name])
+
+
 @pytest.mark.parametrize("token", KINDS)
 def test_defaults_and_updates_are_of_known_inputs(token: str) -> None:
     kind = KINDS[token]
@@ -84,7 +87,8 @@ def test_the_version_is_the_packages_own(tmp_path: Path) -> None:
     assert json.loads(about.read_text()) | {"version": VERSION} == json.loads(about.read_text())
     folder = install_docker_double(tmp_path)
     assert folder == tmp_path / "plugins" / f"resource-docker-v{VERSION}"
-    assert sorted(path.name for path in folder.iterdir()) == ["PulumiPlugin.yaml", "__main__.py"]
+    (binary,) = folder.iterdir()
+    assert binary.name == "pulumi-resource-docker" and os.access(binary, os.X_OK)
 
 
 def test_another_version_of_the_package_is_refused(
@@ -99,12 +103,12 @@ def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
     inputs = {
         "name": "c",
         "gpus": "all",
-        "healthcheck": {"tests": ["CMD", "true"], "startInterval": "1s"},
+        "healthcheck": {"tests": ["CMD", "true"], "more": 1},
         "networksAdvanced": [{"name": "n"}, {"name": "m", "macAddress": "02::"}],
     }
     assert list(not_implemented(inputs, CONTAINER.shape)) == [
         "gpus",
-        "healthcheck.startInterval",
+        "healthcheck.more",
         "networksAdvanced.macAddress",
     ]
 
@@ -129,6 +133,8 @@ def test_what_a_preview_does_not_know_is_not_checked() -> None:
         ({"ports": [{"internal": 1, "external": 1}]}, {"ports": [{"internal": 2}]}, ["ports"]),
         ({"ports": [{"internal": 1}]}, {"ports": [{"internal": 1}, {"internal": 2}]}, ["ports"]),
         ({"ports": [{"internal": 1}]}, {"ports": [{"internal": 1, "ip": "::1"}]}, ["ports"]),
+        ({"ports": []}, {"ports": [{"internal": 1}]}, ["ports"]),
+        ({"dns": ["192.0.2.1", "192.0.2.2"]}, {"dns": ["192.0.2.2", "192.0.2.1"]}, []),
     ],
 )
 def test_what_counts_as_a_change(
@@ -139,8 +145,8 @@ def test_what_counts_as_a_change(
 
 def test_only_these_changes_spare_the_container() -> None:
     assert CONTAINER.in_place == {
-        *UPDATED_BY_ENGINE, "mustRun", "start", "rm", "removeVolumes", "destroyGraceSeconds",
-        "wait", "waitTimeout",
+        "restart", "mustRun", "start", "rm", "removeVolumes", "destroyGraceSeconds", "wait",
+        "waitTimeout", "containerReadRefreshTimeoutMilliseconds",
     }  # fmt: skip
 
 
@@ -162,6 +168,20 @@ def test_durations_are_as_go_writes_them(text: str, expected: int) -> None:
 def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(ProviderError, match="is not a duration"):
         nanoseconds(text)
+
+
+def test_defaults_are_filled_in_and_named() -> None:
+    inputs = {"restart": "always", "ports": [{"internal": 1, "ip": "::1"}, UNKNOWN], "labels": []}
+    found = filled(inputs, dict(CONTAINER.defaults), CONTAINER.shape)
+    assert found["ports"] == [
+        {"internal": 1, "ip": "::1", "protocol": "tcp", "__defaults": ["protocol"]},
+        UNKNOWN,
+    ]
+    assert (found["restart"], found["mustRun"]) == ("always", True)
+    assert "mustRun" in found["__defaults"] and "restart" not in found["__defaults"]
+    seen = DockerDouble().values(wrapped(found))
+    assert seen.keys() == found.keys() - {"__defaults"}
+    assert seen["ports"] == [{"internal": 1, "ip": "::1", "protocol": "tcp"}, UNKNOWN]
 
 
 LEAVES = st.booleans() | st.text() | st.integers(-(2**31), 2**31) | st.just(0.5)

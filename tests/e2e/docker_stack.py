@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import subprocess
 import time
@@ -14,11 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import docker
 import yaml
 
 from components.docker import labels
+from components.docker.before_refresh import repair_all
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
+from earshot.placement.docker import planned
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.docker_engine import Engine
 from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment
@@ -45,10 +51,23 @@ class DockerStack(Deployment):
 
     engine: Engine = field(kw_only=True)
 
-    def up(self, *flags: str) -> str:
+    def up(self, *flags: str, repair: bool = True, refresh: bool = True) -> str:
+        """What `make up` does, or less of it; what it prints."""
+        repaired = self.repair() if repair else ""
+        flags = (*flags, "--refresh") if refresh else flags
         done = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
-        assert done.returncode == 0, self.reported(done.stdout)
-        return done.stdout
+        assert done.returncode == 0, self.reported(repaired + done.stdout)
+        return repaired + done.stdout
+
+    def repair(self) -> str:
+        """What `make up` does before Pulumi refreshes; what it prints."""
+        spec = read_spec(self.cluster, "the cluster")
+        assert isinstance(spec, DockerSpec)
+        lines: list[str] = []
+        with mock.patch.dict(os.environ, self.engine.environment):
+            state = self.root.parent
+            repair_all(spec, self.stack, planned(spec, self.stack, state), state, lines.append)
+        return "".join(f"{line}\n" for line in lines)
 
     def reported(self, output: str) -> str:
         """``output`` and what the double has logged last."""

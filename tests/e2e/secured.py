@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient
 from earshot.certificates.store import Store
 from earshot.listeners.properties import read_properties
 from earshot.report.json import read_report
+from earshot.users.access import login_failure
 from earshot.validation.client import Errors, failure_of, translate
 from earshot.validation.result import Report
 from tests.e2e.engine import Deployment
@@ -142,6 +143,14 @@ def refused(settings: Mapping[str, Any]) -> str:
                 return errors.explain(error).error
         else:
             raise AssertionError("it gets metadata")
+
+
+def accepted_by_each(settings: Mapping[str, Any]) -> bool:
+    """Whether each of the brokers in `bootstrap.servers` lets this client log in."""
+    addresses = str(settings["bootstrap.servers"]).split(",")
+    failures = [login_failure({**settings, "bootstrap.servers": it}) for it in addresses]
+    print([failure for failure in failures if failure is not None])
+    return not any(failures)
 
 
 def denied(future: Future[Any]) -> str:

@@ -116,6 +116,7 @@ def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cl
     )
 
 
+@pytest.mark.combination
 def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -> None:
     contract = cluster.contract
     routes, options = [], {}

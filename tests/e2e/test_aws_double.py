@@ -14,7 +14,7 @@ from tests.doubles.aws.server import MotoServer
 from tests.doubles.plugin.kind import not_implemented
 from tests.e2e.aws_project import Project, aws_project
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
 
 NETWORK = """
 vpc = aws.ec2.Vpc("vpc", cidr_block="10.20.0.0/16", enable_dns_hostnames=True, tags={"Name": "k"})

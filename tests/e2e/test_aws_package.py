@@ -73,6 +73,7 @@ def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
     assert server.holdings() == before
 
 
+@pytest.mark.combination
 def test_another_program_gets_a_network(project: Project) -> None:
     project.write(NETWORK.format(zones=ZONES))
     assert "vpc" in project.runs("preview")
@@ -92,6 +93,7 @@ def test_another_program_gets_a_network(project: Project) -> None:
     assert project.outputs() == found
 
 
+@pytest.mark.combination
 def test_what_cannot_be_is_told_without_a_trace_of_the_host(project: Project) -> None:
     project.write(NETWORK.format(zones=ZONES[:1]))
     done = project.pulumi("preview")
@@ -139,6 +141,7 @@ def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
         assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
 
 
+@pytest.mark.combination
 def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> None:
     project.write(cluster())
     with nodes_reporting(project.server) as nodes:
@@ -157,6 +160,7 @@ def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> N
         assert [node for node, _ in nodes.history[5:]] == [1, 2, 3]
 
 
+@pytest.mark.combination
 def test_the_pack_stops_a_name_that_leads_nowhere(project: Project) -> None:
     settings = project.folder / "pack.json"
     settings.write_text(json.dumps(NOBODY))
@@ -174,6 +178,7 @@ def test_the_pack_stops_a_name_that_leads_nowhere(project: Project) -> None:
     assert "aws:ec2/instance:Instance" not in made
 
 
+@pytest.mark.combination
 def test_a_wait_ends_with_the_command(project: Project) -> None:
     project.write(cluster(brokers=1))
     command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]

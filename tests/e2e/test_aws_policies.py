@@ -94,6 +94,7 @@ def write(
     )
 
 
+@pytest.mark.combination
 def test_what_is_well_is_made_and_a_later_mistake_is_stopped_in_preview(project: Project) -> None:
     write(project)
     assert "user data: not known yet" in project.runs("preview")
@@ -120,6 +121,7 @@ def test_a_private_name_for_external_clients_is_stopped_before_the_instance(
     project.destroy()
 
 
+@pytest.mark.combination
 def test_a_port_that_nobody_opens_is_stopped_in_the_first_preview_where_names_are_given(
     project: Project,
 ) -> None:
@@ -129,6 +131,7 @@ def test_a_port_that_nobody_opens_is_stopped_in_the_first_preview_where_names_ar
     assert project.types() == []
 
 
+@pytest.mark.combination
 def test_a_name_whose_address_is_not_the_brokers_to_keep_fails_the_update(project: Project) -> None:
     write(project, elastic=False)
     said = project.fails()

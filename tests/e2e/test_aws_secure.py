@@ -75,6 +75,7 @@ def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack:
     assert stack.server.holdings() == before
 
 
+@pytest.mark.combination
 def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> None:
     before = stack.server.holdings()
     certs, hosts = stack.project.folder / "certs", [f"*.{REGION}.compute.internal"]

@@ -105,6 +105,7 @@ def ids(stack: Stack) -> dict[str, str]:
     return {name: it["InstanceId"] for name, it in stack.instances().items()}
 
 
+@pytest.mark.combination
 def test_what_is_protected_stays(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     stack.project.up()
@@ -143,6 +144,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     assert ids(stack) == running
 
 
+@pytest.mark.combination
 def test_one_listener_for_both_scopes(stack: Stack) -> None:
     stack.configure(cluster(**ONE_LISTENER))
     stack.project.up()
@@ -192,6 +194,7 @@ def asking(server: str) -> dict[str, Any]:
     return {"names": {"resolvers": {"external": [server]}, "timeout": 2}}
 
 
+@pytest.mark.combination
 def test_nothing_is_made_where_nobody_checked(stack: Stack) -> None:
     stack.configure(cluster())
     for name in ("PULUMI_OPTION_POLICY_PACK", "PULUMI_OPTION_POLICY_PACK_CONFIG"):
@@ -201,6 +204,7 @@ def test_nothing_is_made_where_nobody_checked(stack: Stack) -> None:
     assert not stack.instances() and not stack.volumes()
 
 
+@pytest.mark.combination
 def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:
     ec2 = stack.server.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]

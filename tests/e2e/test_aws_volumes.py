@@ -11,7 +11,7 @@ import pytest
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
 
 OPEN: dict[str, Any] = {"deletion_protection": False}
 

@@ -32,7 +32,7 @@ from tests.e2e.box.stack import RECORDS, passed
 from tests.e2e.box.state import user_data
 from tests.e2e.secured import holders, secrets_in
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
 from toolchain.paths import POLICIES
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 READY_SECONDS = 150
 KAFKA = "/opt/kafka/bin"

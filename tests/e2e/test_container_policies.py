@@ -21,6 +21,7 @@ from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
+from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -154,7 +155,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize(
+    "name", with_combinations("a container name in an external listener", MISTAKES)
+)
 def test_a_mistake_is_stopped_before_the_container_exists(
     name: str, project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -178,6 +181,7 @@ def test_a_mistake_is_stopped_before_the_container_exists(
     assert containers(project.engine, mark) == set()
 
 
+@pytest.mark.combination
 def test_a_second_broker_on_a_port_that_is_taken_is_stopped(
     project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -213,6 +217,7 @@ def test_a_client_that_is_sent_to_itself_is_stopped(
     assert containers(project.engine, mark) == set()
 
 
+@pytest.mark.combination
 def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -231,6 +236,7 @@ def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     assert containers(project.engine, mark) == set()
 
 
+@pytest.mark.combination
 def test_a_broker_of_zookeepers_time_is_stopped_as_it_is_written(
     project: Project, client_image: str, mark: str
 ) -> None:
@@ -294,6 +300,7 @@ def test_the_kraft_file_of_many_a_team_passes_and_runs(
     assert f"broker 1 at localhost:{port}" in found
 
 
+@pytest.mark.combination
 def test_a_name_of_the_host_passes_where_it_resolves_or_is_waived(
     project: Project, kafka_image: str, mark: str
 ) -> None:
@@ -338,6 +345,7 @@ def test_a_container_without_a_broker_is_left_alone(
     assert containers(project.engine, mark) == {f"{mark}-app"}
 
 
+@pytest.mark.combination
 def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
     docker_engine: Engine, kafka_image: str, mark: str
 ) -> None:

@@ -24,7 +24,7 @@ from tests.skips import not_meant
 from toolchain.paths import ROOT
 
 e2e = pytest.mark.e2e
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.combination, pytest.mark.timeout(600)]
 READY_SECONDS = 60
 
 

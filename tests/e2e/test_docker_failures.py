@@ -35,11 +35,13 @@ from tests.e2e.engine import FEW_PARTITIONS
 from tests.e2e.images.load import base_image
 from toolchain.state_files import recover
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 DISK_MIB = 200
 RECORD = "was here before"
 PATIENCE = 600.0
+GONE_SECONDS = 8.0
+"""After its CLI was killed, a plugin has to be gone within these."""
 
 
 @dataclass
@@ -86,11 +88,12 @@ class Lone:
         assert "Traceback" not in done.stdout
         return done.stdout
 
-    def recover(self, *flags: str) -> None:
-        """The next update succeeds, and finds the data."""
-        self.stack.up(*flags)
+    def recover(self, *, repair: bool = True) -> str:
+        """The next update succeeds, and finds the data; what it prints."""
+        output = self.stack.up(repair=repair)
         assert self.stack.containers() == {1: self.running}
         assert self.kcat("-C", "-e", "-q") == f"{RECORD}\n"
+        return output
 
     def kcat(self, *arguments: str, given: str = "") -> str:
         """kcat in the broker's container, on the topic that holds the record."""
@@ -101,6 +104,15 @@ class Lone:
     def cli(self) -> psutil.Process:
         """Of the update that is going on."""
         (found,) = (it for it in psutil.Process().children() if it.name() == "pulumi")
+        return found
+
+    def plugins(self) -> list[psutil.Process]:
+        """Processes of the Docker plugin of the stack's PULUMI_HOME."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if str(self.stack.folder / "home" / "plugins") in " ".join(process.cmdline()):
+                    found.append(process)
         return found
 
     def _starts(self, client: docker.DockerClient, before: str) -> bool:
@@ -195,7 +207,7 @@ def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
 
 DISTURBANCES = {
     "kill": ("ended with status 137", "its log"),
-    "rm --force": ("is gone; it was removed by hand, its volume is still there", "--refresh"),
+    "rm --force": ("is gone; it was removed by hand, its volume is still there", "`make up`"),
     "network disconnect": ("was taken off its network", "run the same command again"),
 }
 
@@ -207,15 +219,7 @@ def test_a_container_disturbed_during_an_update(lone: Lone, what: str) -> None:
     assert f"container {lone.name} on Docker host local" in said
     for words in DISTURBANCES[what]:
         assert words in said, said
-    lone.recover(*(["--refresh"] if "--refresh" in DISTURBANCES[what] else []))
-
-
-def test_a_container_killed_and_disconnected_after_an_update(lone: Lone) -> None:
-    before = lone.running
-    lone.host.engine.run("network", "disconnect", f"earshot-{lone.stack.stack}", lone.name)
-    lone.host.engine.run("kill", lone.name)
     lone.recover()
-    assert lone.running == before
 
 
 def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
@@ -226,7 +230,7 @@ def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
         assert f"the name {lone.name} of node 1 is taken on Docker host local" in said
         assert f"docker rm --force {lone.name}" in said
         assert lone.stack.inspect(1)["Id"] == other
-    lone.recover("--refresh")
+    lone.recover()
 
 
 def test_an_image_that_is_missing(lone: Lone) -> None:
@@ -236,7 +240,10 @@ def test_an_image_that_is_missing(lone: Lone) -> None:
         said = lone.stack.refused("--skip-preview")
     finally:
         lone.stack.cluster["image"] = image
-    assert f"Unable to find the image {missing}" in said
+    assert said.count(f"image {missing} on Docker host local: is missing, and its engine") == 1, (
+        said
+    )
+    assert "unable to pull" not in said and "docker save" in said, said
     assert lone.running == before
     lone.recover()
     assert lone.running == before
@@ -259,7 +266,7 @@ def test_the_engine_stopped_in_the_middle_of_an_update(lone: Lone) -> None:
         lone.host.start_engine()
     assert f"Docker engine at {lone.host.engine.address}: does not answer" in said, said
     assert "start it" in said
-    lone.recover("--refresh")
+    lone.recover()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -273,8 +280,12 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
                 process.send_signal(number)
 
     lone.disturbed(end)
+    until = time.monotonic() + GONE_SECONDS
+    while lone.plugins():
+        assert time.monotonic() < until, "the plugin outlives its CLI"
+        time.sleep(0.1)
     recover(lone.stack.environment, lone.stack.stack)  # as `make up` does before it calls the CLI
-    lone.recover("--refresh")
+    lone.recover()
 
 
 def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
@@ -310,7 +321,7 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None
 
 
 def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
-    """The last one: it leaves the broker with a second listener."""
+    """It leaves the broker with a second listener, for the tests after it."""
     before = lone.running
     external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
     lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
@@ -321,6 +332,38 @@ def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
             assert f"port {external['port']} of Docker host local, for node 1, is taken by" in said
     assert lone.running == before
     lone.recover()
+
+
+def test_what_was_killed_or_cut_off_keeps_its_container(lone: Lone) -> None:
+    """Of a container with published ports, which a refresh reports only while it is well."""
+    before, network = lone.running, f"earshot-{lone.stack.stack}"
+    lone.host.engine.run("network", "disconnect", network, lone.name)
+    lone.host.engine.run("kill", lone.name)
+    lone.recover(repair=False)
+    assert lone.running == before, "also by plain `pulumi up --refresh`"
+    lone.host.engine.run("network", "disconnect", network, lone.name)
+    output = lone.recover()
+    assert f"container {lone.name} on Docker host local is off its network {network}" in output
+    assert lone.running == before
+
+
+def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
+    before, meta = lone.running, lone.disk / "meta.properties"
+    text = meta.read_text()
+    meta.write_text(text.replace(CLUSTER_ID, "b3RoZXItdGVzdHMtY2x1cw"))
+    # from within: what is killed by hand is not started again
+    lone.host.engine.run("exec", lone.name, "bash", "-c", "kill 1")
+    while not (state := lone.stack.inspect(1))["RestartCount"]:
+        time.sleep(0.2)
+    repaired = lone.stack.repair()
+    said = lone.stack.refused("--skip-preview", "--refresh")
+    assert "is started again and again by its engine, and ended with status 1" in repaired
+    assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
+    assert "restarts in a loop" in said and "cluster.id" in said, said
+    assert lone.stack.inspect(1)["Id"] == state["Id"] == before
+    meta.write_text(text)
+    lone.recover()
+    assert lone.running == before
 
 
 @contextlib.contextmanager

@@ -10,13 +10,17 @@ from types import SimpleNamespace
 import docker
 import pytest
 
-from components.docker import broker_settings, host_ports, labels, throwaway
+from components.docker import broker_settings, host_ports, images, labels, throwaway
+from components.docker.container_address import Engines
+from components.docker.on_engines import WantedStack
 from components.docker.throwaway import NotAsked
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
+from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.listeners.render import server_properties
 from earshot.placement.docker import plan_docker
+from tests.doubles.registry import REPOSITORY, registry
 from tests.e2e.docker_engine import Engine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -51,6 +55,7 @@ def test_an_image_says_which_settings_its_kafka_refuses(
     assert said.keys() == {2, 3}
 
 
+@pytest.mark.combination
 def test_an_image_without_kafka_says_nothing_about_settings(
     client: docker.DockerClient, client_image: str
 ) -> None:
@@ -58,6 +63,7 @@ def test_an_image_without_kafka_says_nothing_about_settings(
         broker_settings.refusals(client, client_image, properties())
 
 
+@pytest.mark.combination
 def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
     client: docker.DockerClient, client_image: str
 ) -> None:
@@ -69,6 +75,7 @@ def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
         throwaway.ask(client, "earshot-test/absent:none", ["true"])
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize("here", [True, False])
 @pytest.mark.parametrize(
     ("family", "bound", "only", "taken"),
@@ -104,3 +111,30 @@ def test_a_port_of_the_host_is_taken_as_its_kernel_says(
         assert bool(found) is taken
         own = PublishedPort(9092, port.host_port, bound)
         assert host_ports.holders(client, where, kafka_image, [port], [own]) == {}, "Docker's own"
+
+
+def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(
+    client: docker.DockerClient, docker_engine: Engine
+) -> None:
+    with registry("there") as address, Engines() as engines:
+
+        def wanted(tag: str) -> WantedStack:
+            image = f"{address}/{REPOSITORY}:{tag}"
+            hosts = [{"name": "local", "engine": docker_engine.address}]
+            spec = read_spec({"placement": "docker", "image": image, "hosts": hosts}, "test")
+            assert isinstance(spec, DockerSpec)
+            planned = plan_docker(spec, "s")
+            return WantedStack("s", "", "", planned.plan, planned.containers, planned.hosts)
+
+        there = wanted("there")
+        assert images.absent(engines, there) == ["local"]
+        images.pull(engines, there, ["local"])
+        try:
+            assert images.absent(engines, there) == []
+        finally:
+            client.images.remove(f"{address}/{REPOSITORY}:there")
+        with pytest.raises(EarshotError) as caught:
+            images.pull(engines, wanted("none"), ["local"])
+    message = str(caught.value)
+    assert message.startswith(f"image {address}/{REPOSITORY}:none on Docker host local: is missing")
+    assert "manifest unknown" in message and "fix: correct `image` or `kafka_version`" in message

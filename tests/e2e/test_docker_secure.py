@@ -13,9 +13,10 @@ from typing import Any
 import docker
 import pytest
 import requests
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, ScramMechanism
 
-from components.docker import labels
+from components.docker import kafka_protocol, labels
+from components.docker.tls_exchange import NodeKeys, exchange
 from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.terms import Stage, Verdict
@@ -30,7 +31,7 @@ from tests.e2e.docker_stack import (
 )
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import outside
-from tests.e2e.secured import Secured, denied, holders, refused, watched
+from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -100,6 +101,7 @@ def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[Do
     assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
 
 
+@pytest.mark.combination
 def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerStack]) -> None:
     (host,) = stack.deployment.cluster["hosts"]
     for id, name in stack.deployment.names.items():
@@ -112,18 +114,26 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
 
 def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
     before = stack.deployment.containers()
-    output = stack.deployment.up("--refresh")
+    output = stack.deployment.up()
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
     assert stack.deployment.containers() == before
 
 
+def file_of(made: DockerStack, id: int, name: str) -> str:
+    """The name of a node's file, which begins with the version of its certificate."""
+    version = made.inspect(id)["Config"]["Labels"][labels.CERTIFICATE]
+    return f"{version[:12]}-{name}"
+
+
+@pytest.mark.combination
 def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None:
     engine, names = stack.deployment.engine, stack.deployment.names
     user = engine.run("exec", names[1], "id", "-u").strip()
-    files = [FOLDER, f"{FOLDER}/ca.pem", f"{FOLDER}/node-1.pem"]
+    own = [file_of(stack.deployment, 1, name) for name in ("ca.pem", "node-1.pem")]
+    files = [FOLDER, *(f"{FOLDER}/{name}" for name in own)]
     modes = engine.run("exec", names[1], "stat", "-c", "%a %u %n", *files).split("\n")
     assert modes[:3] == [f"700 {user} {files[0]}", *(f"400 {user} {it}" for it in files[1:])]
-    assert engine.run("exec", names[1], "ls", FOLDER).split() == ["ca.pem", "node-1.pem"]
+    assert engine.run("exec", names[1], "ls", FOLDER).split() == own
 
 
 def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) -> None:
@@ -140,7 +150,8 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
         assert (made.folder / name).stat().st_mode & 0o777 == 0o600, name
     # what a container writes beside its volumes becomes a layer of whoever commits it
     for id, name in made.names.items():
-        assert searched(made, name, secrets) == {f"{FOLDER}/node-{id}.pem"}
+        place = f"{FOLDER}/{file_of(made, id, f'node-{id}.pem')}"
+        assert searched(made, name, secrets) == {place}
 
 
 def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
@@ -155,6 +166,7 @@ def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> s
     return set(made.engine.run(*as_root).split())
 
 
+@pytest.mark.combination
 def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
     made, secret = stack.deployment, stack.store.password("app")
     own = f"{labels.STACK}={made.stack}"
@@ -166,7 +178,8 @@ def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
         assert secret in described(made)
         made.engine.run("exec", made.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy")
         found = searched(made, made.names[1], stack.secrets)
-        assert found == {f"{FOLDER}/node-1.pem", "/tmp/copy/node-1.pem"}
+        own = file_of(made, 1, "node-1.pem")
+        assert found == {f"{FOLDER}/{own}", f"/tmp/copy/{own}"}
     finally:
         made.engine.run("rm", "--volumes", id)
 
@@ -186,6 +199,34 @@ def test_users_come_in_and_nobody_else(stack: Secured[DockerStack]) -> None:
     assert refused(anonymous) != "authentication"
 
 
+@pytest.mark.combination
+def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerStack]) -> None:
+    """One is deleted by hand, and a broker restarts."""
+    made, client = stack.deployment, stack.client(listener="HOST")
+    delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
+    assert refused(client) == "authentication"
+    made.engine.run("kill", made.names[2])
+    assert f"{made.names[2]} does not know its users any more" in made.up()
+    assert accepted_by_each(client)
+    assert {it.verdict for it in stack.report().cells} == {Verdict.PASS}
+
+
+def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) -> None:
+    """Deletes a credential as a node does: AlterUserScramCredentials 0."""
+    made = stack.deployment
+    name = made.names[1]
+    deletion = bytes([2, len(user) + 1]) + user.encode() + bytes([mechanism.value, 0])
+    request = kafka_protocol._request(51, 0, b"\0" + deletion + bytes([1, 0]))
+    keys = NodeKeys(str(made.root), "node-1", name)
+    with (
+        contextlib.closing(made.engine.client()) as client,
+        exchange(client, name, ("127.0.0.1", 19092), keys) as ask,
+    ):
+        answer = ask(request)
+    assert answer.endswith(user.encode() + b"\0\0\0\0\0"), answer  # no error, no message
+
+
+@pytest.mark.combination
 def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     stack: Secured[DockerStack],
 ) -> None:
@@ -198,6 +239,7 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     assert own == {Verdict.PASS} and len(report.cells) == 9
 
 
+@pytest.mark.combination
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],
 ) -> None:
@@ -216,12 +258,24 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     made.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     files = made.engine.run("exec", made.names[1], "ls", FOLDER).split()
-    assert files == ["ca.pem", "node-1.pem", "trusted.pem"]
+    named = ("ca.pem", "node-1.pem", "trusted.pem")
+    assert files == [file_of(made, 1, name) for name in named]
     before = made.containers()
     hand_over(certs, {2: hosts[2]})
     made.up()
     after = made.containers()
     assert {id for id in after if after[id] != before[id]} == {2}
+    # certificates that no broker takes: node 1 gets its own files back, and any other starts again
+    hand_over(certs, hosts, signs=False)
+    made.cluster["gate"], made.pack = "off", False
+    reported = made.refused()
+    assert "it was made again as it was and serves" in reported, reported
+    made.pack = True
+    del made.cluster["gate"]
+    made.engine.run("restart", "--time", "10", made.names[2])
+    hand_over(certs, hosts)
+    made.up()
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     shown = [made.pulumi("stack", "export", "--show-secrets").stdout, described(made)]
     secrets = [PASSWORD, *stack.secrets.values()]
     assert not [it for it in secrets if any(it in text for text in shown)]

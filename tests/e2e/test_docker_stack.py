@@ -121,8 +121,8 @@ def test_the_containers_are_healthy_by_their_own_word(stack: DockerStack) -> Non
 
 def test_a_second_update_changes_nothing(stack: DockerStack) -> None:
     before = stack.containers()
-    for flags in ((), ("--refresh",)):
-        output = stack.up(*flags)
+    for refresh in (False, True):
+        output = stack.up(refresh=refresh)
         assert "unchanged" in output
         assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
     preview = stack.pulumi("preview", "--expect-no-changes")
@@ -154,6 +154,7 @@ def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> 
     assert changing.first_record("rolled") == "before"
 
 
+@pytest.mark.combination
 def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerStack) -> None:
     before = changing.containers()
     names = dict(changing.cluster["names"])
@@ -191,14 +192,15 @@ def test_a_container_that_was_killed_is_started_by_the_next_update(changing: Doc
     before = changing.containers()
     incarnations = changing.outputs()["incarnations"]
     changing.engine.run("kill", changing.names[2])
-    changing.up()
+    changing.up(repair=False, refresh=False)
     assert changing.containers() == before
     assert changing.inspect(2)["State"]["Running"]
     now = changing.outputs()["incarnations"]
     assert {id for id in now if now[id] != incarnations[id]} == {"2"}, "and it was proved anew"
-    assert "unchanged" in changing.up("--refresh")
+    assert "unchanged" in changing.up()
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize(
     ("command", "change", "words"),
     [
@@ -241,6 +243,7 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
     assert changing.containers() == before
 
 
+@pytest.mark.combination
 def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
@@ -267,6 +270,7 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         assert f"is not the id of this stack's cluster, which is {kept}" in made.refused()
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize(
     ("published", "taken"),
     [
@@ -291,6 +295,7 @@ def test_ports_that_docker_publishes_are_seen(
         docker_engine.run("rm", "--force", id)
 
 
+@pytest.mark.combination
 def test_separate_controllers_start_and_roll(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:

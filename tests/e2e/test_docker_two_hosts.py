@@ -149,7 +149,7 @@ def stopped(two: TwoHosts, host: Host) -> Iterator[None]:
         yield
     finally:
         host.start_engine()
-    two.stack.up("--refresh")
+    two.stack.up()
 
 
 def write(stack: DockerStack, topic: str, record: str, replicas: str) -> None:
@@ -170,6 +170,7 @@ def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
     assert two.running(two.second).keys() == {2}
 
 
+@pytest.mark.combination
 def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
     """The stack's own vantages are on the first host whose engine answers."""
     kept = two.stack.folder / ".earshot" / "stacks" / two.stack.stack / "vantages.json"
@@ -185,11 +186,12 @@ def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
 
 
 def test_a_second_update_changes_nothing(two: TwoHosts) -> None:
-    output = two.stack.up("--refresh")
+    output = two.stack.up()
     assert "unchanged" in output
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
 
 
+@pytest.mark.combination
 def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> None:
     before = {
         id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
@@ -199,7 +201,8 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
     two.first.engine.run("tag", image, half)
     two.stack.cluster["image"] = half
     try:
-        assert f"Unable to find the image {half}" in two.stack.refused("--skip-preview")
+        reported = two.stack.refused("--skip-preview")
+        assert f"image {half} on Docker host b: is missing, and its engine cannot" in reported
     finally:
         two.stack.cluster["image"] = image
         two.first.engine.run("rmi", half)
@@ -209,6 +212,7 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
     assert after == before
 
 
+@pytest.mark.combination
 def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
     write(two.stack, "on-second", "kept by the second", replicas="2")
     with stopped(two, two.second):
@@ -222,6 +226,7 @@ def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
     assert two.stack.first_record("on-second") == "kept by the second"
 
 
+@pytest.mark.combination
 def test_without_the_majority_the_quorum_is_said_to_be_lost(two: TwoHosts) -> None:
     write(two.stack, "on-first", "kept by the first", replicas="1,3")
     with stopped(two, two.first):

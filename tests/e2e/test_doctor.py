@@ -5,15 +5,25 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from earshot import cli
 from earshot.cli.discovery import discover
+from earshot.doctor import asking
 from earshot.doctor.doctor import examine
 from earshot.listeners.address import Address
 from earshot.report.json import json, read_report
@@ -23,6 +33,7 @@ from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
 from tests.doubles.certificates import self_signed
+from tests.doubles.peer import forwarder
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 from tests.e2e.ports import free_ports
 
@@ -129,6 +140,7 @@ def test_interrupted_by_sigterm_it_takes_its_topic_along(cluster: Cluster, tmp_p
     script = """
 import os, pathlib, signal, sys
 from earshot.validation.contract import read_contract
+from earshot.doctor import asking
 from earshot.doctor.doctor import examine
 contract = read_contract(pathlib.Path(sys.argv[1]).read_text(), "test")
 examine(contract, on_cell=lambda cell: os.kill(os.getpid(), signal.SIGTERM))
@@ -202,6 +214,41 @@ def test_drift(running: Cluster) -> None:
     assert cause is not None
     assert f"localhost:{port}" in cause.observed
     assert str(address(running.contract, "EXTERNAL", 3)) in cause.expected
+
+
+def test_an_address_that_leads_to_two_brokers(
+    running: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a forwarder that takes each connection to the next of two brokers."""
+    own = [address(running.contract, "EXTERNAL", id) for id in (3, 1)]
+    with forwarder(*own) as way:
+        running.advertise(3, EXTERNAL=str(way.address))
+        host, port = way.address
+        external = {"EXTERNAL": Advertised(host=host, port=port)}
+        moved = running.contract.brokers[2].model_copy(
+            update={"advertised": running.contract.brokers[2].advertised | external}
+        )
+        brokers = (*running.contract.brokers[:2], moved)
+        contract = running.contract.model_copy(update={"brokers": brokers})
+        seen = examine(contract)
+        unproduced = examine([own[1]], produce=False)
+        # of a user who may not ask a broker who it is
+        monkeypatch.setattr(asking, "answering_broker", lambda *given: None)
+        led = examine(contract, deadline=PATIENT)
+    assert failures(seen) == {("EXTERNAL", 3): (Stage.METADATA, "misrouted")}
+    assert f"of 5 connections to {way.address} reached broker 1" in str(seen.cells[-1].cause)
+    assert list(failures(unproduced).values()) == [(Stage.METADATA, "misrouted")]
+    assert failures(led) == {("EXTERNAL", 3): (Stage.PRODUCE, "misrouted")}
+    assert f"of 5 connections to {way.address} reached another" in str(led.cells[-1].cause)
+    assert led.notes == ()
+
+
+def test_a_controllers_listener_is_named(running: Cluster) -> None:
+    controller = running.plan.node(1).listener(running.plan.controller)
+    assert controller is not None
+    report = examine([controller.advertised])
+    (failure,) = failures(report).values()
+    assert failure == (Stage.BOOTSTRAP, "controllers-listener")
 
 
 def test_the_failure_of_the_seeds(running: Cluster) -> None:
@@ -298,7 +345,8 @@ def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
     assert report.cells[1].stages[0].detail.startswith(f"{seed} answered")
 
 
-def test_crossed_addresses_are_found_by_the_record() -> None:
+@pytest.mark.combination
+def test_crossed_addresses_are_found_by_who_answers() -> None:
     """Metadata equals the contract, and every address leads to the other broker."""
     first, second = free_ports(2)
     crossed = {
@@ -325,14 +373,46 @@ def test_crossed_addresses_are_found_by_the_record() -> None:
     )
     with running_cluster(plan.model_copy(update={"nodes": nodes})) as two:
         report = examine(two.contract)
-    assert failures(report) == {("EXTERNAL", id): (Stage.PRODUCE, "misrouted") for id in (1, 2)}
+    assert failures(report) == {("EXTERNAL", id): (Stage.METADATA, "misrouted") for id in (1, 2)}
     cause = report.cells[2].cause
     assert cause is not None
     assert cause.observed == f"localhost:{second} leads to broker 2, not to broker 1"
 
 
+def allow(cluster: Cluster, user: str, operations: Sequence[str]) -> None:
+    """Lets ``user`` do ``operations`` on topics of the doctor's, and nothing else."""
+    admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
+    every: Any = None
+    known = AclBindingFilter(
+        ResourceType.ANY,
+        every,
+        ResourcePatternType.ANY,
+        every,
+        every,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    admin.delete_acls([known])[known].result()
+    bindings = [
+        AclBinding(
+            ResourceType.TOPIC,
+            "__earshot-",
+            ResourcePatternType.PREFIXED,
+            f"User:{user}",
+            "*",
+            AclOperation[operation],
+            AclPermissionType.ALLOW,
+        )
+        for operation in operations
+    ]
+    for future in admin.create_acls(bindings).values() if bindings else ():
+        future.result()
+
+
+@pytest.mark.combination
 def test_credentials() -> None:
-    """A listener with SASL: right credentials pass, wrong ones fail at security."""
+    """A listener with SASL: right credentials pass, wrong ones fail at security, and a user who may
+    not create topics lacks that right, and no quorum."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     listeners = (
         {"name": "INTERNAL", "scopes": ["internal"]},
@@ -341,18 +421,30 @@ def test_credentials() -> None:
     prefix = "listener.name.external"
     extra = {
         f"{prefix}.sasl.enabled.mechanisms": "PLAIN",
-        f"{prefix}.plain.sasl.jaas.config": f'{module} user_alice="right";',
+        f"{prefix}.plain.sasl.jaas.config": f'{module} user_alice="right" user_bob="right";',
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:alice",
     }
     _, plan = local_plan(brokers=1, listeners=listeners)
 
-    def client(password: str) -> dict[str, str]:
-        login = f'{module} username="alice" password="{password}";'
+    def client(password: str, user: str = "alice") -> dict[str, str]:
+        login = f'{module} username="{user}" password="{password}";'
         return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
 
     with running_cluster(plan, extra={1: extra}) as one:
         good = examine(one.contract, client=client("right"), deadline=PATIENT)
         bad = examine(one.contract, client=client("wrong"))
         unprotected = examine([address(one.contract, "EXTERNAL", 1)])
+        lacking = {}
+        for rights in ((), ("WRITE", "READ"), ("WRITE", "READ", "DELETE"), ("CREATE",)):
+            allow(one, "bob", rights)
+            lacking[rights] = examine(
+                one.contract.with_listeners(["EXTERNAL"]), client=client("right", "bob")
+            )
+    for rights, report in lacking.items():
+        (cell,) = report.cells
+        assert cell.verdict is Verdict.SKIP and cell.cause is not None, rights
+        assert cell.cause.kind == "topic-authorization", (rights, cell.cause)
     assert good.verdict is Verdict.PASS, failures(good)
     assert failures(bad) == {("EXTERNAL", 1): (Stage.SECURITY, "authentication")}
     assert "wrong" not in bad.model_dump_json()
@@ -361,6 +453,7 @@ def test_credentials() -> None:
     assert cause is not None and "it speaks SASL_PLAINTEXT (PLAIN)" in cause.observed
 
 
+@pytest.mark.combination
 def test_tls(certificate: Path) -> None:
     """A listener with TLS: its authority given, unknown, and for another name."""
     listeners = (

@@ -20,6 +20,7 @@ import yaml
 from components.local.record import running
 from earshot.project import Project
 from tests.e2e.engine import alive, local_cluster
+from tests.rest import with_combinations
 from toolchain.paths import ROOT, STATE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -134,7 +135,7 @@ MOMENTS: dict[str, Callable[[Made, subprocess.Popen[str]], object]] = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
 def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     if moment == VALIDATION:
         with cluster_of(stack) as cluster:
@@ -153,7 +154,7 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     assert before <= stack.pids(), "a broker of the interrupted run was not picked up"
 
 
-@pytest.mark.parametrize("moment", ["a broker starts", VALIDATION])
+@pytest.mark.parametrize("moment", with_combinations(VALIDATION, ["a broker starts", VALIDATION]))
 def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str) -> None:
     if moment == VALIDATION:
         with cluster_of(stack) as cluster:

@@ -12,19 +12,26 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+)
 
 from earshot.certificates.authority import read_certificate
 from earshot.config.passwords import KEY as PASSWORDS
 from earshot.listeners.properties import read_properties
+from earshot.listeners.security import own_access
 from earshot.report.json import read_report
 from earshot.validation.client import translate
 from earshot.validation.result import Report
@@ -34,10 +41,11 @@ from tests.certificates.private_root import new_private_ca
 from tests.e2e.certificates_in_aws import aws_of, hand_over_there
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
-from tests.e2e.secured import Secured, denied, holders, refused, watched
+from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
 from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.tls_offer import offered
+from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -157,6 +165,7 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -
         }
 
 
+@pytest.mark.combination
 def test_a_second_update_changes_nothing(stack: LocalSecured) -> None:
     before = stack.deployment.pids()
     output = stack.deployment.up("--refresh")
@@ -175,7 +184,10 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
-    assert holders(folder, secrets) == own
+    for id in (1, 2, 3):  # what it runs with
+        copy = Path(stack.settings(id)["ssl.keystore.location"])
+        own.add(str(copy.relative_to(folder)))
+    assert holders(folder, secrets) == own and len(own) == len(secrets) + 4
     for name in own:
         assert (folder / name).stat().st_mode & 0o777 == 0o600, name
     planted = folder / ".earshot" / "planted.log"
@@ -186,6 +198,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
         planted.unlink()
 
 
+@pytest.mark.combination
 def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -> None:
     """Of its web pages on the job that has proved the stack."""
     events = tmp_path / "events"
@@ -229,6 +242,7 @@ def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecure
     assert "app-orders" not in as_validator.topics
 
 
+@pytest.mark.combination
 def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
     own = {
         key: value
@@ -272,7 +286,7 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
 """By what is wrong, cause and words at each listener."""
 
 
-@pytest.mark.parametrize("wrong", DIAGNOSES)
+@pytest.mark.parametrize("wrong", with_combinations("wrong password, no certificate", DIAGNOSES))
 def test_the_doctor_names_what_is_wrong(stack: LocalSecured, wrong: str) -> None:
     """A client or a contract with mistakes, against the real brokers."""
     folder = stack.deployment.folder
@@ -328,6 +342,7 @@ def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> 
     assert refused({**client, "sasl.password": "wrong"}) == "authentication"
 
 
+@pytest.mark.combination
 def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     stack: LocalSecured,
 ) -> None:
@@ -373,6 +388,34 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     )
     made.up()
     assert stack.client() == new  # it stays until there is another one
+
+
+def test_users_outlast_restarts_also_where_one_was_deleted_by_hand(stack: LocalSecured) -> None:
+    """A user is renamed and a broker ends; then the former one is deleted, and another ends."""
+    made, old = stack.deployment, stack.client()
+    (user,) = users = made.cluster["security"]["users"]
+    made.cluster["security"]["users"] = [{**user, "name": "app3"}]
+    assert "no broker was restarted since" in made.up()
+    assert refused(old) == "authentication"
+    psutil.Process(made.pids()[1]).kill()
+    assert LOST not in made.up()
+    assert accepted_by_each(stack.client("app3"))
+    admin = AdminClient(
+        {
+            **own_access(stack.settings(1)),
+            "bootstrap.servers": f"localhost:{made.cluster['listeners'][0]['port']}",
+        }
+    )
+    deletion = UserScramCredentialDeletion("app", ScramMechanism.SCRAM_SHA_512)
+    admin.alter_user_scram_credentials([deletion])["app"].result(20)
+    psutil.Process(made.pids()[2]).kill()
+    made.cluster["security"]["users"] = users
+    assert f"broker 2 {LOST}" in made.up()
+    assert accepted_by_each(stack.client())
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+
+
+LOST = "does not know its users any more"
 
 
 def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanism(
@@ -499,6 +542,7 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     print(f"{topic}: {len(found.acknowledged)} records, none lost")
 
 
+@pytest.mark.combination
 def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
     stack: LocalSecured,
 ) -> None:
@@ -540,9 +584,46 @@ def restarted(stack: LocalSecured) -> None:
     assert {it for it, pid in stack.deployment.pids().items() if pids[it] != pid} == {1, 2, 3}
 
 
+def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
+    """Certificates that no broker takes reach node 1; every node can still start as it was."""
+    made = stack.deployment
+    before, hosts = made.pids(), {it: stack.settings(it) for it in (1, 2)}
+    hand(False)
+    reported = made.refused()
+    assert "KL010" in reported and "key usage of its certificate lacks digitalSig" in reported
+    assert made.pids() == before
+    made.cluster["gate"], made.pack = "off", False
+    reported = made.refused()
+    made.pack = True
+    del made.cluster["gate"]
+    assert "it was started again as it was and serves" in reported, reported
+    assert {it for it, pid in made.pids().items() if before[it] != pid} == {1}
+    assert {it: stack.settings(it) for it in (1, 2)} == hosts, "each by the names of its own files"
+    again = psutil.Process(before[2])
+    command, folder = again.cmdline(), again.cwd()
+    again.kill()
+    psutil.wait_procs([again], 10)
+    subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode = 0  # it outlives this handle
+    end = time.monotonic() + 90
+    while (found := stack.earshot("doctor")).returncode:
+        assert time.monotonic() < end, found.stdout
+    hand(True)
+    made.up()
+    assert {it.name for it in made.root.glob("node-*/files/*")} == {
+        Path(value).name for it in before for value in located(stack.settings(it))
+    }, "nothing is kept that no node runs with"
+
+
+def located(settings: Mapping[str, str]) -> list[str]:
+    return [value for key, value in settings.items() if key.endswith(".location")]
+
+
 SUBJECT = "CN=b{node},O=Example\\, Inc."
 
 
+@pytest.mark.combination
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
@@ -570,6 +651,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     with aws_of(stack.deployment, tmp_path) as aws:
         files |= hand_over_there(certs, aws)
         stack.deployment.up()
+        fails_and_stays_as_it_was(stack, lambda it: hand_over(certs, hosts, SUBJECT, signs=it))
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
     held = read_certificate((stack.store.folder / "node-2.pem").read_text())
@@ -585,6 +667,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     del external["client_auth"], external["mechanism"]
 
 
+@pytest.mark.combination
 def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
     stack: LocalSecured, tmp_path: Path
 ) -> None:

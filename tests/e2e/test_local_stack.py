@@ -133,7 +133,10 @@ def test_the_brokers_outlive_the_command_and_its_terminal(stack: Deployment) -> 
     ("advertised", "rule", "words"),
     [
         ("nope.invalid", "KL011", ["broker 2", "EXTERNAL", "nope.invalid"]),
-        ("0.0.0.0", "KL003", ["broker 2", "EXTERNAL", "0.0.0.0"]),
+        pytest.param(
+            *("0.0.0.0", "KL003", ["broker 2", "EXTERNAL", "0.0.0.0"]),
+            marks=pytest.mark.combination,
+        ),
     ],
 )
 def test_a_bad_name_is_stopped_before_anything_is_touched(
@@ -151,6 +154,7 @@ def test_a_bad_name_is_stopped_before_anything_is_touched(
     assert stack.pids() == before
 
 
+@pytest.mark.combination
 def test_a_shared_address_is_stopped(stack: Deployment) -> None:
     before = stack.pids()
     first = stack.cluster["listeners"][1]["port"]
@@ -163,6 +167,7 @@ def test_a_shared_address_is_stopped(stack: Deployment) -> None:
     assert stack.pids() == before
 
 
+@pytest.mark.combination
 def test_a_change_of_one_broker_alone_needs_a_check_of_this_very_run(stack: Deployment) -> None:
     before = stack.pids()
     node = next(it["urn"] for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1"))
@@ -189,6 +194,7 @@ def test_a_change_of_one_broker_alone_needs_a_check_of_this_very_run(stack: Depl
     assert {id for id in before if before[id] != after[id]} == {1}
 
 
+@pytest.mark.combination
 def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deployment) -> None:
     nodes = [it for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1")]
     for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
@@ -229,6 +235,7 @@ def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
     assert sorted(read(stack, "kept")) == sorted(written)
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize("change", ["heap and port", "version"])
 def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> None:
     topic = f"rolled-{change}".replace(" ", "-")
@@ -258,6 +265,7 @@ def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> 
         assert feature_level(data) == 27, "of 4.1, as it was formatted"
 
 
+@pytest.mark.combination
 def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_broker(
     stack: Deployment,
 ) -> None:
@@ -286,6 +294,7 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
     assert stack.pids() == before
 
 
+@pytest.mark.combination
 def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touched(
     stack: Deployment, tmp_path: Path
 ) -> None:
@@ -302,6 +311,7 @@ def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touch
     assert stack.pids() == before
 
 
+@pytest.mark.combination
 def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) -> None:
     before = stack.pids()
     stack.cluster["controllers"]["count"] = 1
@@ -313,6 +323,7 @@ def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) 
     assert stack.pids() == before
 
 
+@pytest.mark.combination
 def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Deployment) -> None:
     before, memory, cluster = stack.pids(), recall(stack.root), stack.cluster
 
@@ -368,6 +379,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     assert sorted(read(stack, "put-back")) == sorted(written)
 
 
+@pytest.mark.combination
 def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     """As after a SIGKILL of the CLI: a broker runs and the state does not know it."""
     before = stack.pids()
@@ -390,6 +402,7 @@ EARLIER = {
 """What 0.1.0 called some types and an input."""
 
 
+@pytest.mark.combination
 def test_a_state_of_an_earlier_release_is_gone_on_with(stack: Deployment, tmp_path: Path) -> None:
     before, state = stack.pids(), stack.pulumi("stack", "export").stdout
     known = urns(state)
@@ -424,6 +437,7 @@ def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None
     assert sorted(read(stack, "survives")) == sorted(written)
 
 
+@pytest.mark.combination
 def test_a_port_in_use_is_named_before_anything_starts(tmp_path: Path) -> None:
     import socket
 
@@ -437,6 +451,7 @@ def test_a_port_in_use_is_named_before_anything_starts(tmp_path: Path) -> None:
         assert made.pids() == {}
 
 
+@pytest.mark.combination
 def test_a_property_that_kafka_refuses_is_quoted(tmp_path: Path) -> None:
     cluster = local_cluster(1, extra={"num.io.threads": "0"})
     with deployment(tmp_path / "p", cluster) as made:
@@ -446,6 +461,7 @@ def test_a_property_that_kafka_refuses_is_quoted(tmp_path: Path) -> None:
         assert made.pids() == {}
 
 
+@pytest.mark.combination
 def test_a_broker_that_cannot_start_says_why_with_its_logs_last_lines(tmp_path: Path) -> None:
     cluster = local_cluster(1, extra={"authorizer.class.name": "no.such.Authorizer"})
     with deployment(tmp_path / "p", cluster) as made:
@@ -455,6 +471,7 @@ def test_a_broker_that_cannot_start_says_why_with_its_logs_last_lines(tmp_path: 
         assert made.pids() == {}
 
 
+@pytest.mark.combination
 def test_a_gate_that_is_off_needs_no_pack_and_destroy_can_delete_the_data(tmp_path: Path) -> None:
     cluster = local_cluster(1, gate="off", data="delete")
     cluster["listeners"] = cluster["listeners"][:1]

@@ -31,7 +31,7 @@ from tests.e2e.outside import Outside, outside
 from tests.e2e.ports import is_free
 from tests.skips import lacking
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 FILES = Path(__file__).parents[1] / "adopt" / "files"
 ALICE_HOST = "never-gonna-give-you-up"

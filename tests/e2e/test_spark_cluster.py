@@ -61,6 +61,7 @@ def executors(report: Report) -> Sequence[str]:
     return [vantage.name for vantage in report.vantages if vantage.kind == "executor"]
 
 
+@pytest.mark.combination
 def test_two_workers_prove_every_cell_and_say_what_they_reached(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -30,7 +30,10 @@ from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.open_sockets import OpenSocket, listed, open_sockets
 from tests.e2e.ports import free_ports
+from tests.e2e.stranger import BLOCKS, OBJECT_READ, Stranger
+from tests.rest import with_combinations
 
 pytestmark = [
     pytest.mark.e2e,
@@ -41,6 +44,7 @@ pytestmark = [
 ]
 
 LISTENERS = ("INTERNAL", "EXTERNAL")
+PLANTED = "Pl4ntedS3cret"
 OPTIONS = ValidationOptions(records=6000, deadline=150)
 PAIRS = [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)]
 UNSUITABLE = {
@@ -179,10 +183,63 @@ def spark_classes_come_from_the_archive() -> bool:
     return len(shared) > len(loaded) / 2
 
 
-def test_a_share_is_rounded_up(cluster: Cluster) -> None:
-    report = validate(cluster.contract, ValidationOptions(records=1, deadline=150))
+@dataclass
+class Look:
+    """What another user of this machine gets of a run, and what the run listens at."""
+
+    answers: list[tuple[int, str, bytes]] = field(default_factory=list)
+    files: tuple[list[str], list[str]] = ([], [])
+    sockets: list[OpenSocket] = field(default_factory=list)
+
+    def holds(self, secret: str) -> bool:
+        return any(secret.encode() in answer for _, _, answer in self.answers)
+
+    def answered(self, what: str) -> list[bytes]:
+        return [answer for _, asked, answer in self.answers if asked == what and answer]
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["as it is", "without authentication"])
+def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, guarded: bool) -> None:
+    """A share of records is rounded up, by the way."""
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u"'
+    client = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{login} password="{PLANTED}";'}
+    conf = {} if guarded else {"spark.authenticate": "false"}
+    # a compressed block may show a secret in pieces
+    conf |= {"spark.broadcast.compress": "false"}
+    options = ValidationOptions(records=1, deadline=150, client=client, spark_conf=conf)
+    jar, look = spark_connector_jars()[0], Look()
+
+    def act() -> None:
+        look.sockets = open_sockets(psutil.Process())
+        look.answers = stranger.answers({item.port for item in look.sockets}, jar.name)
+        look.files = stranger.readable(scratch, [PLANTED])
+
+    with Stranger() as stranger:
+        report = validate(cluster.contract, options, when("reading", act))
     assert report.verdict is Verdict.PASS
     assert {it.acknowledged for it in report.delivery} == {1}
+    table = listed()
+    for item in look.sockets:  # SECURITY.md lists each
+        assert item.is_loopback and table.get(item.process) in (
+            item.address,
+            "as its listeners bind",
+        )
+    driver = [item.port for item in look.sockets if item.process == "Spark driver"]
+    assert len(driver) == 3, "one for its RPC, one for blocks, one for Python"
+    # which no property of Spark's changes, and everybody has: they are public
+    assert any(jar.read_bytes()[:1000] in answer for answer in look.answered("spark jar"))
+    assert not any(answer.startswith(b"!y") for answer in look.answered("py4j"))
+    assert look.answered("py4j") and len(look.answered("spark block")) == 2 * BLOCKS
+    if os.geteuid() == 0:
+        assert look.files == ([], [])
+    exposed = any(OBJECT_READ in answer for answer in look.answered("spark rpc"))
+    assert (look.holds(PLANTED), exposed) == (not guarded, not guarded)
+    note = (
+        "Spark (local[*]) does not authenticate connections: whoever can connect to a port of its "
+        "driver or executors can run code there and read the client properties of this run; set "
+        "spark.authenticate and spark.network.crypto.enabled (docs/security.md)"
+    )
+    assert report.notes == (() if guarded else (note,))
 
 
 def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
@@ -205,6 +262,7 @@ def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
     assert our_topics(cluster.contract) == set()
 
 
+@pytest.mark.combination
 def test_a_broker_whose_defaults_suit_no_record_of_ours() -> None:
     """Nor does it delete topics: all runs share one, and read their own records of it."""
     _, plan = local_plan(brokers=1)
@@ -236,7 +294,7 @@ def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
     assert our_topics(cluster.contract) == set()
 
 
-@pytest.mark.parametrize("moment", ["records through", "reading"])
+@pytest.mark.parametrize("moment", with_combinations("reading", ["records through", "reading"]))
 def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     cluster: Cluster, moment: str
 ) -> None:
@@ -250,6 +308,7 @@ def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     assert report.seconds < OPTIONS.deadline
 
 
+@pytest.mark.combination
 def test_without_any_broker_the_doctor_s_cells_are_the_report(cluster: Cluster) -> None:
     for id in (1, 2, 3):
         cluster.kill(id)
@@ -268,6 +327,7 @@ def test_a_deadline_that_is_too_short_proves_nothing(cluster: Cluster) -> None:
     assert our_topics(cluster.contract) == set()
 
 
+@pytest.mark.combination
 def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
     admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
     left = NewTopic(f"__earshot-{cluster.name}-1600000000-deadbeef", 1, 1)
@@ -276,6 +336,7 @@ def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
     assert our_topics(cluster.contract) == set()
 
 
+@pytest.mark.combination
 def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Path) -> None:
 
     def fail() -> None:
@@ -287,7 +348,9 @@ def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Pa
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("moment", ["doctor", "records through", "reading"])
+@pytest.mark.parametrize(
+    "moment", with_combinations("records through", ["doctor", "records through", "reading"])
+)
 def test_sigterm_leaves_neither_topic_nor_jvm(
     cluster: Cluster, tmp_path: Path, scratch: Path, moment: str
 ) -> None:

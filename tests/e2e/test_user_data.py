@@ -167,6 +167,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         assert m.run("cat", META) == formatted
 
 
+@pytest.mark.combination
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
     """Also where one comes late: its archive is not there yet when it boots."""
     plan = cluster(node(1, (Role.BROKER,)), node(2, (Role.CONTROLLER,)))
@@ -185,6 +186,7 @@ def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volu
             assert f"broker 1 at {NAMES[0]}:9092" in box.kcat("-b", f"{NAMES[0]}:9092", "-L")
 
 
+@pytest.mark.combination
 def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
     def start_of(device: Path) -> bytes:
         with device.open("rb") as file:
@@ -214,6 +216,7 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
         assert "formatting /dev/disk/by-id/" in machine.journal("kafka-prepare")
 
 
+@pytest.mark.combination
 def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
     wrong = KafkaRelease(url=f"{box.depot.url}/kafka.tgz", sha512="0" * 128)
     with box.start(box.text(cluster(node(roles=BOTH)), volume=disk.id, archive=wrong), disk) as m:
@@ -228,6 +231,7 @@ def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
         assert m.show("kafka", "ActiveState") == "inactive"
 
 
+@pytest.mark.combination
 def test_a_volume_that_does_not_come_is_waited_for_and_then_named(box: Box, disk: Volume) -> None:
     text = box.text(cluster(node()), volume="vol-00000000000000000", volume_seconds=1)
     with box.start(text, disk) as machine:

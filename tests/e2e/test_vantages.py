@@ -32,6 +32,7 @@ from tests.skips import lacking
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.combination,
     pytest.mark.timeout(600),
     # PySpark leaves the sockets that it collects rows from to the garbage collector
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),

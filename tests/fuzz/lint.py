@@ -11,7 +11,7 @@ from earshot.errors import EarshotError
 from earshot.lint.formats import LintFormat
 from tests.fuzz.inputs import Input
 
-EXIT_CODES = (0, 1, 2)
+EXIT_CODES = (0, 1, 2, 3)
 
 
 def exit_code(input: Input, folder: Path) -> int:

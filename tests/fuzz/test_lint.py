@@ -1,4 +1,4 @@
-"""A share of `make fuzz`, and texts of no kind at all: lint ends with 0, 1 or 2."""
+"""A share of `make fuzz`, and texts of no kind at all: lint ends with 0, 1, 2 or 3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tests.fuzz.inputs import Input, inputs
 from tests.fuzz.lint import EXIT_CODES, exit_code
 
 SEED, SHARE = 20_261, 200
-NAMES = st.sampled_from(["compose.yml", "server.properties", "values.yaml"])
+NAMES = st.sampled_from(
+    ["compose.yml", "server.properties", "values.yaml", "kafka.conf", "s.properties.j2", "kafka"]
+)
 WORDS = st.sampled_from(
     ["services", "kafka", "image", "environment", "ports", "networks", "kind", "spec", "metadata",
      "containers", "env", "name", "value", "listeners", "apache/kafka:4.1.1", "KAFKA_LISTENERS",

@@ -5,10 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 
 from earshot.errors import EarshotError
 from tests.judge.cases import cases
-from tests.judge.judge import RELEASES, compared, examples, started
+from tests.judge.judge import (
+    RELEASES,
+    compared,
+    compared_in_files,
+    compared_without_release,
+    examples,
+    lints_refusal,
+    started,
+    verdicts,
+)
 from tests.judge.known import KNOWN
 
 
@@ -25,11 +35,25 @@ def main() -> int:
     for version in chosen.releases:
         try:
             with started(version) as judge:
-                tally = compared(judge, made)
-                print(f"Kafka {version}: {tally}", flush=True)
-                for item in examples(judge, tally.missed) + examples(judge, tally.false):
-                    print(item)
-                    status = 1
+                kafkas = verdicts(judge, made)
+                for what, tally, ours in (
+                    ("settings", compared(judge, kafkas), None),
+                    (
+                        "files",
+                        compared_in_files(judge, kafkas),
+                        partial(lints_refusal, release=judge.release),
+                    ),
+                    (
+                        "files of no release",
+                        compared_without_release(judge, kafkas),
+                        partial(lints_refusal, release=None),
+                    ),
+                ):
+                    print(f"Kafka {version}, {what}: {tally}", flush=True)
+                    for listed in (tally.missed, tally.false):
+                        for item in examples(judge, listed, ours):
+                            print(item)
+                            status = 1
                 reported = [item for item in KNOWN if version in item.asked]
                 answers = judge.refusals([item.values for item in reported])
                 for known, kafka in zip(reported, answers, strict=True):

@@ -44,7 +44,8 @@ OTHERS = {
                                  "1@kafka:0", "1@kafka:99999", "1@CONTROLLER://kafka:9093",
                                  "1@kafka:9093,1@other:9093", "1@http://kafka:9093", "+1@kafka:1"),
     "controller.quorum.bootstrap.servers": ("kafka:9093", "", "kafka", "a:1,b:2", "CONTROLLER://a:1",
-                                            "a:1,", ":9093", "[::1]:9093", "a:99999", "0.0.0.0:1"),
+                                            "a:1,", ":9093", "[::1]:9093", "a:99999", "0.0.0.0:1",
+                                            "a:65536", ",a:1", "a:1,,b:2", "a:-1", " ", "a:0"),
     "process.roles": ("broker", "controller", "broker,controller", "controller, broker", "",
                       "broker,broker", "Broker", "broker,zookeeper", " broker ", "broker,"),
     "node.id": ("0", "1", "2", "-1", "one", "", "2000", "3000000000", " 1 ", "01", "+1", "1.0"),
@@ -59,6 +60,17 @@ OTHERS = {
     "listener.name.plaintext.sasl.enabled.mechanisms": ("PLAIN", "SCRAM-SHA-256"),
 }  # fmt: skip
 """Other values of each setting, sound and not."""
+
+
+INSIDE = {
+    "bootstrap.servers": "kafka:9092",
+    "confluent.license.bootstrap.servers": "kafka:9092",
+    "confluent.metrics.reporter.bootstrap.servers": "kafka:9092",
+    "cruise.control.metrics.reporter.bootstrap.servers": "kafka:9092",
+    "group.id": "g",
+}
+"""Settings of clients in a broker, which Kafka hands to them or does not know."""
+SERVER_PORTS = ("9093", "9093", "0", "65535", "65536", "99999", "-1", "", "x")
 
 
 def cases(seed: int, count: int) -> Iterator[Case]:
@@ -198,7 +210,43 @@ def _slip(case: Case, random: Random) -> None:
     ))  # fmt: skip
 
 
+def _by_default(case: Case, random: Random) -> None:
+    """Without what most files set, so that Kafka's default counts."""
+    for key in random.sample(BY_DEFAULT, random.choice((1, 1, 2))):
+        case.pop(key, None)
+
+
+def _unmapped(case: Case, random: Random) -> None:
+    """A map without the controllers' listener, or without another name."""
+    gone = random.choice(("CONTROLLER", "CONTROLLER", *NAMES))
+    entries = case.get("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT").split(",")
+    kept = [item for item in entries if item.partition(":")[0] != gone]
+    case["listener.security.protocol.map"] = ",".join(kept)
+
+
+def _dynamic(case: Case, random: Random) -> None:
+    """A dynamic quorum, most of its servers sound."""
+    if random.random() < 0.7:
+        case.pop("controller.quorum.voters", None)
+    hosts, ports = random.choices(HOSTS, k=2), random.choices(SERVER_PORTS, k=2)
+    entries = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    if random.random() < 0.2:
+        entries.insert(random.randrange(3), random.choice(("", " ", "c")))
+    case["controller.quorum.bootstrap.servers"] = ",".join(entries[random.randrange(2) :])
+
+
+def _with_clients(case: Case, random: Random) -> None:
+    key = random.choice(sorted(INSIDE))
+    case[key] = INSIDE[key]
+
+
+BY_DEFAULT = ("listeners", "listeners", "advertised.listeners", "listener.security.protocol.map",
+              "inter.broker.listener.name", "controller.listener.names")  # fmt: skip
 CHANGES: tuple[Callable[[Case, Random], None], ...] = (
+    _by_default,
+    _unmapped,
+    _dynamic,
+    _with_clients,
     _without,
     _otherwise,
     _otherwise,

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import JavaGateway
 
 from earshot.checks.deployment import kafka_refusals
+from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties, settings_in
 from earshot.facts.settings import BrokerSettings, is_known
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.properties import NodeSettings, write_properties
-from earshot.rules.kl002_kafka import FIRST_KRAFT
+from earshot.rules.kl002_kafka import FIRST_KRAFT, unusable
 from tests.judge.cases import Case
 from tests.listeners.oracle import java_with
 
@@ -134,12 +135,47 @@ def is_asked(case: Case, release: tuple[int, int]) -> bool:
     return all(map(is_known, case.values())) and not (roles and release < FIRST_KRAFT) and not idle
 
 
-def compared(judge: Judge, cases: Sequence[Case]) -> Tally:
-    """Both verdicts on ``cases``, those that `is_asked` allows."""
+Verdicts = Sequence[tuple[Case, str]]
+"""Settings, each with Kafka's refusal or an empty text."""
+
+
+def verdicts(judge: Judge, cases: Sequence[Case]) -> Verdicts:
+    """Kafka's verdict on ``cases``, those that `is_asked` allows."""
     asked = [case for case in cases if is_asked(case, judge.release)]
+    return list(zip(asked, judge.refusals(asked), strict=True))
+
+
+def compared(judge: Judge, kafkas: Verdicts) -> Tally:
+    """Our verdict on settings beside Kafka's."""
+    return _tally((case, kafka, our_refusal(case, judge.release)) for case, kafka in kafkas)
+
+
+def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
+    """What `earshot lint` says of a properties file with these settings, beside Kafka's verdict.
+
+    A part of a file, which something else completes, is left out where lint says nothing of it.
+    """
+    found = ((case, kafka, lints_refusal(case, judge.release)) for case, kafka in kafkas)
+    return _tally(item for item in found if item[2] or not is_part(item[0]))
+
+
+def compared_without_release(judge: Judge, kafkas: Verdicts) -> Tally:
+    """The same of lint where the release is not known: it refuses what every one since 3.9 does.
+
+    Only a refusal of what this release takes is a difference.
+    """
+    asked = [
+        (case, kafka)
+        for case, kafka in kafkas
+        if judge.release >= (3, 9) and ("process.roles" in case or judge.release < (4, 0))
+    ]
+    found = ((case, kafka, lints_refusal(case, None)) for case, kafka in asked)
+    return _tally(item for item in found if item[2] or not item[1])
+
+
+def _tally(items: Iterable[tuple[Case, str, str]]) -> Tally:
     tally = Tally()
-    for case, kafka in zip(asked, judge.refusals(asked), strict=True):
-        ours = our_refusal(case, judge.release)
+    for case, kafka, ours in items:
         if bool(kafka) == bool(ours):
             tally.refused += bool(kafka)
             tally.taken += not kafka
@@ -148,13 +184,30 @@ def compared(judge: Judge, cases: Sequence[Case]) -> Tally:
     return tally
 
 
+def is_part(case: Case) -> bool:
+    """Whether lint takes a file with these settings for a part of one, or for no broker's."""
+    text = write_properties(NodeSettings(case))
+    return not is_of_broker(text) or not settings_in(case, None, complete=True).complete
+
+
+def lints_refusal(case: Case, release: tuple[int, int] | None) -> str:
+    """What `earshot lint` says Kafka refuses in a properties file with these settings."""
+    text = write_properties(NodeSettings(case))
+    if not is_of_broker(text):
+        return ""
+    found = mistakes_in_properties(text, release)
+    # addresses that no client can use are not refused
+    usable = {item.observed for item in unusable(settings_in(case, release, complete=True).read())}
+    return next((item.observed for item in found if item.observed not in usable), "")
+
+
 def our_refusal(case: Case, release: tuple[int, int]) -> str:
     """What earshot says of a node with these properties, all of which are known."""
     found = kafka_refusals(BrokerSettings(case, complete=True, release=release))
     return found[0].observed if found else ""
 
 
-def smallest(judge: Judge, found: Disagreement) -> Disagreement:
+def smallest(judge: Judge, found: Disagreement, ours: Callable[[Case], str]) -> Disagreement:
     """``found`` without every setting that both do not need to differ in the same way."""
     while True:
         fewer = [
@@ -163,17 +216,23 @@ def smallest(judge: Judge, found: Disagreement) -> Disagreement:
         ]
         fewer = [case for case in fewer if is_asked(case, judge.release)]
         for case, kafka in zip(fewer, judge.refusals(fewer), strict=True):
-            ours = our_refusal(case, judge.release)
-            if bool(kafka) == bool(found.kafka) and bool(ours) == bool(found.ours):
-                found = Disagreement(case, kafka, ours)
+            said = ours(case)
+            if bool(kafka) == bool(found.kafka) and bool(said) == bool(found.ours):
+                found = Disagreement(case, kafka, said)
                 break
         else:
             return found
 
 
-def examples(judge: Judge, found: Sequence[Disagreement], most: int = 5) -> list[Disagreement]:
-    """Some of ``found``, each of another kind, as small as they get."""
+def examples(
+    judge: Judge,
+    found: Sequence[Disagreement],
+    ours: Callable[[Case], str] | None = None,
+    most: int = 5,
+) -> list[Disagreement]:
+    """Some of ``found``, each of another kind, as small as they get; ``ours`` gives our verdict."""
     kinds: dict[str, Disagreement] = {}
     for item in found:
         kinds.setdefault((item.kafka or item.ours)[:40], item)
-    return [smallest(judge, item) for item in list(kinds.values())[:most]]
+    verdict = ours or partial(our_refusal, release=judge.release)
+    return [smallest(judge, item, verdict) for item in list(kinds.values())[:most]]

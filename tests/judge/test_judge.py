@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from earshot.errors import EarshotError
 from earshot.listeners.images import Family, broker_settings
 from tests.judge.cases import cases, environments
-from tests.judge.judge import Judge, compared, examples, our_refusal, started
+from tests.judge.judge import (
+    Judge,
+    compared,
+    compared_in_files,
+    compared_without_release,
+    examples,
+    is_part,
+    lints_refusal,
+    our_refusal,
+    started,
+    verdicts,
+)
 from tests.judge.known import KNOWN, Known
 from tests.listeners.oracle import kafkas_own_exceptions as kafkas_own_exceptions
 from tests.measured import MEASURED
@@ -31,6 +43,8 @@ def test_our_verdict(reported: Known) -> None:
         major, minor = version.split(".")[:2]
         ours = our_refusal(reported.values, (int(major), int(minor)))
         assert bool(ours) == reported.refuses(version), (version, ours)
+        in_file = lints_refusal(reported.values, (int(major), int(minor)))
+        assert bool(in_file) == bool(ours) or is_part(reported.values), (version, in_file)
 
 
 @pytest.fixture(scope="module", params=ASKED)
@@ -62,11 +76,19 @@ def test_kafka_says_what_we_say_of_it(judge: Judge) -> None:
 def test_we_refuse_what_kafka_refuses_and_nothing_else(
     judge: Judge, record_property: Callable[[str, object], None]
 ) -> None:
-    tally = compared(judge, list(cases(SEED, SHARE)))
+    kafkas = verdicts(judge, list(cases(SEED, SHARE)))
+    tally = compared(judge, kafkas)
     record_property(MEASURED, f"Kafka {judge.version} on {SHARE} cases of seed {SEED}: {tally}")
     differ = examples(judge, [*tally.missed, *tally.false])
     assert not differ, "\n".join(map(str, differ))
     assert min(tally.taken, tally.refused) > SHARE / 20
+    for release, found in (
+        (judge.release, compared_in_files(judge, kafkas)),
+        (None, compared_without_release(judge, kafkas)),
+    ):
+        ours = partial(lints_refusal, release=release)
+        differ = examples(judge, [*found.missed, *found.false], ours)
+        assert not differ, "\n".join(map(str, differ))
 
 
 @pytest.mark.e2e

@@ -83,6 +83,9 @@ def full() -> Outcome:
         ),
         Linted("server.properties", "properties file", (), ("KL012: no name is looked up",)),
         Linted(".git", "", unchecked=("is a hidden folder",)),
+        Linted(
+            "client.properties", "", unchecked=("is not a broker configuration",), is_named=True
+        ),
         failed=(Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML")),),
     )
 
@@ -97,4 +100,9 @@ def nothing() -> Outcome:
     return outcome()
 
 
-ALL = {"full": full, "clean": clean, "nothing": nothing}
+def unjudged() -> Outcome:
+    """A file that was named, and nothing that could be judged in it."""
+    return outcome(Linted("a.yml", "", unchecked=("is no Compose file",), is_named=True))
+
+
+ALL = {"full": full, "clean": clean, "nothing": nothing, "unjudged": unjudged}

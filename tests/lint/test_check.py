@@ -27,6 +27,8 @@ services:
     environment:
       - BOOTSTRAP_SERVERS=kafka:9092
 """
+OTHER = "holds no properties, variables, services or resources of a broker that earshot reads"
+TEMPLATE = "is a template: check what it renders"
 PROPERTIES = "broker.id=1\nzookeeper.connect=z:2181\nlisteners=A://:9092\n"
 
 
@@ -142,7 +144,77 @@ def test_properties(tmp_path: Path) -> None:
 
 def test_properties_of_a_client(tmp_path: Path) -> None:
     found = checked(tmp_path, "bootstrap.servers=kafka:9092\n", "client.properties")
-    assert (found.kind, found.unchecked) == ("", ("holds no settings of a broker",))
+    assert (found.kind, found.unchecked) == ("", ("is not a broker configuration",))
+
+
+BROKER_KEYS = "process.roles=broker\nnode.id=1\n"
+SERVERS = "advertised.listeners=PLAINTEXT://0.0.0.0:9092\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "controller.quorum.bootstrap.servers=c:9093",
+        "confluent.metrics.reporter.bootstrap.servers=k:9092",
+        "confluent.license.bootstrap.servers=k:9092",
+        "cruise.control.metrics.reporter.bootstrap.servers=k:9092",
+        "group.id=g",
+    ],
+)
+def test_a_broker_with_clients_inside_is_judged(tmp_path: Path, more: str) -> None:
+    text = f"{BROKER_KEYS}listeners=PLAINTEXT://:9092\n{SERVERS}{more}\n"
+    found = checked(tmp_path, text, "server.properties")
+    assert found.kind == "properties file"
+    assert [item.finding.rule for item in found.mistakes] == ["KL002"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kafka.conf", "server.properties.j2", "server.properties.example", "server.cfg", "server",
+     "server.properties.erb", "server.properties.bak", "Server.Properties"],
+)  # fmt: skip
+def test_properties_of_another_name(tmp_path: Path, name: str) -> None:
+    found = checked(tmp_path, PROPERTIES, name)
+    assert (found.kind, [item.finding.rule for item in found.mistakes]) == (
+        "properties file",
+        ["KL002"],
+    )
+
+
+@pytest.mark.parametrize("name", [".env.example", "env.j2", "kafka.env.dist", "kafka", "k.conf"])
+def test_variables_of_another_name(tmp_path: Path, name: str) -> None:
+    text = "# of the service\nexport KAFKA_ADVERTISED_LISTENERS=A://0.0.0.0:9092\n"
+    assert checked(tmp_path, text, name).kind == "environment file"
+
+
+@pytest.mark.parametrize("name", ["compose.yml.j2", "docker-compose.yml.example", "kafka"])
+def test_a_compose_file_of_another_name(tmp_path: Path, name: str) -> None:
+    assert checked(tmp_path, COMPOSE, name).kind == "Compose file"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.conf", "server {\n  listen 80;\n}\n", OTHER),
+        ("notes.txt", "kafka: [\n", OTHER),
+        ("a.ini", "[kafka]\nhost = k\n", OTHER),
+        ("k.env.j2", "{% if x %}\nKAFKA_LISTENERS=A://:1\n{% endif %}\n", TEMPLATE),
+        ("app.properties", "spring.kafka.bootstrap-servers=k:1\n", "is not a broker configuration"),
+    ],
+)
+def test_what_is_not_judged_says_why(tmp_path: Path, name: str, text: str, why: str) -> None:
+    found = checked(tmp_path, text, name)
+    assert (found.kind, found.mistakes, found.unchecked) == ("", (), (why,))
+
+
+@pytest.mark.parametrize("name", ["server.properties", "a.env", "kafka.conf", "a.yml"])
+def test_binary_data_is_refused(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    for data in (b"listeners=A\x00", bytes(range(256)), b"\xff\xfel\x00=\x00"):
+        file.write_bytes(data)
+        with pytest.raises(EarshotError) as caught:
+            check(file, {})
+        assert "text" in str(caught.value) or "YAML" in str(caught.value)
 
 
 @pytest.mark.parametrize(

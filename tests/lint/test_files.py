@@ -54,10 +54,36 @@ def test_a_folder_is_walked_in_the_order_of_names() -> None:
     assert chosen(".") == ["a.properties", "b/a.yaml", "b/z.yml", "b.yml", "c.YML"]
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.env", "yml", "a.yml.bak", "Dockerfile"])
+@pytest.mark.parametrize("name", ["a.json", "a.txt", "yml", "a.yml.bak", "Dockerfile"])
 def test_other_names_are_no_matter(name: str) -> None:
     write(name)
     assert choose([Path()]) == files.Chosen((), ())
+
+
+@pytest.mark.parametrize(
+    "name", ["server.properties.j2", "kafka.conf", "a.yml.example", "compose.yaml.tmpl", "k.cfg"]
+)
+def test_templates_and_samples_are_taken(name: str) -> None:
+    write(name)
+    assert chosen(".") == [name]
+
+
+@pytest.mark.parametrize("name", [".env", ".env.example", "kafka.env"])
+def test_variables_are_left_to_the_compose_file(name: str) -> None:
+    write(name, "KAFKA_LISTENERS=A://:1\n")
+    why = "holds variables: checked with the Compose file that names it, or where it is named"
+    assert passed_over(".") == {name: why}
+    assert chosen(name) == [name]
+
+
+def test_what_is_named_is_told_from_what_is_found() -> None:
+    write("a/a.yml")
+    write("a/compose.override.yml")
+    write("a/compose.yml")
+    write("b.yml")
+    found = choose([Path("a"), Path("b.yml"), Path("a/compose.override.yml")])
+    assert {str(file) for file in found.named} == {"b.yml", "a/compose.yml"}
+    assert [str(file) for file in found.files] == ["a/a.yml", "a/compose.yml", "b.yml"]
 
 
 @pytest.mark.parametrize("word", ["kafka", "KAFKA", "listeners", "advertised.Listeners"])

@@ -25,6 +25,14 @@ def test_golden(name: str, format: LintFormat) -> None:
 
 
 @pytest.mark.parametrize("format", LintFormat)
+def test_every_format_says_what_was_not_judged_and_what_was_passed_over(format: LintFormat) -> None:
+    unjudged = render(samples.unjudged(), format)
+    assert "a.yml" in unjudged and "is no Compose file" in unjudged and "not judged" in unjudged
+    found = samples.outcome(Linted("b.yml", "", unchecked=("is larger than 2 MB",)))
+    assert "passed over" in render(found, format).replace("_", " ")
+
+
+@pytest.mark.parametrize("format", LintFormat)
 def test_every_format_ends_its_last_line(format: LintFormat) -> None:
     for make in samples.ALL.values():
         text = render(make(), format)

@@ -21,6 +21,7 @@ def test_the_mark_is_the_exit_code() -> None:
         "full": "\N{BLACK QUESTION MARK ORNAMENT}",
         "clean": "\N{WHITE HEAVY CHECK MARK}",
         "nothing": "\N{WHITE HEAVY CHECK MARK}",
+        "unjudged": "\N{BLACK QUESTION MARK ORNAMENT}",
     }
     assert lines(ERROR)[0][2] == "\N{CROSS MARK}"
 

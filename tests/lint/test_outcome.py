@@ -39,6 +39,25 @@ def test_a_file_that_could_not_be_checked_is_2() -> None:
     assert outcome(of(ERROR), failed=(FAILED,)).exit_code == 2
 
 
+def named(file: str, why: str = "is no Compose file") -> Linted:
+    return Linted(file, "", unchecked=(why,), is_named=True)
+
+
+def test_a_named_file_that_was_not_judged_is_3() -> None:
+    assert outcome(named("x.yml")).exit_code == 3
+    assert outcome(of(WARNING), named("x.yml")).exit_code == 3
+    assert outcome(of(ERROR), named("x.yml")).exit_code == 1
+    assert outcome(named("x.yml"), failed=(FAILED,)).exit_code == 2
+
+
+def test_the_summary_says_what_was_not_judged_and_why() -> None:
+    files = [named(f"{letter}.yml") for letter in "abcde"]
+    assert outcome(of(), *files, named("x.properties", "is a client's")).headline == (
+        "1 file checked: 0 errors, 0 warnings; 6 not judged: "
+        "a.yml, b.yml, c.yml and 2 more (is no Compose file), x.properties (is a client's)"
+    )
+
+
 @pytest.mark.parametrize(
     ("mistakes", "expected"),
     [

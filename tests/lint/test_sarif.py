@@ -34,7 +34,10 @@ SHAPE: dict[str, tuple[set[str], set[str]]] = {
         {"ruleIndex"},
     ),
     "suppression": ({"kind"}, {"justification"}),  # 3.35
-    "invocation": ({"executionSuccessful"}, {"exitCode", "toolExecutionNotifications"}),  # 3.20
+    "invocation": (
+        {"executionSuccessful"},
+        {"exitCode", "exitCodeDescription", "toolExecutionNotifications"},
+    ),  # 3.20
     "notification": ({"message"}, {"level", "locations"}),  # 3.58
     "physicalLocation": ({"artifactLocation"}, {"region"}),  # 3.29
     "artifactLocation": ({"uri"}, {"uriBaseId"}),  # 3.4
@@ -214,6 +217,7 @@ def test_a_file_that_could_not_be_checked_is_a_run_without_success() -> None:
     assert invocation == {
         "executionSuccessful": False,
         "exitCode": 2,
+        "exitCodeDescription": "1 file checked: 1 error, 0 warnings; 1 could not be checked",
         "toolExecutionNotifications": [
             {
                 "level": "error",
@@ -222,6 +226,15 @@ def test_a_file_that_could_not_be_checked_is_a_run_without_success() -> None:
             }
         ],
     }
+
+
+def test_a_named_file_that_was_not_judged_is_a_run_without_success() -> None:
+    (run,) = json.loads(sarif(samples.unjudged()))["runs"]
+    (invocation,) = run["invocations"]
+    assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 3)
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert notification["level"] == "error"
+    assert notification["message"] == {"text": "not judged: is no Compose file"}
 
 
 def test_a_mistake_is_a_success_of_the_run() -> None:

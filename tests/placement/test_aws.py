@@ -28,6 +28,7 @@ from earshot.placement.aws import (
     report_parameter,
     unknown_names,
 )
+from earshot.placement.aws_secrets import SecretVersions
 from earshot.rules.evaluate import evaluate
 from earshot.rules.registry import FindingState
 from earshot.user_data.cloud_config import LIMIT
@@ -207,6 +208,19 @@ def test_user_data_say_what_the_plan_says() -> None:
     assert "vol0123456789abcdef0" in text
 
 
+def test_a_node_that_starts_again_fetches_the_secrets_that_it_had() -> None:
+    """By the number of a parameter's version: an update may have written others for the next."""
+    security = {"users": [{"name": "app"}]}
+    listeners = [{"name": "INTERNAL", "port": 19092, "scopes": ["internal"], "protocol": "SSL"}]
+    spec, made = planned(security=security, listeners=listeners)
+    versions = SecretVersions("abc", {"node-1": 3, "trusted": 2})
+    text = node_user_data(made, spec, "mine", 1, OWN_ID, "vol-00000001", "/p", versions)
+    assert "/earshot/mine/security/node-1:3 " in text
+    assert "/earshot/mine/security/trusted:2 " in text
+    assert "/earshot/mine/security/users " in text, "what becomes of users is always the last"
+    assert "secrets of version abc" in text
+
+
 def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> None:
     def text(leaving: tuple[str, ...], filling: int = 1) -> str:
         spec, made = planned(extra={"filling": "x" * filling}, **TWO_LISTENERS)
@@ -218,11 +232,12 @@ def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> No
     plain, counting = text(()), text(("EXTERNAL", "OTHER"))
     assert "for item in EXTERNAL:9092; do" in counting and "sport = :" not in plain
     assert "for item in INTERNAL:19092 EXTERNAL:9092; do" in text(("INTERNAL", "EXTERNAL"))
-    most = LIMIT - len(counting) + 1
+    plain, counting = text((), 2300), text(("EXTERNAL",), 2300)  # both without comments
+    most = LIMIT - len(counting) + 2300
     assert len(text(("EXTERNAL",), most)) == LIMIT
     assert text(("EXTERNAL",), most + 1) == text((), most + 1)
     with pytest.raises(EarshotError, match=f"{LIMIT + 1} bytes"):
-        text(("EXTERNAL",), LIMIT - len(plain) + 2)
+        text(("EXTERNAL",), LIMIT - len(plain) + 2301)
 
 
 def test_user_data_need_every_name() -> None:

@@ -13,9 +13,11 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 from earshot.listeners.security import trusted_by
 from earshot.names.policy import ResolverPolicy
+from earshot.placement import local as module
 from earshot.placement.local import plan_local
 from earshot.placement.secured import unit_of
 from earshot.rules.registry import Severity
+from earshot.sockets import OutgoingPorts
 from tests.certificates.made import made
 from tests.config.read import read_local
 from tests.config.test_security import PRIVATE_CA, secured
@@ -77,3 +79,19 @@ def test_nodes_with_certificates_of_a_private_ca_are_known_by_stack_and_ca(tmp_p
     assert read_properties(settings).values["super.users"] == f"User:{principal}"
     assert trusted_by(local.plan.security) == "trusted.pem"
     assert len(unit_of(PRIVATE_CA, Path("x" * 100) / "kafka")) == 64
+
+
+def test_ports_of_the_machine_s_own_connections_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = {"listeners": [{"name": "INTERNAL", "port": 32766, "scopes": ["internal", "host"]}]}
+    for known, noted in ((OutgoingPorts(32768, 60999), 1), (None, 0), (OutgoingPorts(1, 9), 0)):
+        monkeypatch.setattr(module, "outgoing_ports", lambda known=known: known)
+        made = plan_local(read_local({"placement": "local", **spec}), Path("/x"))
+        notes = [note for note in made.notes if "own connections" in note]
+        assert len(notes) == noted
+    monkeypatch.setattr(module, "outgoing_ports", lambda: OutgoingPorts(32768, 60999))
+    made = plan_local(read_local({"placement": "local", **spec}), Path("/x"))
+    assert made.notes[-1] == (
+        "INTERNAL: this machine's own connections get ports of 32768-60999, so that one of them "
+        "may hold 32768 when a node starts; choose ports outside that range, or reserve these "
+        "(sysctl net.ipv4.ip_local_reserved_ports)"
+    )

@@ -531,6 +531,7 @@ def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
     for hidden in (UNKNOWN, {"1": UNKNOWN}):
         found = Pack().analyze(GATE_TYPE, {**gate(docker_plan()), "containers": hidden})
         assert mandatory(found) == set()
+        assert "not known yet [KL006]" in "".join(found["not-known-yet"])
 
 
 def test_a_container_whose_variables_come_later_is_no_news_behind_a_gate() -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from earshot.doctor.draft import Draft
+from earshot.doctor.survey import targets_of
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint, docker_standpoints
@@ -48,8 +50,11 @@ class World:
     log: list[str] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
-    def here(self, contract: Contract, options: ValidationOptions, say: run.Say) -> Report:
+    def here(
+        self, contract: Contract, options: ValidationOptions, say: run.Say, draft: Draft
+    ) -> Report:
         say("doctor")
+        draft.targets = targets_of(contract)
         assert 0 < options.deadline <= OPTIONS.deadline
         return self._see(options.vantage, contract)
 
@@ -180,6 +185,25 @@ def test_an_interrupt_ends_the_containers_and_is_passed_on(world: World) -> None
         validate_from([PLACES[1], waiting], docker_contract(Scope.HOST, Scope.EXTERNAL), OPTIONS)
     assert world.ended.is_set()
     assert world.log == ["open waits", "close waits"]
+
+
+def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) -> None:
+    """The vantage that is done, the one under way, and the one that had no turn."""
+    contract, known = docker_contract(Scope.HOST, Scope.EXTERNAL), run.Known()
+    validate_from(PLACES, contract, OPTIONS, known=known)
+    del known["external"]
+    done = run.unfinished(PLACES, contract, known, "terminated")
+    assert {cell.vantage: cell.verdict for cell in done.cells} == {
+        "host": Verdict.PASS,
+        "external": Verdict.INCONCLUSIVE,
+    }
+    world.errors["host"] = KeyboardInterrupt()
+    known.clear()
+    with pytest.raises(KeyboardInterrupt):
+        validate_from(PLACES, contract, OPTIONS, known=known)
+    begun = run.unfinished(PLACES, contract, known, "terminated")
+    here = [cell for cell in begun.cells if cell.vantage == "host"]
+    assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}
 
 
 def test_after_an_interrupt_nobody_else_is_asked(

@@ -46,8 +46,8 @@ def test_the_bundle_is_fetched_by_its_key_and_checked() -> None:
     script = files(text())["/usr/local/sbin/earshot-prepare"]
     assert "bundle=s3://mine-validator-1/bundles/0a.tar\n" in script
     assert f"sha256={'0a' * 32}\n" in script
-    assert "missing+=(java-17-amazon-corretto-headless)" in script
-    assert "missing+=(python3.11)" in script
+    assert "need java java-17-amazon-corretto-headless\n" in script
+    assert "need python3.11 python3.11\n" in script
 
 
 def test_credentials_are_fetched_only_where_they_are_named() -> None:
@@ -71,8 +71,7 @@ def test_all_that_it_runs_is_installed_and_started(system: System) -> None:
     made = text(system)
     script = files(made)["/usr/local/sbin/earshot-prepare"]
     for name in ("java", "tar", "aws", "python3.11"):
-        assert f"command -v {name} " in script
-        assert f"missing+=({PACKAGING[system].packages[name]})" in script
+        assert f"need {name} {PACKAGING[system].packages[name]}\n" in script
     document = yaml.safe_load(made)
     assert [" ".join(command) for command in document["runcmd"]] == [
         "systemctl daemon-reload",

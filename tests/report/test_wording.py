@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from earshot.report.visible import visible
-from earshot.report.wording import counted, moment, outcome, standpoint, subject
-from earshot.validation.result import Vantage
+from earshot.report.wording import counted, moment, outcome, standpoint, subject, tally
+from earshot.validation.result import Replication, Vantage
 from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
@@ -113,3 +113,19 @@ def test_what_passed_is_counted_and_so_is_the_rest(verdicts: list[Verdict], expe
 )
 def test_what_cannot_be_printed_is_spelled_out(text: str, expected: str) -> None:
     assert visible(text) == expected
+
+
+def test_pairs_of_brokers_that_were_not_tried_are_counted() -> None:
+    pairs = [(a, b) for a in range(1, 8) for b in range(1, 8) if a != b]
+
+    def told(tried: list[tuple[int, int]]) -> str:
+        replication = tuple(
+            Replication(leader=leader, follower=follower, verdict=Verdict.PASS)
+            for leader, follower in tried
+        )
+        report = samples.all_pass().model_copy(update={"replication": replication})
+        return tally(report).rpartition("; ")[2]
+
+    assert told(pairs) == "42 of 42 replications passed"
+    ring = [(a, b) for a, b in pairs if (b - a) % 7 in (1, 2)]
+    assert told(ring) == "14 of 14 replications passed, of 42 pairs of brokers"

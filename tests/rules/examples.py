@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from earshot.certificates.names import SubjectNames
-from earshot.certificates.shown import ShownCertificate
+from earshot.certificates.shown import Refusal, ShownCertificate
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, Unread
@@ -175,6 +175,7 @@ def _certificate(id: int, item: dict[str, Any]) -> ShownCertificate:
         item.get("missing", ""),
         "servers" in uses,
         "clients" in uses,
+        Refusal(**item["refusal"]) if "refusal" in item else None,
     )
 
 

@@ -37,6 +37,18 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
     assert found.has_file
 
 
+def test_an_address_that_the_provider_filled_in_is_none_of_the_program_s() -> None:
+    port = {"internal": 9092.0, "external": 1.0, "ip": "0.0.0.0", "protocol": "tcp"}
+    ports = [
+        {**port, "__defaults": ["ip", "protocol"]},
+        {**port, "__defaults": ["protocol"]},
+        {**port, "__defaults": None},
+        port,
+    ]
+    given = [it.host_ip for it in read_container({"ports": ports}).published]
+    assert given == ["", "0.0.0.0", "0.0.0.0", "0.0.0.0"]
+
+
 @pytest.mark.parametrize(
     ("mode", "networks"),
     [

@@ -214,12 +214,15 @@ progress.together({{"a": job("a"), "b": job("b")}})
                     os.killpg(int(file.read_text()), signal.SIGKILL)
 
 
+FREE_SPACE = "free space on that disk, then run the same command again"
+
+
 def test_an_error_that_names_no_file_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     def act() -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     assert progress.exit_status(act, "go on") == 2
-    assert capsys.readouterr().err == "No space left on device\n"
+    assert capsys.readouterr().err == f"No space left on device\n  fix: {FREE_SPACE}\n"
 
 
 def test_a_full_output_is_one_message() -> None:
@@ -229,4 +232,5 @@ def test_a_full_output_is_one_message() -> None:
         done = subprocess.run(
             [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True
         )
-    assert (done.returncode, done.stderr) == (2, "No space left on device\n")
+    reported = f"No space left on device\n  fix: {FREE_SPACE}\n"
+    assert (done.returncode, done.stderr) == (2, reported)

@@ -15,7 +15,7 @@ from earshot.transition import memory
 from tests.skips import not_meant
 from toolchain import stack as stack_module
 from toolchain.paths import STACKS
-from toolchain.stack import Stack, _added_only_a_salt, main
+from toolchain.stack import Stack, _without_salt, main
 
 TEMPLATE = "# explained\nconfig:\n  earshot:cluster:\n    placement: local\n"
 SALTED = "config:\n  earshot:cluster:\n    placement: local\nencryptionsalt: v1:abc=\n"
@@ -39,23 +39,39 @@ def stack(name: str) -> Stack:
     return Stack(name)
 
 
-def test_only_a_salt_was_added() -> None:
-    assert _added_only_a_salt(TEMPLATE, SALTED)
+BARE = TEMPLATE.replace("# explained\n", "")
+COMMENTED = SALTED.replace("config:", "# a note\nconfig:")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        (TEMPLATE, "# explained\n" + SALTED.replace("  ", "      "), TEMPLATE),
+        (TEMPLATE, COMMENTED, COMMENTED.replace("encryptionsalt: v1:abc=\n", "")),
+        (
+            TEMPLATE,
+            SALTED.replace("local", "docker"),
+            "config:\n  earshot:cluster:\n    placement: docker\n",
+        ),
+        ("", SALTED, BARE),
+    ],
+)
+def test_a_salt_goes_and_an_edit_stays(before: str, after: str, left: str) -> None:
+    """Pulumi reads the file, adds a salt and formats it; a user may save the file meanwhile."""
+    assert _without_salt(before, after) == left
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         (TEMPLATE, TEMPLATE),
-        (TEMPLATE, SALTED.replace("local", "docker")),
         (SALTED, SALTED),
         (TEMPLATE, SALTED.replace("placement: local", "secret:\n      secure: v1:x")),
-        ("", SALTED),
         (TEMPLATE, ""),
     ],
 )
-def test_anything_else_is_left_as_pulumi_wrote_it(before: str, after: str) -> None:
-    assert not _added_only_a_salt(before, after)
+def test_without_a_salt_of_pulumi_s_own_the_file_is_left_alone(before: str, after: str) -> None:
+    assert _without_salt(before, after) is None
 
 
 def test_a_stack_is_made_from_the_template_that_its_name_begins_with(checkout: Path) -> None:
@@ -77,9 +93,27 @@ def test_no_template_no_file(checkout: Path) -> None:
     assert not Project(checkout).stack_file("other").exists()
 
 
-def test_a_bad_stack_name_is_one_error(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["up", "--stack", "a b"]) == 2
-    assert capsys.readouterr().err.startswith("error: stack 'a b'")
+@pytest.mark.parametrize("name", ["a b", "-x", "../x", "", "-h", "--", "a'b", "$(x)", "a;b", "*"])
+def test_a_bad_stack_name_is_one_error(
+    checkout: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["up", f"--stack={name}"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    shown = "" if name == "--" else name  # argparse keeps no more of that one
+    assert told[0] == f"error: stack {shown!r}: is no stack's name" and len(told) == 2
+
+
+@pytest.mark.parametrize("target", ["up", "down", "clean", "env"])
+@pytest.mark.parametrize("name", ["a b", "-x", "../x", "", "a'b", "a;b", "*", '"', "`x`"])
+def test_make_hands_any_name_over_as_it_is(tmp_path: Path, target: str, name: str) -> None:
+    """What its shell would take for its own is no part of a recipe."""
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nfor it; do printf "%s\\n" "$it"; done\n')
+    python.chmod(0o755)
+    command = ["make", "-s", target, f"STACK={name}", f"PYTHON={python}", f"VENV_PYTHON={python}"]
+    done = subprocess.run(command, cwd=STACKS.parent, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"--stack={name}"
 
 
 def updates(monkeypatch: pytest.MonkeyPatch, left: list[list[str]], codes: list[int]) -> list[str]:
@@ -204,6 +238,20 @@ def test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place(
     assert stack("mine")._pulumi("up") == 0
     assert (own.is_symlink(), own.read_text()) == (True, TEMPLATE)
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_comment_that_is_written_meanwhile_stays(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Project(checkout).stack_file("local")
+
+    def run(*_: object) -> int:
+        own.write_text("# explained\n" + SALTED + "# a thought\n")
+        return 0
+
+    monkeypatch.setattr(stack_module, "_run", run)
+    assert stack("local")._pulumi("up") == 0
+    assert own.read_text() == TEMPLATE + "# a thought\n"
 
 
 def test_a_stack_without_a_file_gets_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,8 @@ def test_the_role_writes_one_parameter_and_reads_another() -> None:
     secret = ssm_secret("broker.pem", "/earshot/prod/tls", "eu-central-1")
     assert isinstance(secret, SecretFile) and secret.name == "broker.pem"
     assert " ".join(secret.command) == (
-        "aws ssm get-parameter --region eu-central-1 --name /earshot/prod/tls --with-decryption "
-        "--query Parameter.Value --output text"
+        "aws ssm get-parameter --region eu-central-1 --with-decryption "
+        "--query Parameter.Value --output text --name /earshot/prod/tls"
     )
 
 

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import SecurityPlan
+from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import annotated, server_properties
 from earshot.listeners.terms import Mechanism, Protocol, Role, UnknownHost
@@ -40,19 +40,18 @@ def test_is_a_cloud_config_in_ascii() -> None:
     assert set(document) == {"write_files", "runcmd"}
     assert [" ".join(command) for command in document["runcmd"]] == [
         "systemctl daemon-reload",
-        "systemctl restart systemd-journald.service",
-        "systemctl enable kafka-prepare.service",
-        "systemctl start --no-block kafka-prepare.service",
+        "systemctl restart systemd-journald systemd-sysctl",
+        "systemctl enable --now --no-block kafka-prepare.service",
     ]
     assert {item["path"]: item.get("permissions") for item in document["write_files"]} == {
         PROPERTIES: None,
         "/etc/kafka/client.properties": None,
         "/etc/kafka/log4j2.properties": None,
         "/etc/systemd/journald.conf.d/kafka.conf": None,
+        "/etc/sysctl.d/kafka.conf": None,
         f"{UNITS}/kafka-prepare.service": None,
         f"{UNITS}/kafka.service": None,
         f"{UNITS}/kafka-ready.service": None,
-        f"{UNITS}/kafka-failed.service": None,
         PREPARE: "0755",
         REPORT: "0755",
     }
@@ -63,11 +62,8 @@ def test_every_command_has_its_package(system: System) -> None:
     given = boot(system=system, report=ssm_report("/n", "eu-central-1"))
     script = files(user_data(PLAN, ONE, given))[PREPARE]
     commands = ("java", "curl", "tar", "gzip", "mkfs.xfs", "aws")
-    missing = {name: script.count(f"command -v {name} ") for name in commands}
-    assert missing == dict.fromkeys(commands, 1)
-    packages = PACKAGING[system].packages
     for name in commands:
-        assert f"missing+=({packages[name]})" in script
+        assert script.count(f"need {name} {PACKAGING[system].packages[name]}\n") == 1
     for line in PACKAGING[system].install:
         assert f"{line}\n" in script
     assert "python3.11" not in script
@@ -116,6 +112,10 @@ def test_a_large_secured_cluster_stays_below_the_limit(system: System) -> None:
     assert len(text) < LIMIT
 
 
+def secured(*nodes: Node, **extra: str) -> ClusterPlan:
+    return cluster(*nodes, **extra).model_copy(update={"security": SECURITY})
+
+
 def test_a_secured_node_comes_in_as_itself_and_one_of_them_makes_users() -> None:
     own = node(protocol=Protocol.SSL)
     plan = cluster(own).model_copy(update={"security": SECURITY})
@@ -135,12 +135,18 @@ def test_a_secured_node_comes_in_as_itself_and_one_of_them_makes_users() -> None
 
 def test_lean_scripts_are_the_same_commands() -> None:
     own = node(protocol=Protocol.SSL)
-    plan = cluster(own).model_copy(update={"security": SECURITY})
     given = boot(makes_users=True, version="0a", secrets=(SecretFile(name="a", command=("b",)),))
-    for path, script in files(user_data(plan, own, given)).items():
+    full, lean = (
+        files(user_data(cluster(own, filling="x" * length), own, given)) for length in (1, 1300)
+    )
+    for path, script in lean.items():
         if path.startswith("/usr/local/sbin/"):
             subprocess.run(["bash", "-n"], input=script, text=True, check=True)
             assert script.startswith("#!/bin/bash\nset -euo pipefail\n")
+            assert full[path].startswith("#!/bin/bash\n# ")
+        elif path != PROPERTIES:
+            kept = [line.strip() for line in full[path].splitlines() if line.strip()]
+            assert script.splitlines() == [it for it in kept if not it.startswith("# ")]
 
 
 @pytest.mark.parametrize("system", System)
@@ -177,7 +183,7 @@ def test_as_much_as_ec2_takes_is_taken() -> None:
     def text(length: int) -> str:
         return user_data(cluster(ONE, **{"some.property": "x" * length}), ONE, boot())
 
-    spare = LIMIT - len(text(1)) + 1
+    spare = LIMIT - len(text(2500)) + 2500  # what is left without comments
     assert len(text(spare)) == LIMIT
     with pytest.raises(EarshotError, match="16385 bytes"):
         text(spare + 1)
@@ -244,19 +250,19 @@ def test_what_differs_between_systems_is_how_packages_come() -> None:
     amazon, debian = (files(text) for text in texts)
     assert {path for path in amazon if amazon[path] != debian[path]} == {PREPARE}
     assert "dnf --assumeyes" in amazon[PREPARE] and "apt-get" not in amazon[PREPARE]
-    assert "missing+=(java-17-amazon-corretto-headless)" in amazon[PREPARE]
-    assert "missing+=(awscli-2)" in amazon[PREPARE]
+    assert "need java java-17-amazon-corretto-headless\n" in amazon[PREPARE]
+    assert "need aws awscli-2\n" in amazon[PREPARE]
     assert "apt-get" in debian[PREPARE] and "dnf" not in debian[PREPARE]
-    assert "missing+=(openjdk-17-jre-headless)" in debian[PREPARE]
+    assert "need java openjdk-17-jre-headless\n" in debian[PREPARE]
 
 
 def test_a_tool_is_installed_only_where_it_is_used() -> None:
     def script(**changes: Any) -> str:
         return str(files(user_data(PLAN, ONE, boot(**changes)))[PREPARE])
 
-    assert "command -v aws" not in script()
-    assert "command -v aws" in script(report=ssm_report("/n", "eu-central-1"))
-    assert "command -v aws" in script(secrets=(ssm_secret("a.pem", "/n", "eu-central-1"),))
+    assert "need aws" not in script()
+    assert "need aws" in script(report=ssm_report("/n", "eu-central-1"))
+    assert "need aws" in script(secrets=(ssm_secret("a.pem", "/n", "eu-central-1"),))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +306,11 @@ def test_words_reach_the_shell_as_they_are() -> None:
     secret = SecretFile(name="key", command=("fetch", "it's $HOME"))
     written = files(user_data(PLAN, ONE, boot(report=("tell", "a b", "$(x)"), secrets=(secret,))))
     assert """if tell 'a b' '$(x)' "$value"; then""" in written[REPORT]
-    assert """    fetch key fetch 'it'"'"'s $HOME'\n""" in written[PREPARE]
+    assert """    fetch 'it'"'"'s $HOME' "$@" >""" in written[PREPARE]
+    two = (secret, SecretFile(name="ca", command=("fetch", "-v", "it")))
+    script = files(user_data(PLAN, ONE, boot(secrets=two)))[PREPARE]
+    assert """    fetch key 'it'"'"'s $HOME'\n    fetch ca -v it\n""" in script
+    assert '    fetch "$@" >' in script, "what both begin with is written once"
 
 
 JOURNAL = """\
@@ -317,7 +327,7 @@ org.apache.kafka.common.config.ConfigException: Invalid value abc
 )
 def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, reported: str) -> None:
     script = files(user_data(PLAN, ONE, boot()))[REPORT]
-    body = script[script.index("last_error()") : script.index("if [[ $1 == failed ]]")]
+    body = script[script.index("last_error()") : script.index("case $1 in")]
     given = "journalctl() { printf '%s' \"$JOURNAL\"; }\n"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"{given}{body}\nlast_error || true"],

@@ -138,6 +138,7 @@ class Reporter:
         self.state.mkdir()
         (self.state / "instance").write_text("i-1\n")
         (self.state / "user-data").write_text("ab" * 32 + "\n")
+        (self.state / "booted").write_text("1700000000\n")
         self._double(folder / "bin" / "tell", f'echo "$1" >>{self._told}')
         self._double(folder / "bin" / "sleep", "")
         own = node(3, roles)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
+from confluent_kafka.admin import (
+    AclOperation,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from earshot.errors import EarshotError
+from earshot.listeners.terms import Mechanism
 from earshot.users import access
-from earshot.users.access import bindings, grants
+from earshot.users.access import Login, UserAccess, bindings, grants
+from earshot.validation.client import Failure
 
 
 def test_the_validator_has_its_own_topics_and_users_have_their_prefixes() -> None:
@@ -66,3 +78,91 @@ def test_why_the_cluster_cannot_be_changed_is_said(
         f"the cluster's permissions: cannot be read or changed ({reason})\n"
         "  fix: see the brokers' logs, then run the same command again"
     )
+
+
+LOGIN = Login(
+    broker=1, listener="CLIENTS", address="localhost:9092", mechanism=Mechanism.SCRAM_SHA_256
+)
+
+
+class AdminDouble:
+    """Keeps changes of credentials; knows `app` by SCRAM-SHA-256 alone."""
+
+    def __init__(self, settings: Mapping[str, Any], **_: Any) -> None:
+        self.changes: list[Any] = []
+        admins.append(self)
+
+    def alter_user_scram_credentials(self, changes: list[Any], **_: Any) -> dict[str, Any]:
+        self.changes += changes
+        return {"all": done(None)}
+
+    def describe_user_scram_credentials(self, **_: Any) -> Any:
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        return done({"app": SimpleNamespace(scram_credential_infos=[info])})
+
+
+admins: list[AdminDouble] = []
+
+
+def done(result: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(result)
+    return future
+
+
+@pytest.fixture
+def admin(monkeypatch: pytest.MonkeyPatch) -> UserAccess:
+    admins.clear()
+    monkeypatch.setattr(access, "AdminClient", AdminDouble)
+    return UserAccess("localhost:1", {})
+
+
+def test_who_leaves_is_overwritten_and_never_deleted(admin: UserAccess) -> None:
+    admin.disable_logins(["old", "older"], "SCRAM-SHA-256")
+    admin.disable_logins([], "SCRAM-SHA-256")
+    changes = admins[0].changes
+    assert [(type(it), it.user) for it in changes] == [
+        (UserScramCredentialUpsertion, "old"),
+        (UserScramCredentialUpsertion, "older"),
+    ]
+    passwords = {it.password for it in changes}
+    assert len(passwords) == 2 and min(map(len, passwords)) >= 32
+    assert changes[0].scram_credential_info.mechanism is ScramMechanism.SCRAM_SHA_256
+
+
+def test_who_lacks_a_credential_of_a_mechanism(admin: UserAccess) -> None:
+    assert admin.lacking(["app", "other"], "SCRAM-SHA-256") == ["other"]
+    assert admin.lacking(["app"], "SCRAM-SHA-512") == ["app"]
+
+
+def test_a_login_has_the_mechanism_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Mapping[str, Any]] = []
+    monkeypatch.setattr(access, "login_failure", given.append)
+    access.await_logins([LOGIN], {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "app"})
+    assert given == [
+        {
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": "app",
+            "bootstrap.servers": "localhost:9092",
+        }
+    ]
+
+
+def test_a_login_that_stays_refused_names_broker_listener_and_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(access, "LOGIN_SECONDS", 0)
+    refused = Failure("authentication", "invalid credentials")
+    monkeypatch.setattr(access, "login_failure", lambda _: refused)
+    with pytest.raises(EarshotError) as caught:
+        access.await_logins([LOGIN], {"sasl.username": "app"})
+    assert str(caught.value) == (
+        "broker 1: CLIENTS at localhost:9092, SCRAM-SHA-256: refuses the login of app 0 s after "
+        "the cluster got its password (invalid credentials)\n"
+        "  fix: see the log of that broker, then run the same command again"
+    )
+
+
+def test_why_nobody_answers_is_a_failure_of_its_own() -> None:
+    failure = access.login_failure({"bootstrap.servers": "localhost:1"})
+    assert failure is not None and failure.error == "refused"

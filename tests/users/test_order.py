@@ -13,9 +13,13 @@ from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
 from earshot.users import __main__ as program
 from earshot.users import order
+from earshot.users.access import Login
 from earshot.users.order import UsersOrder
 
 SECRET = "not to be shown"
+LOGIN = Login(
+    broker=1, listener="CLIENTS", address="kafka-1:9092", mechanism=Mechanism.SCRAM_SHA_512
+)
 
 
 def an_order(**changes: Any) -> UsersOrder:
@@ -26,7 +30,7 @@ def an_order(**changes: Any) -> UsersOrder:
         mechanisms=(Mechanism.SCRAM_SHA_512,),
         passwords={"app": SECRET},
         gone=(("old", Mechanism.SCRAM_SHA_256),),
-        logins={1: "kafka-1:9092"},
+        logins=(LOGIN,),
         client={"sasl.password": SECRET},
         **changes,
     )
@@ -70,11 +74,11 @@ def test_what_is_forbidden_goes_first_and_passwords_where_they_are_asked_for(
     noted = Noted()
     monkeypatch.setattr(order, "UserAccess", noted)
     monkeypatch.setattr(order, "await_logins", lambda *_: noted.asked.append("await_logins"))
-    order.carry_out(an_order().model_copy(update={"logins": {}}))
+    order.carry_out(an_order().model_copy(update={"logins": ()}))
     assert noted.asked == ["kafka-1:19092", "forbid", "allow"]
     noted.asked.clear()
     order.carry_out(an_order())
-    assert noted.asked[1:] == ["forbid", "allow", "set_passwords", "remove_users", "await_logins"]
+    assert noted.asked[1:] == ["forbid", "allow", "set_passwords", "disable_logins", "await_logins"]
 
 
 def test_what_the_cluster_refuses_is_said_without_a_trace(

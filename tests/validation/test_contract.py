@@ -143,3 +143,26 @@ def test_a_scope_sees_its_listeners_and_who_has_them() -> None:
     assert {item.id: set(item.advertised) for item in inner.brokers} == {1: {"BOTH"}}
     assert (inner.cluster, inner.placement) == (contract.cluster, contract.placement)
     assert read_contract(inner.to_json(), "a container's") == inner
+
+
+def test_a_contract_of_hostile_size_is_one_error() -> None:
+    """Each listener would have clients of its own, each with a thread per broker."""
+    listeners = [GOOD["listeners"][0] | {"name": f"L{number}"} for number in range(5000)]
+    with pytest.raises(EarshotError) as caught:
+        read_contract(json.dumps(GOOD | {"listeners": listeners}), "test")
+    error = str(caught.value)
+    assert "listeners: found [" in error and error.endswith("; allowed: 100 at most")
+    assert len(error) < 300
+    names = [f"L{number}" for number in range(100)]
+    at = GOOD["brokers"][0]["advertised"]["INTERNAL"]
+    brokers = [{"id": id, "advertised": dict.fromkeys(names, at)} for id in range(201)]
+    with pytest.raises(EarshotError) as caught:
+        read_contract(json.dumps(GOOD | {"listeners": listeners[:100], "brokers": brokers}), "test")
+    assert "brokers: found 20,100 addresses; allowed: 20,000 at most" in str(caught.value)
+
+
+def test_a_contract_of_many_mistakes_names_some() -> None:
+    brokers: list[object] = [{} for _ in range(20_000)]
+    with pytest.raises(EarshotError) as caught:
+        read_contract(json.dumps(GOOD | {"brokers": brokers}), "test")
+    assert str(caught.value).count("\n  - ") == 20

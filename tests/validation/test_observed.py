@@ -30,7 +30,7 @@ from earshot.validation.metadata import MetadataAnswer
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import contract
-from tests.doubles.metadata_server import CLIENT, metadata_server
+from tests.doubles.peer import broker, kafka, listening
 from tests.report import samples
 
 PLAIN = Protocol.PLAINTEXT
@@ -240,8 +240,8 @@ def test_by_a_real_client_without_a_contract() -> None:
     """librdkafka hands all of it over, and takes it as a bootstrap address too."""
     brokers = {id: Address(host, 9092) for id, host in enumerate(HOPELESS)}
     brokers |= {20 + id: Address("127.0.0.1", port) for id, port in enumerate((0, -1, 99999))}
-    with metadata_server(brokers) as seed:
-        report = examine([seed], client=CLIENT, deadline=8)
+    with listening(kafka(broker(1, brokers))) as peer:
+        report = examine([peer.address], deadline=8)
     assert [(cell.broker, cell.address) for cell in report.cells] == sorted(brokers.items())
     kinds = {cell.address.host: cell.cause.kind for cell in report.cells if cell.cause}
     assert kinds == dict.fromkeys(HOPELESS, "no-host-name") | {"127.0.0.1": "no-port"}
@@ -249,10 +249,12 @@ def test_by_a_real_client_without_a_contract() -> None:
 
 
 def test_by_a_real_client_with_a_contract() -> None:
-    with metadata_server({1: Address("my_kafka", 9092), 2: Address("", 99999)}) as seed:
+    listed = {1: Address("my_kafka", 9092), 2: Address("", 99999)}
+    with listening(kafka(broker(1, listed))) as peer:
+        seed = peer.address
         known = contract(EXTERNAL=[str(seed)])
-        report = examine(known, client=CLIENT, deadline=8)
-        found, *_ = discovery.discover([seed], CLIENT)
+        report = examine(known, deadline=8)
+        found, *_ = discovery.discover([seed], {})
     assert [(cell.broker, cell.cause and cell.cause.kind) for cell in report.cells] == [
         (1, "drift"),
         (2, "unexpected"),

@@ -65,7 +65,7 @@ class AdminDouble:
             id: SimpleNamespace(leader=held[0], replicas=[it for it in held if it >= 0])
             for id, held in enumerate(self.there)
         }
-        return SimpleNamespace(topics={name: SimpleNamespace(partitions=found)})
+        return SimpleNamespace(topics={name: SimpleNamespace(partitions=found, error=None)})
 
     def create_partitions(self, new: Any, **limits: float) -> dict[str, Future[None]]:
         (asked,) = new
@@ -152,3 +152,15 @@ def test_offsets_that_are_new_for_ever_are_given_up() -> None:
     with pytest.raises(TopicError) as caught:
         ends(cast(Any, admin), "t", [0, 1])
     assert caught.value.failure == Failure("no-leader", "its words")
+
+
+def test_a_topic_that_may_not_be_seen_is_no_lost_quorum() -> None:
+    """Its partitions never show to that user."""
+    error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not authorized")
+    hidden = SimpleNamespace(partitions={}, error=error)
+    admin = SimpleNamespace(
+        list_topics=lambda name, timeout: SimpleNamespace(topics={name: hidden})
+    )
+    with pytest.raises(TopicError) as caught:
+        share_topic(cast(Any, admin), "t", [(1,)], 1.0)
+    assert caught.value.failure.error == "authorization"

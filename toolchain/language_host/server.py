@@ -127,6 +127,11 @@ def serve(*, engine_address: str, engine_pid: int, bin_directory: Path) -> int:
         if os.getppid() != engine_pid:
             break
     children.stop_all()
+    if os.getppid() != engine_pid:
+        # imported here: a host that ends with its engine has no use for it
+        from toolchain.plugin_processes import end_orphans
+
+        end_orphans(os.environ, report=lambda _: None)
     server.stop(grace=0.2).wait(1)
     os._exit(0)  # a worker still inside a call must not hold up the exit
 

@@ -23,6 +23,12 @@ def check(spec: Spec, environment: Mapping[str, str]) -> None:
         check_plugin(spec.placement, environment)
 
 
+def repair(spec: Spec, stack: str, state_dir: Path) -> None:
+    """Repair what a refresh of ``stack`` would take for changed. Raises EarshotError."""
+    if _has_module(spec.placement):
+        import_module(f"{__name__}.{spec.placement}").repair(spec, stack, state_dir)
+
+
 def remove_data(spec: Spec, stack: str, state_dir: Path) -> None:
     """Remove what a stack keeps outside ``state_dir``. Raises EarshotError."""
     if _has_module(spec.placement):

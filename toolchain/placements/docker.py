@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+from components.docker.before_refresh import repair_all
 from components.docker.container_address import check_engine
 from components.docker.identity import own_id
 from components.docker.labels import STACK, cluster_id_of
 from earshot.config.docker import DockerSpec
 from earshot.engine import connect, root_cause
 from earshot.errors import EarshotError
+from earshot.placement.docker import planned
 from toolchain.progress import say
 
 
@@ -15,6 +17,11 @@ def check(spec: DockerSpec) -> None:
     """Check that every engine answers. Raises EarshotError."""
     for host in spec.hosts:
         check_engine(host)
+
+
+def repair(spec: DockerSpec, stack: str, state_dir: Path) -> None:
+    """Repair the containers of ``stack`` before a refresh looks at them. Raises EarshotError."""
+    repair_all(spec, stack, planned(spec, stack, state_dir), state_dir, say)
 
 
 def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:

@@ -13,6 +13,7 @@ from pulumi.runtime import mocks
 
 from components import gate
 from components.aws.cluster import AwsStackCluster
+from components.aws.remembered import Remembered
 from components.aws.stack import deploy
 from earshot.config.aws import AwsSpec
 from earshot.names.aws import private_name, public_name
@@ -32,6 +33,7 @@ INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
 PARAMETER = "aws:ssm/parameter:Parameter"
 POLICY = "aws:iam/rolePolicy:RolePolicy"
 READY = "pulumi-python:dynamic/earshot:AwsReadiness"
+TURN = "pulumi-python:dynamic/earshot:AwsTurn"
 PREFLIGHT = "pulumi-python:dynamic/earshot:AwsPreflight"
 RECORD = "aws:route53/record:Record"
 ROLE = "aws:iam/role:Role"
@@ -154,14 +156,16 @@ def registered(
     spec: AwsSpec,
     answers: Answers | None = None,
     look: Callable[[AwsStackCluster], Any] = lambda cluster: cluster.ready.urn,
+    remembered: Remembered | None = None,
 ) -> Engine:
-    """What the cluster of ``spec`` registers; ``look`` may read its outputs."""
+    """What the cluster of ``spec`` registers; ``look`` may read its outputs, and ``remembered`` is
+    the last run's."""
     answers = answers or Answers()
     engine = Engine(answers)
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, monitor=engine)
 
     def run() -> Any:
-        return look(AwsStackCluster(STACK, spec))
+        return look(AwsStackCluster(STACK, spec, remembered=remembered))
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine

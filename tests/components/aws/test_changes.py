@@ -135,6 +135,36 @@ def test_a_broker_goes_when_the_stacks_file_says_that_it_is_empty() -> None:
     assert refusals({"brokers": 3, "drained": [4, 5]}, {"brokers": 3}) == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"place": "public"},
+        {"vpc": {"zones": ZONES, "cidr": "10.1.0.0/16"}},
+        {"vpc": {"zones": ZONES, "id": "vpc-0123abcd",
+                 "private_subnets": {it: f"subnet-0000000{it[-1]}" for it in ZONES}}},
+    ],
+)  # fmt: skip
+def test_nodes_stay_in_their_subnets(change: dict[str, Any]) -> None:
+    text = refusal({}, change)
+    assert text.startswith("node 1, 2, 3 would move to another subnet (node 1 from 10.0.16.0/20 to")
+    assert "Keep `place`, and `vpc` with its `id`, `cidr` and subnets" in text
+    before = replace(held(), subnets={})
+    assert list(problems(before, held(**change))) == [], "an earlier release has remembered none"
+
+
+def test_a_volume_grows_and_does_not_shrink() -> None:
+    large, small = {"volume": {"size_gib": 200}}, {"volume": {"size_gib": 50}}
+    assert refusals({}, large) == []
+    text = refusal(large, small)
+    assert text.startswith(
+        "the data volume of node 1, 2, 3 would shrink (of node 1 from 200 to 50 GiB), which EBS "
+        "cannot do. Keep `size_gib: 200`"
+    )
+    assert list(problems(replace(held(**large), sizes={}), held(**small))) == []
+    given = {"volumes": {1: KEPT, 2: f"{KEPT[:-1]}1", 3: f"{KEPT[:-1]}2"}}
+    assert refusals({**large, **given}, {**small, **given}) == [], "they are not the stack's"
+
+
 def test_a_node_stays_with_its_volume() -> None:
     two, three = ({"zones": ZONES[:count]} for count in (2, 3))
     text = refusal({"vpc": two}, {"vpc": three})

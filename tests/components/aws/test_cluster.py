@@ -7,8 +7,10 @@ from typing import Any
 
 import pulumi
 import pytest
+from google.protobuf import json_format
 
 from components.aws.cluster import AwsStackCluster
+from components.aws.remembered import Remembered
 from components.gate import GATE_APPROVAL_TYPE
 from earshot.errors import EarshotError
 from tests.components.aws.registered import (
@@ -20,10 +22,12 @@ from tests.components.aws.registered import (
     INGRESS,
     INSTANCE,
     INTERFACE,
+    PARAMETER,
     PREFLIGHT,
     READY,
     RECORD,
     SUBNET,
+    TURN,
     VPC,
     ZONE,
     Answers,
@@ -190,6 +194,87 @@ def test_a_vpc_that_is_there_is_taken_as_it_is() -> None:
 def test_another_region_is_refused() -> None:
     with pytest.raises(EarshotError, match="the AWS provider works in us-east-1"):
         registered(read_aws(), Answers(region="us-east-1"))
+
+
+def of_type(type: str, **rest: Any) -> dict[str, Any]:
+    return {"instance": {"type": type, **rest}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "restarts", "replaces"),
+    [
+        (of_type("m7g.xlarge"), True, False),
+        (of_type("m7i.large"), True, True),
+        (of_type("m7g.large", root_gib=32), False, True),
+        ({"heap": "2g"}, True, True),
+        ({"volume": {"size_gib": 200}}, False, False),
+    ],
+)
+def test_what_stops_an_instance_is_a_change_of_its_node(
+    settings: dict[str, Any], restarts: bool, replaces: bool
+) -> None:
+    """A restart in place is in what is waited for and in the incarnation, as a replacement is: by
+    other user data, or by what EC2 cannot change in place."""
+
+    def made(**settings: Any) -> tuple[Any, ...]:
+        found: list[dict[str, str]] = []
+
+        def look(cluster: AwsStackCluster) -> pulumi.Output[None]:
+            return pulumi.Output.all(**cluster.incarnations).apply(lambda it: found.append(it))
+
+        engine = registered(read_aws(cluster_id="5L6g3nShT-eMCtK-X86swQ", **settings), look=look)
+        instance = engine.of(INSTANCE)["mine-broker-1"]
+        trigger = json_format.MessageToDict(instance.request.replacement_trigger)
+        awaited = engine.of(READY)["mine-broker-1"].inputs["nodes"]
+        wanted = engine.of(TURN)["mine-broker-1"].inputs["wanted"]
+        return found[0]["1"], wanted, awaited, (trigger, instance.inputs["userData"])
+
+    before, after = made(), made(**settings)
+    assert (before[0] != after[0]) is (before[1] != after[1]) is restarts
+    assert before[2] != after[2] or not restarts, "it is waited for"
+    assert (before[3] != after[3]) is replaces
+
+
+def test_a_turn_comes_before_the_instance_and_knows_who_must_serve() -> None:
+    held = Remembered(True, frozenset({"broker-1", "broker-2", "controller-10001"}))
+    spec = read_aws(brokers=3, controllers={"mode": "separate", "count": 1})
+    engine = registered(spec, remembered=held)
+    turns, instances = engine.of(TURN), engine.of(INSTANCE)
+    for name, turn in turns.items():
+        assert engine.before(turn, instances[name])
+        assert turn.depends_on(engine.one(PREFLIGHT))
+        assert turn.inputs["wanted"][1:] == [spec.instance_of(int(turn.inputs["node"])).type, ""]
+    others = {
+        name: [int(it["node"]) for it in turn.inputs["others"]] for name, turn in turns.items()
+    }
+    assert others == {
+        "mine-broker-1": [2, 10001],
+        "mine-broker-2": [1, 10001],
+        "mine-broker-3": [],
+        "mine-controller-10001": [1, 2],
+    }
+    (first, *_) = turns["mine-broker-1"].inputs["others"]
+    assert (first["name"], first["parameter"]) == ("mine-broker-2", "/earshot/mine/broker-2")
+    assert all(it.inputs["in_turn"] is True for it in engine.of(READY).values())
+    for other, known in ((spec, Remembered()), (read_aws(in_turn=False), held)):
+        engine = registered(other, remembered=known)
+        assert all(it.inputs["others"] == [] for it in engine.of(TURN).values())
+        assert all(it.inputs["in_turn"] is False for it in engine.of(READY).values())
+
+
+def test_a_report_is_never_written_over_by_an_update() -> None:
+    found = registered(read_aws()).of(PARAMETER)
+    del found["mine-cluster-id"]  # which no node writes
+    for item in found.values():
+        assert set(item.request.ignoreChanges) == {"insecureValue", "value", "description"}
+
+
+def test_brokers_have_an_address_beyond_where_they_are_in_public_subnets() -> None:
+    """Also without a listener for scope external: it is their way out."""
+    engine = registered(read_aws(place="public"))
+    assert len(engine.of(ASSOCIATION)) == 3
+    subnets = {name: it.inputs["subnetId"] for name, it in engine.of(INTERFACE).items()}
+    assert subnets["mine-broker-2"] == "id of mine-public-b"
 
 
 def test_a_gate_that_is_off_is_said_to_be() -> None:

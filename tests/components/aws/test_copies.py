@@ -55,7 +55,7 @@ def made(root: Path, **changes: Any) -> dict[str, Any]:
     writer.configure(CONFIG)
     for kind in ("authority", "validator", *outs["hosts"]):
         reported = {"kind": kind, "parameter": f"/earshot/s/security/{kind}", "root": str(root)}
-        fixed = {"region": "eu-central-1", "tags": {}, "mechanism": "SCRAM-SHA-512"}
+        fixed = {"region": "eu-central-1", "tags": {}, "mechanism": "SCRAM-SHA-512", "version": "1"}
         writer.update("", {}, {**reported, **fixed, "logs_in": False})
     return outs
 

@@ -1,7 +1,8 @@
-"""When the wait for nodes waits: for the whole always, for one only where there is a quorum."""
+"""When the wait for nodes waits: for the whole always, for one unless the cluster is new."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +15,6 @@ from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, Parameters, report
 
-VOTERS = ["/p/1", "/p/2", "/p/3"]
-
 
 def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
     shown = [
@@ -24,15 +23,17 @@ def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
             "parameter": item.parameter,
             "instance": item.instance,
             "user_data": item.user_data,
+            "hardware": item.hardware,
+            "granted": item.granted,
         }
         for item in nodes
     ]
     return {
         "nodes": shown,
-        "voters": VOTERS,
         "region": "eu-central-1",
         "deadline": -1.0,
         "whole": whole,
+        "in_turn": True,
         **changed,
     }
 
@@ -49,7 +50,12 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         assert (config, region) == ("the stack's", "eu-central-1")
         return Parameters(found)
 
+    def starts(config: Any, region: str) -> Any:
+        assert (config, region) == ("the stack's", "eu-central-1")
+        return lambda ids: dict.fromkeys(ids, 2000.0)
+
     monkeypatch.setattr(readiness, "reader", reader)
+    monkeypatch.setattr(readiness, "starts", starts)
     monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return found
 
@@ -80,16 +86,30 @@ def test_the_whole_is_waited_for(provider: ReadinessProvider, parameters: dict[s
     assert provider.update("id", OLDS, wanted).outs == wanted
 
 
-def test_a_changed_node_is_waited_for_where_the_others_are_a_quorum(
-    provider: ReadinessProvider, parameters: dict[str, str]
+@pytest.mark.parametrize("others", [None, NodeState.STARTING, NodeState.FAILED])
+def test_a_changed_node_is_waited_for_whatever_the_others_report(
+    provider: ReadinessProvider, parameters: dict[str, str], others: NodeState | None
 ) -> None:
-    parameters |= {"/p/2": report(TWO, NodeState.STARTING), "/p/3": report(THREE, NodeState.FAILED)}
-    assert provider.update("id", OLDS, props(ONE)).outs == props(ONE), "one voter is no quorum"
-    parameters["/p/3"] = report(THREE)
-    with pytest.raises(EarshotError, match=r"^\n"):
+    """Also where their reports are lost, as by other hands or a throttled API."""
+    if others is not None:
+        for of in (TWO, THREE):
+            parameters[of.parameter] = report(of, others)
+    with pytest.raises(EarshotError, match=r"has not reported|is gone"):
         provider.update("id", OLDS, props(ONE))
-    parameters["/p/1"] = report(ONE)
+    parameters["/p/1"] = report(ONE, booted=1000)
+    with pytest.raises(EarshotError, match="of an earlier boot"):
+        provider.update("id", OLDS, props(ONE))
+    parameters["/p/1"] = report(ONE, booted=2001)
     assert provider.update("id", OLDS, props(ONE)).outs == props(ONE)
+
+
+def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
+    provider: ReadinessProvider,
+) -> None:
+    """`in_turn` is false until all nodes were in sync once, and where the stack file says so."""
+    assert provider.update("id", OLDS, props(ONE, in_turn=False)).outs
+    with pytest.raises(EarshotError):
+        provider.update("id", OLDS, props(ONE, in_turn=False, whole=True))
 
 
 @pytest.mark.parametrize(
@@ -97,8 +117,10 @@ def test_a_changed_node_is_waited_for_where_the_others_are_a_quorum(
     [
         (props(ONE), False),
         (props(ONE, deadline=9.0), False),
-        (props(ONE, voters=[]), False),
+        (props(ONE, in_turn=False), False),
         (props(TWO), True),
+        (props(replace(ONE, hardware="m7g.xlarge")), True),
+        (props(replace(ONE, granted="of another change")), True),
         (props(ONE, whole=True), True),
     ],
 )

@@ -44,6 +44,7 @@ COMPUTED = {
     "properties",
     "source",
     "state_dir",
+    "wanted",
 }
 """Inputs that others' tests compare, or that differ from one run to the next."""
 LONG = {"incarnations", "key", "userData", "user_data"}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from components.aws.reports import Awaited, quorum_with, wait_for
+from components.aws.reports import Awaited, have_served, wait_for
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
 
@@ -41,8 +42,11 @@ class Parameters:
         return {name: text for name, text in found.items() if name in names}
 
 
-def wait(read: Parameters, *nodes: Awaited, deadline: float = 5) -> None:
-    wait_for(nodes or (ONE,), read, deadline, poll=0)
+def wait(read: Parameters, *nodes: Awaited, deadline: float = 5, started: float = 0) -> None:
+    def starts(ids: Sequence[str]) -> dict[str, float]:
+        return dict.fromkeys(ids, started)
+
+    wait_for(nodes or (ONE,), read, deadline, starts, poll=0)
 
 
 def test_it_ends_when_all_are_in_sync() -> None:
@@ -93,26 +97,49 @@ def test_too_late_says_what_was_last_heard(values: dict[str, str], said: str) ->
     assert "aws ssm start-session" in str(caught.value)
 
 
-@pytest.mark.parametrize("own", ["nothing yet", report(ONE, NodeState.STARTING), report(ONE)])
+def test_a_report_of_before_the_restart_does_not_count() -> None:
+    """EC2 has stopped the instance and started it again, say for another type."""
+    old, new = report(ONE, booted=1000), report(ONE, booted=2010)
+    starting = report(ONE, NodeState.STARTING, booted=2010)
+    looks = Parameters({"/p/1": old}, {"/p/1": starting}, {"/p/1": new})
+    wait(looks, started=2000)
+    assert looks.asked == 3
+    with pytest.raises(EarshotError, match="of an earlier boot of i-1, which was started since"):
+        wait(Parameters({"/p/1": old}), deadline=0, started=2000)
+
+
+def test_what_failed_before_the_restart_is_no_reason_to_stop() -> None:
+    old = report(ONE, NodeState.FAILED, booted=1000)
+    looks = Parameters({"/p/1": old}, {"/p/1": report(ONE, booted=2010)})
+    wait(looks, started=2000)
+    assert looks.asked == 2
+
+
+def test_clocks_may_differ_a_little_and_older_scripts_report_no_boot() -> None:
+    for text in (report(ONE, booted=1996), report(ONE)):
+        wait(Parameters({"/p/1": text}), started=2000)
+
+
+def test_a_larger_volume_is_waited_for_until_the_file_system_has_grown() -> None:
+    wanted = replace(ONE, size_gib=200)
+    small, grown = report(ONE, size_gib=100), report(ONE, size_gib=200, free_gib=150)
+    looks = Parameters({"/p/1": small}, {"/p/1": grown})
+    wait(looks, wanted)
+    assert looks.asked == 2
+    with pytest.raises(EarshotError, match="its file system has 100 GiB, not 200 yet"):
+        wait(Parameters({"/p/1": small}), wanted, deadline=0)
+
+
 @pytest.mark.parametrize(
-    ("two", "three", "possible"),
+    ("values", "served"),
     [
-        ("nothing yet", report(THREE, NodeState.STARTING), False),
-        (report(TWO, NodeState.FAILED), report(THREE, NodeState.FAILED), False),
-        (report(TWO), report(THREE, NodeState.FAILED), True),
-        (report(TWO), report(THREE), True),
+        ([], False),
+        (["nothing yet"], False),
+        (["nothing yet", report(ONE, NodeState.STARTING), report(ONE, NodeState.FAILED)], False),
+        ([report(ONE), "nothing yet"], True),
     ],
 )
-def test_waiting_for_a_voter_takes_others_that_were_in_sync(
-    own: str, two: str, three: str, possible: bool
+def test_a_cluster_has_served_when_a_node_has_reported_it_once(
+    values: list[str], served: bool
 ) -> None:
-    """Whatever its own parameter still says, or says by now."""
-    read = Parameters({"/p/1": own, "/p/2": two, "/p/3": three})
-    assert quorum_with([ONE], ["/p/1", "/p/2", "/p/3"], read) is possible
-    assert quorum_with([ONE], ["/p/1"], read), "it is the quorum"
-
-
-def test_waiting_for_a_broker_takes_a_quorum_of_others() -> None:
-    voters, values = ["/p/2", "/p/3"], {"/p/2": report(TWO), "/p/3": "nothing yet"}
-    assert not quorum_with([ONE], voters, Parameters(values))
-    assert quorum_with([ONE], voters, Parameters({**values, "/p/3": report(THREE)}))
+    assert have_served(values) is served

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,6 +123,38 @@ def test_it_is_written_when_it_changes_and_when_somebody_else_has_written_it(
     assert provider().diff("", outs, wanted(root, "node-1")).changes is True
 
 
+def test_a_node_is_given_the_number_that_its_secret_had_first(root: Path, ssm: SsmDouble) -> None:
+    """Nodes that were not reached by a change that is taken back stay as they are."""
+    outs = created(wanted(root, "node-1"))
+    pinned = [outs["pinned"]]
+    for version in ("two", "one", "three"):
+        done = provider().update("", outs, wanted(root, "node-1", version=version))
+        assert done.outs is not None
+        outs = done.outs
+        pinned.append(outs["pinned"])
+    assert pinned == [1, 2, 1, 4] and outs["written"] == 4
+    ssm.held.clear()
+    again = provider().update("", outs, wanted(root, "node-1")).outs
+    assert again is not None and again["pinned"] == 1 and again["numbers"] == {"one": 1}
+
+
+def test_the_state_of_an_earlier_release_gets_a_number(root: Path, ssm: SsmDouble) -> None:
+    olds = {key: it for key, it in created(wanted(root, "node-1")).items() if key != "numbers"}
+    assert provider().diff("", olds, wanted(root, "node-1")).changes is True
+
+
+def disabled(root: Path, ssm: SsmDouble) -> set[tuple[str, str]]:
+    """Users whose password of a mechanism is none that the stack has kept."""
+    kept = {it.read_text().strip() for it in (root / "security").glob("*.password")}
+    return {
+        (line[1], mechanism)
+        for line in reported(ssm)
+        if line[0] == "password"
+        for mechanism, value in read_properties(b64decode(line[2]).decode()).values.items()
+        if value.partition("password=")[2] not in kept
+    }
+
+
 def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm: SsmDouble) -> None:
     olds = created(of_users(root))
     assert [line[:2] for line in reported(ssm)] == [
@@ -137,14 +170,12 @@ def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm:
         ["permissions", "validator", "--add"],
         ["password", "validator"],
         ["password", "app"],
-        ["remove", "app", "SCRAM-SHA-512"],
     ]
     assert [line[: len(it)] for line, it in zip(reported(ssm), left, strict=True)] == left
     # another change later still says it: nobody knows whether the earlier one was carried out
     again = of_users(root, users={}, mechanism="SCRAM-SHA-256")
     assert provider().update("", outs, again).outs is not None
-    removed = {tuple(line[1:]) for line in reported(ssm) if line[0] == "remove"}
-    assert removed == {
+    assert disabled(root, ssm) == {
         ("app", "SCRAM-SHA-256"),
         ("app", "SCRAM-SHA-512"),
         ("validator", "SCRAM-SHA-512"),
@@ -157,7 +188,7 @@ def test_a_user_who_leaves_while_there_is_no_state_can_come_in_no_more(
     """Volumes may be kept, and with them all whom the cluster knows."""
     provider().delete("", created(of_users(root)))
     created(of_users(root, users={}))
-    assert ["remove", "app", "SCRAM-SHA-512"] in reported(ssm)
+    assert disabled(root, ssm) == {("app", "SCRAM-SHA-512")}
     assert ["permissions", "app", "--remove"] in reported(ssm)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def test_each_role_may_read_the_secrets_of_its_own_instance_alone(folder: Path) 
     assert written - set[str]().union(*own.values()) == {"authority"}, "which no instance reads"
     for name, item in engine.of(INSTANCE).items():
         text = str(item.inputs["userData"])
-        fetched = {it for it in written if f"/security/{it} " in text}
+        fetched = {it for it in written if re.search(rf"/security/{it}(?![\w-])", text)}
         assert fetched == own[name.removeprefix("mine-")]
         for secret in engine.of(SECRET).values():
             assert secret.inputs["kind"] not in fetched or engine.before(secret, item)

@@ -295,7 +295,7 @@ def test_volumes_stay_unless_told_otherwise(engine: Engine, data: str, kept: boo
 def test_the_engine_keeps_brokers_running_and_lets_them_go_gently(engine: Engine) -> None:
     deployed(dns=["192.0.2.53"])
     inputs = engine.of(CONTAINER)["broker-2"].inputs
-    wanted = {"restart": "unless-stopped", "mustRun": True, "dns": ["192.0.2.53"]}
+    wanted = {"restart": "unless-stopped", "mustRun": False, "dns": ["192.0.2.53"]}
     wanted |= {"destroyGraceSeconds": 60, "stopTimeout": 60, "stopSignal": "SIGTERM"}
     wanted |= {"logOpts": {"max-size": "50m", "max-file": "3"}}
     assert wanted == {key: inputs[key] for key in wanted}
@@ -394,7 +394,16 @@ def test_users_are_made_from_a_container_once_all_brokers_serve(engine: Engine) 
     (users,) = engine.of(USERS).values()
     assert users.depends_on(engine.of(READY)["cluster"])
     assert users.inputs["brokers"] == {"1": "kafka-1:19092", "2": "kafka-2:19092"}
-    assert users.inputs["logins"] == {"1": "kafka-1:9092", "2": "kafka-2:9092"}
+    assert {(it["broker"], it["listener"], it["address"]) for it in users.inputs["logins"]} == {
+        (1, "HOST", "kafka-1:9092"),
+        (1, "EXTERNAL", "kafka-1:39092"),
+        (2, "HOST", "kafka-2:9092"),
+        (2, "EXTERNAL", "kafka-2:39092"),
+    }
+    assert {it["mechanism"] for it in users.inputs["logins"]} == {"SCRAM-SHA-512"}
+    assert [it["name"] for it in users.inputs["places"]] == ["kafka-1", "kafka-2"]
+    ready = engine.of(READY)["broker-1"].inputs["users"]
+    assert ready["logins"] == users.inputs["logins"] and "users" not in ready
     assert users.inputs["users"] == {"app": ["app-"]}
     assert users.inputs["passwords"] == {"app": "digest"}
     where = users.inputs["standpoint"]

@@ -10,6 +10,7 @@ import pytest
 from components.docker.container_address import ContainerAddress
 from components.docker.kafka_protocol import InnerListener
 from components.docker.tls_exchange import NodeKeys
+from earshot.listeners.terms import Mechanism
 from tests.components.docker.test_on_engines import wanted
 
 ROOT = Path("/checkout/.earshot/stacks/s/kafka")
@@ -24,7 +25,11 @@ def address(id: int, root: Path | None, **settings: Any) -> ContainerAddress:
 def test_a_secured_broker_is_asked_as_itself_by_the_name_that_it_has_for_others() -> None:
     found = address(1, ROOT, security={})
     keys = NodeKeys(str(ROOT), "node-1", "kafka-1")
-    assert found.endpoint == InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
+    assert found.endpoint == InnerListener("127.0.0.1", 19092, False, keys, "INTERNAL")
+    (host, external) = found.clients
+    assert (host.name, host.port, external.name) == ("HOST", 9092, "EXTERNAL")
+    assert host.keys == NodeKeys(str(ROOT), "node-1", "localhost")
+    assert host.mechanisms == (Mechanism.SCRAM_SHA_512,) and not host.answers
     assert found.can_be_asked
     assert ContainerAddress.from_props(found.to_props()) == found
 

@@ -38,7 +38,7 @@ def listener(bind: str = "0.0.0.0", protocol: Protocol = Protocol.PLAINTEXT) -> 
     ("bind", "host"), [("0.0.0.0", "127.0.0.1"), ("10.0.0.7", "10.0.0.7"), ("kafka-1", "kafka-1")]
 )
 def test_a_door_is_where_the_listener_is_bound(bind: str, host: str) -> None:
-    assert InnerListener.of(listener(bind)) == InnerListener(host, 9092, True)
+    assert InnerListener.of(listener(bind)) == InnerListener(host, 9092, True, name="A")
 
 
 def test_only_plaintext_can_be_asked() -> None:
@@ -385,7 +385,8 @@ def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.M
     root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
     keys = NodeKeys(str(root), "node-1", "kafka-1")
     endpoint = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
-    client: Any = SimpleNamespace()
+    api = SimpleNamespace(inspect_container=lambda _: {"Config": {"Env": []}})
+    client: Any = SimpleNamespace(api=api)
     with pytest.raises(NoAnswer) as caught:
         kafka_protocol.metadata(client, "id", endpoint)
     assert str(caught.value) == (

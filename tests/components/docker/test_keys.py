@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from docker.errors import APIError, DockerException, NotFound
+from pulumi.output import Unknown
 
 from components.docker import labels, throwaway
 from components.docker.container_address import Engines
-from components.docker.keys import KeysProvider
+from components.docker.keys import KeysProvider, with_versions
+from components.docker.put_back import FOLDER
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
+from earshot.placement.node_container import KEYS
 
 
 class EngineDouble:
@@ -25,7 +29,15 @@ class EngineDouble:
     def __init__(self) -> None:
         self.volumes: dict[str, Any] = {"keys": "monday"}
         self.written: list[tuple[str, str, dict[str, str]]] = []
+        self.variables: list[str] = []
+        """Of the one container that has the volume."""
+        self.kept: list[str] = []
         self.api = SimpleNamespace(inspect_volume=self._inspect)
+        self.containers = SimpleNamespace(list=self._containers)
+
+    def _containers(self, **options: Any) -> list[Any]:
+        assert options["filters"] == {"volume": "keys"}
+        return [SimpleNamespace(attrs={"Config": {"Env": self.variables}})]
 
     def _inspect(self, name: str) -> dict[str, str]:
         found = self.volumes.get(name, NotFound(name))
@@ -33,16 +45,26 @@ class EngineDouble:
             raise found
         return {"CreatedAt": found}
 
-    def fill(self, image: str, volume: str, folder: str, files: Mapping[str, str]) -> None:
+    def fill(
+        self,
+        image: str,
+        volume: str,
+        folder: str,
+        files: Mapping[str, str],
+        keep: Callable[[str], bool],
+    ) -> None:
         assert image == "sha256:abc"
         self.written.append((volume, folder, dict(files)))
+        self.kept = [
+            name for name in ("node-1.pem", "old-node-1.pem", "older-ca.pem") if keep(name)
+        ]
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     double = EngineDouble()
     monkeypatch.setattr(Engines, "of", lambda self, host: double)
-    monkeypatch.setattr(throwaway, "fill", lambda client, *given: client.fill(*given))
+    monkeypatch.setattr(throwaway, "fill", lambda client, *it, **more: client.fill(*it, **more))
     return double
 
 
@@ -75,9 +97,9 @@ def test_a_node_gets_its_own_key_store_and_the_authority(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
     outs = made(props)
-    files = {AUTHORITY: "authority", "node-1.pem": "key and certificate"}
+    files = {"print-ca.pem": "authority", "print-node-1.pem": "key and certificate"}
     assert engine.written == [("keys", "/secrets", files)]
-    assert outs == {**props, "made": "monday"}
+    assert outs == {**props, "made": "monday", "files": sorted(files)}
     assert KeysProvider().diff("", outs, props).changes is False
 
 
@@ -86,8 +108,50 @@ def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
 ) -> None:
     (Path(props["root"]) / "security" / TRUSTED).write_text("both")
     made(props)
-    files = {AUTHORITY: "both", TRUSTED: "both", "node-1.pem": "key and certificate"}
+    names = {AUTHORITY: "both", TRUSTED: "both", "node-1.pem": "key and certificate"}
+    files = {f"print-{name}": text for name, text in names.items()}
     assert engine.written == [("keys", "/secrets", files)]
+
+
+def test_files_stay_with_which_a_container_runs_or_would_be_made_again(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    made(props)
+    assert engine.kept == []
+    engine.variables = ["A=b", "KAFKA_SSL_KEYSTORE_LOCATION=/secrets/old-node-1.pem"]
+    made(props)
+    assert engine.kept == ["old-node-1.pem"]
+    folder = Path(props["root"]).parent / FOLDER
+    folder.mkdir()
+    before = {"Config": {"Env": ["KAFKA_SSL_TRUSTSTORE_LOCATION=/secrets/older-ca.pem"]}}
+    (folder / "kafka-1.json").write_text(json.dumps(before))
+    (folder / "kafka-2.json").write_text("[]")
+    made(props)
+    assert engine.kept == ["old-node-1.pem", "older-ca.pem"]
+
+
+def test_files_of_an_earlier_release_are_written_again_by_their_new_names(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = made(props)
+    del outs["files"]
+    assert KeysProvider().diff("", outs, props).changes
+
+
+def test_a_certificate_that_is_not_known_yet_is_another_one(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = made(props)
+    unknown: Any = Unknown
+    assert KeysProvider().diff("", outs, {**props, "certificate": unknown()}).changes
+
+
+def test_a_container_names_the_files_of_its_certificate() -> None:
+    variables = {"KAFKA_SSL_KEYSTORE_LOCATION": f"{KEYS}/node-1.pem", "KAFKA_LOG_DIRS": "/data"}
+    assert with_versions(variables, "0123456789abcdef") == {
+        "KAFKA_SSL_KEYSTORE_LOCATION": f"{KEYS}/0123456789ab-node-1.pem",
+        "KAFKA_LOG_DIRS": "/data",
+    }
 
 
 @pytest.mark.parametrize("key", ["certificate", "image", "volume", "folder", "store"])
@@ -103,7 +167,11 @@ def test_a_volume_that_was_made_anew_is_filled_again(
     outs = made(props)
     engine.volumes["keys"] = "tuesday"
     assert KeysProvider().diff("", outs, props).changes
-    assert KeysProvider().update("", outs, props).outs == {**props, "made": "tuesday"}
+    assert KeysProvider().update("", outs, props).outs == {
+        **props,
+        "made": "tuesday",
+        "files": outs["files"],
+    }
     del engine.volumes["keys"]
     assert KeysProvider().diff("", outs, props).changes
 
@@ -129,7 +197,7 @@ def test_a_key_store_that_is_lost_is_named(engine: EngineDouble, props: dict[str
 def test_keys_that_cannot_be_written_are_named(
     engine: EngineDouble, props: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **more: object) -> None:
         raise throwaway.NotAsked("a container of the image x", observed="no space left on device")
 
     monkeypatch.setattr(engine, "fill", full)

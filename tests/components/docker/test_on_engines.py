@@ -10,7 +10,7 @@ import pytest
 from docker.errors import DockerException
 from pulumi.output import Unknown
 
-from components.docker import labels, on_engines, providers, removal, running
+from components.docker import images, labels, on_engines, providers, removal, running
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, SeenNetwork, SeenVolume, WantedStack
 from earshot.cluster_id import of_stack_name
@@ -226,6 +226,7 @@ def test_a_refusal_is_of_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: everything(now))
     monkeypatch.setattr(running, "link_problems", lambda *_: ["it would not do"])
     monkeypatch.setattr(running, "running", lambda *_: [])
+    monkeypatch.setattr(images, "absent", lambda *_: [])
     news = {**now.to_props(), "cluster_id": OWN_ID, "remove": "unused"}
     olds = news | {"deployment": MINE}
     (failure,) = providers.EnginePreflightProvider().check(olds, news).failures

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docker.errors import DockerException
+from docker.errors import DockerException, ImageNotFound, NotFound
 
-from components.docker import data_version, labels, on_engines, removal, running
+from components.docker import data_version, images, labels, on_engines, removal, running
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, WantedStack
 from components.docker.providers import EnginePreflightProvider
@@ -32,6 +32,22 @@ class EngineDouble:
         self.containers = SimpleNamespace(list=self._containers)
         self.networks = SimpleNamespace(list=self._networks)
         self.volumes = SimpleNamespace(list=self._volumes)
+        self.images_there = {"apache/kafka:4.1.1"}
+        self.registry: Exception | None = None
+        """Why nothing can be pulled."""
+        self.images = SimpleNamespace(pull=self._pull)
+        self.api = SimpleNamespace(inspect_image=self._inspect_image)
+
+    def _pull(self, image: str) -> None:
+        self.done.append(f"pull {image}")
+        if self.registry:
+            raise self.registry
+
+    def _inspect_image(self, image: str) -> None:
+        if self.fails:
+            raise DockerException("stopped")
+        if image not in self.images_there:
+            raise ImageNotFound(image)
 
     def _containers(
         self, *, filters: dict[str, str], all: bool = False, ignore_removed: bool = False
@@ -91,7 +107,7 @@ LABEL = f"earshot.deployment={MINE}"
 def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble) -> None:
     before, now = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
     made = EnginePreflightProvider().update("id", before, now)
-    assert made.outs == now
+    assert made.outs == now | {"absent": []}
     assert engine.done == [f"containers {LABEL} False", "stop 9 60", "stop None 60"] * 3
     engine.done.clear()
     engine.fails = True
@@ -116,12 +132,53 @@ def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble, held:
     ]
 
 
-def test_only_the_gate_s_digest_is_no_change() -> None:
+def test_only_the_gate_s_digest_is_no_change(engine: EngineDouble) -> None:
     olds = props(wanted(), gate="a")
     diff = EnginePreflightProvider().diff
-    assert diff("id", olds, {**olds, "gate": "b"}).changes is False
+    assert diff("id", olds, {**olds, "gate": "b", "absent": []}).changes is False
     assert diff("id", olds, {**olds, "stack": "t"}).changes is True
+    assert diff("id", olds, {**olds, "absent": ["local"]}).changes is True
     assert EnginePreflightProvider().create(olds).id == MINE
+
+
+def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
+    engine: EngineDouble,
+) -> None:
+    before, now = props(wanted(hosts=HOSTS)), props(wanted(hosts=HOSTS), absent=["b"])
+    made = EnginePreflightProvider().update("id", before, now)
+    assert engine.done[0] == "pull apache/kafka:4.1.1"
+    assert sum("pull" in it for it in engine.done) == 1
+    assert made.outs == now | {"absent": []}
+    engine.done.clear()
+    engine.registry = NotFound("404", explanation="manifest unknown")
+    with pytest.raises(EarshotError) as caught:
+        EnginePreflightProvider().update("id", before, now)
+    assert str(caught.value).splitlines() == [
+        "",
+        (
+            "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
+            "(manifest unknown); nothing was changed"
+        ),
+        (
+            "  fix: correct `image` or `kafka_version` in the stack file, or let the engine reach "
+            "the registry; or bring the image over from elsewhere: docker save "
+            "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"
+        ),
+    ]
+    assert engine.done == ["pull apache/kafka:4.1.1"], "no container was looked at"
+
+
+def test_the_hosts_without_the_image_are_known_before(
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    now = wanted(hosts=HOSTS)
+    assert images.absent(Engines(), now) == []
+    engine.images_there.clear()
+    assert images.absent(Engines(), now) == ["a", "b"]
+    engine.fails = True
+    with pytest.raises(EarshotError, match="Docker host a: its engine at tcp://a:1 fails"):
+        images.absent(Engines(), now)
 
 
 def test_all_are_asked_about_what_is_there(
@@ -141,6 +198,7 @@ def test_all_are_asked_about_what_is_there(
         monkeypatch.setattr(module, "problems", reported(module.__name__.rpartition(".")[2]))
     for kind in ("link", "client"):
         monkeypatch.setattr(running, f"{kind}_problems", reported(kind))
+    engine.images_there.clear()
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
     names = ("on_engines", "link", "client", "data_version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)
@@ -152,6 +210,7 @@ def test_all_are_asked_about_what_is_there(
     asked.clear()
     result = EnginePreflightProvider().check({}, props(wanted(hosts=HOSTS)))
     assert result.inputs is not None and len(result.inputs["deployment"]) == 12
+    assert result.inputs["absent"] == ["a", "b"]
     assert asked[3][1][3] is None and len(asked[4][1][3]) == 2
     asked.clear()
     for remove, looked in (("anyway", 0), ("2020-01-01", 0), ("9999-12-31", 1)):
@@ -174,6 +233,7 @@ def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Engines, "of", of)
     monkeypatch.setattr(on_engines, "look", look)
+    monkeypatch.setattr(images, "absent", lambda *_: [])
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
     assert not EnginePreflightProvider().check(olds, news).failures
     assert looked == ["a", "b"]

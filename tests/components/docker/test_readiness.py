@@ -14,9 +14,19 @@ from docker.errors import APIError, NotFound
 
 from components.docker import kafka_protocol, labels, providers, readiness
 from components.docker.container_address import ContainerAddress, Engines, incarnation
-from components.docker.kafka_protocol import InnerListener, Metadata, NoAnswer, Partition, Quorum
+from components.docker.kafka_protocol import (
+    InnerListener,
+    Metadata,
+    NoAnswer,
+    NotEnabled,
+    Partition,
+    Quorum,
+    Refused,
+)
 from components.docker.providers import ReadinessProvider
+from components.docker.tls_exchange import NodeKeys
 from earshot.errors import EarshotError
+from earshot.listeners.terms import Mechanism
 from tests.doubles.naps import Naps
 
 NETWORK = "earshot-s"
@@ -595,3 +605,97 @@ def test_a_container_that_is_gone_is_no_part_of_a_majority(
     assert readiness.majority_runs(engines, [place(id) for id in (1, 2, 3)]) is False
     assert readiness.majority_runs(engines, [place(1), place(2)]) is False, "half is no majority"
     assert readiness.majority_runs(engines, [place(1)]) is True
+
+
+def serving(id: int, *clients: InnerListener) -> ContainerAddress:
+    return replace(place(id), clients=clients)
+
+
+PLAIN = InnerListener("127.0.0.1", 9092, True, name="HOST")
+LOGINS = InnerListener(
+    "127.0.0.1",
+    9094,
+    False,
+    NodeKeys("/state/kafka", "node-1", "localhost"),
+    "EXTERNAL",
+    (Mechanism.SCRAM_SHA_512,),
+)
+UNKNOWN = Refused("invalid credentials")
+
+
+@pytest.fixture
+def accepting(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[NoAnswer | None]]:
+    """What a login meets, by container, in turn, the last one for good."""
+    found: dict[str, list[NoAnswer | None]] = {}
+
+    def log_in(_client: object, container: str, listener: InnerListener) -> None:
+        assert listener is LOGINS
+        left = found.setdefault(container, [None])
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if answer is not None:
+            raise answer
+
+    monkeypatch.setattr(kafka_protocol, "log_in", log_in)
+    return found
+
+
+def waited(engines: Engines, *places: ContainerAddress, **options: Any) -> None:
+    nodes = [(places[0], f"id-{places[0].node_id}")]
+    readiness.wait_for(engines, nodes, places, OWN_ID, **options)
+
+
+def test_a_broker_is_ready_when_it_serves_clients(
+    engines: Engines, accepting: dict[str, list[NoAnswer | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[int, list[Metadata | NoAnswer]] = {
+        19092: [all_well(1, 2, 3)],
+        9092: [NoAnswer("Connection refused"), all_well(1)],
+    }
+
+    def metadata(_client: object, _container: str, at: InnerListener) -> Metadata:
+        left = answers[at.port]
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, NoAnswer):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(kafka_protocol, "metadata", metadata)
+    monkeypatch.setattr(kafka_protocol, "quorum", lambda *_: Quorum(1, {1: 5000}))
+    monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
+    accepting["id-1"] = [NoAnswer("the broker closed the connection"), None]
+    reported: list[str] = []
+    waited(engines, serving(1, PLAIN, LOGINS), progress=reported.append)
+    assert [text.rpartition(",")[0] for text in reported] == [
+        "waiting for kafka-1 (HOST: not listening yet)",
+        "waiting for kafka-1 (EXTERNAL: the broker closed the connection)",
+    ]
+
+
+def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
+    engines: Engines, say: Callable[..., None], accepting: dict[str, list[NoAnswer | None]]
+) -> None:
+    say(all_well(1, 2, 3))
+    accepting["id-1"] = [UNKNOWN, UNKNOWN, None]
+    given: list[int] = []
+    reported: list[str] = []
+    both = serving(1, LOGINS), serving(2, LOGINS)
+    waited(engines, *both, progress=reported.append, give_again=given.append)
+    assert given == [1]
+    assert reported == ["kafka-1 does not know its users any more: they get their passwords again"]
+    accepting["id-1"] = [UNKNOWN]
+    with pytest.raises(EarshotError, match="EXTERNAL: refuses a user that other brokers accept"):
+        waited(engines, *both, deadline=-1)
+
+
+@pytest.mark.parametrize("problem", [UNKNOWN, NotEnabled("SCRAM-SHA-512 is not enabled")])
+def test_users_that_no_broker_knows_are_made_later(
+    engines: Engines,
+    say: Callable[..., None],
+    accepting: dict[str, list[NoAnswer | None]],
+    problem: NoAnswer,
+) -> None:
+    say(all_well(1, 2, 3))
+    accepting |= {"id-1": [problem], "kafka-2": [problem]}
+    given: list[int] = []
+    waited(engines, serving(1, LOGINS), serving(2, LOGINS), give_again=given.append)
+    assert given == []

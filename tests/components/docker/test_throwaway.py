@@ -119,6 +119,7 @@ class FilledEngine(FakeEngine):
         super().__init__(answer)
         self.refuses = refuses
         self.put: list[tuple[str, list[tuple[str, str, int, int]]]] = []
+        self.commands: list[list[str]] = []
 
     def _create(self, image: str, **given: Any) -> Any:
         container = super()._create(image, **given)
@@ -132,9 +133,17 @@ class FilledEngine(FakeEngine):
             members = [(it.name, oct(it.mode), it.uid, it.gid) for it in archive.getmembers()]
         self.put.append((path, members))
 
+    def _exec(self, command: list[str], **given: Any) -> Any:
+        self.commands.append(command)
+        if command[0] == "ls":
+            return 0, b"node-1.pem\nold.pem\nolder.pem\n"
+        return super()._exec(command, **given)
+
 
 def fill(engine: FilledEngine) -> None:
-    throwaway.fill(cast(Any, engine), "kafka", "keys", "/etc/secrets", {"node-1.pem": "SECRET"})
+    files = {"node-1.pem": "SECRET"}
+    client = cast(Any, engine)
+    throwaway.fill(client, "kafka", "keys", "/etc/secrets", files, lambda name: name == "old.pem")
 
 
 def test_files_in_a_volume_are_for_the_images_user_and_in_no_description() -> None:
@@ -146,6 +155,12 @@ def test_files_in_a_volume_are_for_the_images_user_and_in_no_description() -> No
     assert engine.given["volumes"] == {"keys": {"bind": "/etc/secrets", "mode": "rw"}}
     assert "SECRET" not in str(engine.given)
     assert engine.left == []
+
+
+def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
+    engine = FilledEngine((0, b"1000\n"))
+    fill(engine)
+    assert engine.commands[-1] == ["rm", "-f", "--", "/etc/secrets/older.pem"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
 from earshot.errors import EarshotError
 from earshot.listeners.security import NODE, NODES
+from earshot.remote.archive import archive
 
 RESPONSE = b"ears" + bytes(range(256)) * 200
 """More than one record of TLS holds."""
@@ -44,7 +45,23 @@ class EngineDouble:
         self.asked: list[bytes] = []
         self.commands: list[list[str]] = []
         self._store, self._response = store, response
-        self.api = SimpleNamespace(exec_create=self._create, exec_start=self._start)
+        self.files: dict[str, str] = {}
+        """Files of the container by path; without any, its environment names none."""
+        self.api = SimpleNamespace(
+            exec_create=self._create,
+            exec_start=self._start,
+            inspect_container=self._inspect,
+            get_archive=self._archive,
+        )
+
+    def _inspect(self, container: str) -> Any:
+        names = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
+        located = zip(names, self.files, strict=False)
+        return {"Config": {"Env": [f"{name}={path}" for name, path in located]}}
+
+    def _archive(self, container: str, path: str) -> Any:
+        packed = archive({Path(path).name: self.files[path].encode()})
+        return iter((packed[:300], packed[300:])), {}
 
     def _create(self, container: str, command: list[str], stdin: bool) -> dict[str, str]:
         assert container == "kafka-1" and stdin
@@ -89,7 +106,8 @@ class EngineDouble:
 
 def asked(engine: EngineDouble, root: Path, host: str = "kafka-1") -> bytes:
     keys = NodeKeys(str(root), "node-1", host)
-    return exchange(cast(Any, engine), "kafka-1", ("127.0.0.1", 19092), keys, b"request")
+    with exchange(cast(Any, engine), "kafka-1", ("127.0.0.1", 19092), keys) as ask:
+        return ask(b"request")
 
 
 def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:
@@ -99,6 +117,21 @@ def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:
     ((*_, host, port),) = engine.commands
     assert (host, port) == ("127.0.0.1", "19092")
     assert "PRIVATE" not in str(engine.commands)
+
+
+def test_the_files_of_the_container_count_before_those_of_this_machine(root: Path) -> None:
+    """A later update may have replaced the files of this machine while the broker runs on."""
+    store = issued(root / "before")
+    engine = EngineDouble(store, RESPONSE)
+    engine.files = {
+        "/keys/1-ca.pem": store.authority(),
+        "/keys/1-node-1.pem": store.key_store("node-1").read_text(),
+    }
+    issued(root)
+    assert asked(engine, root) == RESPONSE
+    engine.files = {}
+    with pytest.raises(OSError, match="certificate"):
+        asked(engine, root)
 
 
 def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path) -> None:

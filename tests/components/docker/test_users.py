@@ -11,12 +11,23 @@ import pytest
 
 from components.certificates import CertificatesProvider
 from components.docker import users
+from components.docker.container_address import ContainerAddress, Engines
+from components.docker.kafka_protocol import InnerListener, NoAnswer, Refused
+from components.docker.tls_exchange import NodeKeys
 from components.docker.users import DockerUsersProvider
 from earshot.certificates.store import Store
-from earshot.listeners.terms import Scope
+from earshot.errors import EarshotError
+from earshot.listeners.terms import Mechanism, Scope
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
+from earshot.users.access import Login
 from earshot.users.order import UsersOrder
 
+LOGIN = {
+    "broker": 1,
+    "listener": "HOST",
+    "address": "kafka-1:9092",
+    "mechanism": "SCRAM-SHA-256",
+}
 STANDPOINT = Standpoint(
     name="internal",
     scope=Scope.INTERNAL,
@@ -51,9 +62,8 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, Users
     return found
 
 
-def test_a_node_makes_users_in_a_container_on_the_brokers_network(
-    root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
-) -> None:
+def props_of(root: Path) -> dict[str, Any]:
+    """The inputs of the users of a cluster that has certificates."""
     issued = CertificatesProvider().create(
         {
             "stack": "s",
@@ -66,7 +76,7 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
         }
     )
     assert issued.outs is not None
-    props = {
+    return {
         "root": str(root),
         "stack": "s",
         "standpoint": STANDPOINT.model_dump(mode="json"),
@@ -75,8 +85,15 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
         "mechanism": "SCRAM-SHA-256",
         "passwords": issued.outs["passwords"],
         "brokers": {"1": "kafka-1:19092"},
-        "logins": {"1": "kafka-1:9092"},
+        "logins": [LOGIN],
+        "places": [place(1).to_props()],
     }
+
+
+def test_a_node_makes_users_in_a_container_on_the_brokers_network(
+    root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
+) -> None:
+    props = props_of(root)
     outs = DockerUsersProvider().create(props).outs
     ((where, cluster, order),) = orders
     assert (where, cluster) == (STANDPOINT, "s")
@@ -88,9 +105,63 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
         "ssl.certificate.pem": pem,
         "ssl.key.pem": pem,
     }
-    assert order.bootstrap == "kafka-1:19092" and order.logins == {1: "kafka-1:9092"}
+    assert order.bootstrap == "kafka-1:19092" and order.logins == (Login.model_validate(LOGIN),)
     assert order.passwords == {user: store.password(user) for user in ("validator", "app")}
     assert order.client["sasl.password"] == store.password("validator")
     assert order.client["ssl.key.pem"] in store.key_store("validator").read_text()
     assert not any(key.endswith(".location") for key in order.client)
     assert outs == props, "and none of it is in the state"
+
+
+def place(id: int) -> ContainerAddress:
+    keys = NodeKeys("/state/kafka", f"node-{id}", "localhost")
+    mechanisms = (Mechanism.SCRAM_SHA_256,)
+    listener = InnerListener("127.0.0.1", 9092, False, keys, "HOST", mechanisms)
+    inner, plain = (InnerListener("127.0.0.1", port, True) for port in (19092, 9093))
+    name = f"kafka-{id}"
+    clients = (listener, plain)
+    return ContainerAddress(id, name, "earshot-s", "local", True, True, inner, clients=clients)
+
+
+@pytest.mark.parametrize(
+    ("answer", "differs"),
+    [
+        (Refused("invalid credentials"), True),
+        (NoAnswer("Connection refused"), False),
+        (EarshotError("Docker engine", observed="does not answer"), False),
+        (None, False),
+    ],
+)
+def test_users_that_a_broker_does_not_know_are_made_again(
+    root: Path,
+    orders: list[tuple[Standpoint, str, UsersOrder]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: Exception | None,
+    differs: bool,
+) -> None:
+    def log_in(_client: object, container: str, listener: InnerListener) -> None:
+        assert (container, listener.name) == ("kafka-1", "HOST")
+        if answer is not None:
+            raise answer
+
+    monkeypatch.setattr(users, "log_in", log_in)
+    monkeypatch.setattr(Engines, "of", lambda *_: object())
+    props = props_of(root)
+    assert DockerUsersProvider().diff("", props, props).changes is differs
+    if differs:
+        DockerUsersProvider().update("", props, props)
+        assert orders[0][2].passwords.keys() == {"validator", "app"}
+        assert "kafka-1: HOST: invalid credentials" in capsys.readouterr().out
+
+
+def test_a_broker_that_has_lost_its_users_is_waited_for_alone(
+    root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
+) -> None:
+    props = props_of(root)
+    DockerUsersProvider().create(props)
+    props["logins"] = [LOGIN, {**LOGIN, "broker": 2, "address": "kafka-2:9092"}]
+    DockerUsersProvider().give_again({it: props[it] for it in props if it != "users"}, 2)
+    order = orders[1][2]
+    assert [it.address for it in order.logins] == ["kafka-2:9092"]
+    assert order.passwords == orders[0][2].passwords and not order.gone

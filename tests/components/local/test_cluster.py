@@ -152,7 +152,9 @@ def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_the
     assert users["users"] == {"app": ["app-"]}
     assert users["passwords"] == {"app": "digest"}
     assert users["brokers"] == {"1": "localhost:19092"}
-    assert users["logins"] == {"1": "b1.example.com:9092"}
+    (login,) = users["logins"]
+    assert (login["broker"], login["address"]) == (1, "b1.example.com:9092")
+    assert (login["listener"], login["mechanism"]) == ("EXTERNAL", "SCRAM-SHA-512")
 
 
 def test_a_cluster_without_security_has_neither(engine: Engine) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from components import writing
 from components.local import data_root
 from earshot.errors import EarshotError
 from tests.components.local.nodes import as_root
@@ -48,7 +49,35 @@ print(*data_root.obstacles(root / "new" / "kafka", [root / "new" / "kafka" / "no
     assert done.stderr == ""
     assert done.stdout == (
         f"{root} belongs to root, and this user (nobody) may not write there. "
-        "Run the command as root, or give this user the right to\n"
+        "Run the command as root, or give this user the right to write\n"
+    )
+
+
+@as_root
+def test_a_read_only_file_system_is_named_to_root_too(tmp_path: Path) -> None:
+    """On a file system of its own, in a mount namespace of its own."""
+    asked = f"""
+import pathlib
+from components.local import data_root
+root = pathlib.Path({str(tmp_path)!r}, "kafka")
+print(*data_root.obstacles(root, [root / "node-1"]), sep="|")
+"""
+    mount = f"mount -t tmpfs -o ro none {tmp_path} && exec {sys.executable} -c '{asked}'"
+    done = subprocess.run(
+        [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            mount.replace("'" + str(tmp_path) + "'", f'"{tmp_path}"'),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout == (
+        f"{tmp_path} is on a file system that is mounted read-only. Mount that file system for "
+        "writing, as no user can write to it now, or use a folder elsewhere\n"
     )
 
 
@@ -59,6 +88,13 @@ def test_all_data_is_removed(tmp_path: Path) -> None:
         assert not (tmp_path / "kafka").exists()
 
 
+def belonging_to_bob(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file, and this user is not root."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for module in (data_root, writing):
+        monkeypatch.setattr(module, "owner", lambda _: "bob")
+
+
 def test_data_that_cannot_be_removed_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,12 +102,12 @@ def test_data_that_cannot_be_removed_is_an_error(
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path / "node-1"))
 
     monkeypatch.setattr(shutil, "rmtree", refused)
-    monkeypatch.setattr(data_root, "owner", lambda _: "bob")
+    belonging_to_bob(monkeypatch)
     with pytest.raises(EarshotError) as caught:
         data_root.remove(tmp_path)
     assert str(caught.value) == (
         f"data in {tmp_path}: {tmp_path / 'node-1'}: cannot be removed (Permission denied)\n"
-        "  fix: run the same command as bob"
+        "  fix: run the command as bob, or give this user the right to write"
     )
 
 
@@ -106,11 +142,11 @@ def test_a_place_is_to_be_entered_and_written(
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _, mode: mode & allowed == mode)
     monkeypatch.setattr(data_root, "user", lambda: "ann")
-    monkeypatch.setattr(data_root, "owner", lambda _: "bob")
+    belonging_to_bob(monkeypatch)
     found = list(data_root.obstacles(tmp_path / "kafka", [tmp_path / "kafka" / "node-1"]))
     reported = (
         f"{tmp_path} belongs to bob, and this user (ann) may not write there. Run the command as "
-        "bob, or give this user the right to"
+        "bob, or give this user the right to write"
     )
     assert found == ([] if allowed == os.W_OK | os.X_OK else [reported])
 
@@ -149,7 +185,8 @@ def test_the_owner_of_the_folder_that_holds_it_may_remove_data(
         asked.append(path)
         return "bob"
 
-    monkeypatch.setattr(data_root, "owner", owner)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(writing, "owner", owner)
     with pytest.raises(EarshotError):
         data_root.remove(tmp_path)
     assert asked == [tmp_path]

@@ -20,11 +20,13 @@ import pytest
 from components.local import quorum
 from components.local.on_disk import QuorumMemory
 from components.local.record import Record
+from earshot import sockets
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.terms import Mechanism, Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
+from earshot.sockets import outgoing_ports
 from tests.components.local import nodes
 from tests.e2e.ports import kept_ports
 
@@ -192,8 +194,24 @@ def test_a_port_that_a_connection_has_for_itself_is_found(tmp_path: Path) -> Non
         assert problem == (
             f"listener EXTERNAL of node 2: port {port} is in use by a connection of pid "
             f"{os.getpid()} ({psutil.Process().name()}). "
-            "Free the port, or choose another `port` for EXTERNAL"
+            "Free the port, or choose another `port` for EXTERNAL, outside "
+            f"{outgoing_ports()}, the ports of this machine's own connections"
         )
+
+
+def test_a_port_that_frees_itself_need_not_be_freed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = sockets.Holder("port 1 is held", passing=True)
+    monkeypatch.setattr(
+        sockets, "kept", lambda wanted: held if wanted.port == PORTS["INTERNAL"] else None
+    )
+    monkeypatch.setattr(sockets, "outgoing_ports", lambda: None)
+    (problem,) = quorum.problems(tmp_path, localhost(planned()))
+    assert problem == (
+        "listener INTERNAL of node 1: port 1 is held. It is free within a minute: run the same "
+        "command again then, or choose another `port` for INTERNAL"
+    )
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1"])

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from components.local import quorum, readiness
+from components.local.client_listeners import ClientListeners
 from components.local.readiness import CatchingUp, Progress, wait_for
 from components.local.record import Record
 from earshot.errors import EarshotError
@@ -102,9 +103,24 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
+    monkeypatch.setattr(ClientListeners, "problem", lambda _: "")
     with pytest.raises(CatchingUp) as caught:
         wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER, deadline=0)
     assert str(caught.value) == (
         "broker 1: answers, and is not in sync with all of its replicas after 0 s\n"
         "  fix: wait until it has caught up, then run the same command again"
     )
+
+
+def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [1, 2]))
+    problems = ["EXTERNAL at 127.0.0.1:1: Connection refused"] * 2
+    monkeypatch.setattr(ClientListeners, "problem", lambda _: problems.pop() if problems else "")
+    with pytest.raises(EarshotError) as caught:
+        wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER, deadline=0)
+    assert "node 1 did not come up: EXTERNAL at 127.0.0.1:1: Connection refused after 0 s" in str(
+        caught.value
+    )
+    wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER)

@@ -47,6 +47,8 @@ class NodeDouble:
     unstartable: tuple[str, ...] = ()
     """Heaps with which it cannot even be started."""
     done: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """The settings with which it was started, where those are not to be made anew."""
 
     def running(self, directory: Path) -> Record | None:
         return None if self.runs is None else Record(1, 1.0, self.runs.digest)
@@ -71,6 +73,7 @@ class NodeDouble:
         if launch.heap in self.unstartable:
             raise EarshotError("node 1", observed="cannot be written (No space left on device)")
         self.runs = launch
+        self.texts.append(launch.started_with)
         return Record(2, 2.0, launch.digest)
 
     def wait_for(
@@ -165,6 +168,17 @@ def test_one_that_does_not_come_up_is_started_again_as_it_was(
         "  fix: see there"
     )
     assert node.done == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
+
+
+def test_it_gets_the_files_back_with_which_it_ran(tmp_path: Path, node: NodeDouble) -> None:
+    """Those that its settings name may have changed since: its own copies are in this text."""
+    node.fails["512m"] = FAILURE
+    settings = tmp_path / "node-1" / "server.properties"
+    settings.parent.mkdir()
+    settings.write_text("ssl.keystore.location=/node-1/files/1-node-1.pem")
+    with pytest.raises(EarshotError):
+        changed(tmp_path, node)
+    assert node.texts == ["", settings.read_text()]
 
 
 def test_one_that_does_not_come_up_again_either_says_so(tmp_path: Path, node: NodeDouble) -> None:

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from components.certificates import CertificatesProvider
+from components.local import users as local
 from components.local.quorum import node_directory
 from components.local.users import LocalUsersProvider
+from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.users import order
-from earshot.users.access import Grant
+from earshot.users.access import Grant, Login
+from earshot.validation.client import Failure
 
 
 @pytest.fixture
@@ -55,11 +58,12 @@ class AccessDouble:
     def set_passwords(self, passwords: Mapping[str, str], mechanism: str) -> None:
         self.asked.append(("set", sorted(passwords), mechanism))
 
-    def remove_users(self, names: Iterable[str], mechanism: str) -> None:
-        self.asked.append(("remove", list(names), mechanism))
+    def disable_logins(self, names: Iterable[str], mechanism: str) -> None:
+        self.asked.append(("disable", list(names), mechanism))
 
 
 asked: list[AccessDouble] = []
+LOGIN = {"broker": 1, "listener": "CLIENTS", "address": "localhost:2", "mechanism": "SCRAM-SHA-512"}
 
 
 @pytest.fixture
@@ -68,7 +72,7 @@ def logins(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     asked.clear()
     monkeypatch.setattr(order, "UserAccess", AccessDouble)
-    monkeypatch.setattr(order, "await_logins", lambda brokers, client: found.append(brokers))
+    monkeypatch.setattr(order, "await_logins", lambda logins, client: found.extend(logins))
     return found
 
 
@@ -82,7 +86,7 @@ def users(root: Path, outs: Mapping[str, Any], **changes: Any) -> dict[str, Any]
         "mechanism": "SCRAM-SHA-512",
         "passwords": dict(outs["passwords"]),
         "brokers": {"1": "localhost:1"},
-        "logins": {"1": "localhost:2"},
+        "logins": [LOGIN],
         **changes,
     }
 
@@ -91,7 +95,9 @@ ALLOWED = [("validator", "topic", "__earshot-")]
 ALLOWED += [("app", kind, "a-") for kind in ("topic", "group", "transactional_id")]
 
 
-def test_users_are_made_after_their_permissions(root: Path, logins: list[Any]) -> None:
+def test_users_are_made_after_their_permissions(
+    root: Path, logins: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     LocalUsersProvider().create(users(root, made(root)))
     assert asked[0].asked == [
         ("localhost:1", {}),
@@ -99,21 +105,25 @@ def test_users_are_made_after_their_permissions(root: Path, logins: list[Any]) -
         ("allow", ALLOWED),
         ("set", ["app", "validator"], "SCRAM-SHA-512"),
     ]
-    assert logins == [{1: "localhost:2"}]
+    assert logins == [Login.model_validate(LOGIN)]
+    assert capsys.readouterr().out == ""
 
 
-def test_who_leaves_loses_everything_and_others_keep_theirs(root: Path, logins: list[Any]) -> None:
+def test_who_leaves_loses_everything_and_others_keep_theirs(
+    root: Path, logins: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     outs = made(root)
     old = users(root, outs)
     new = users(root, outs, users={}, passwords={"validator": outs["passwords"]["validator"]})
     assert LocalUsersProvider().diff("", old, new).changes
     assert not LocalUsersProvider().diff("", old, users(root, outs)).changes
     LocalUsersProvider().update("", old, new)
+    assert "no broker was restarted since" in capsys.readouterr().out
     assert asked[0].asked[1:] == [
         ("forbid", ALLOWED[1:]),
         ("allow", ALLOWED[:1]),
         ("set", ["validator"], "SCRAM-SHA-512"),
-        ("remove", ["app"], "SCRAM-SHA-512"),
+        ("disable", ["app"], "SCRAM-SHA-512"),
     ]
 
 
@@ -135,7 +145,7 @@ def test_who_leaves_while_the_stack_is_down_loses_everything(
     for _ in range(2):
         LocalUsersProvider().create(new)
     assert asked[1].asked[1] == ("forbid", ALLOWED[1:])
-    assert asked[1].asked[-1] == ("remove", ["app"], "SCRAM-SHA-512")
+    assert asked[1].asked[-1] == ("disable", ["app"], "SCRAM-SHA-512")
     assert asked[2].asked[1] == ("forbid", [])
     assert asked[2].asked[-1] == ("set", ["validator"], "SCRAM-SHA-512")
     assert (root / "security" / "users.json").stat().st_mode & 0o777 == 0o600
@@ -145,8 +155,8 @@ def test_a_first_listener_with_passwords_gives_them_to_everybody(
     root: Path, logins: list[Any]
 ) -> None:
     outs = made(root)
-    LocalUsersProvider().create(users(root, outs, logins={}))
-    old, new = users(root, outs, logins={}), users(root, outs)
+    LocalUsersProvider().create(users(root, outs, logins=[]))
+    old, new = users(root, outs, logins=[]), users(root, outs)
     assert LocalUsersProvider().diff("", old, new).changes
     LocalUsersProvider().update("", old, new)
     assert asked[1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
@@ -165,7 +175,7 @@ def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: 
     LocalUsersProvider().update("", old, {**old, "mechanism": "SCRAM-SHA-256"})
     assert asked[0].asked[-2:] == [
         ("set", ["app", "validator"], "SCRAM-SHA-256"),
-        ("remove", ["validator", "app"], "SCRAM-SHA-512"),
+        ("disable", ["validator", "app"], "SCRAM-SHA-512"),
     ]
 
 
@@ -181,12 +191,63 @@ def test_a_listener_with_a_mechanism_of_its_own_gives_everybody_a_password_of_bo
     ]
     LocalUsersProvider().update("", both, {**old, "users": {}, "passwords": {"validator": "x"}})
     assert asked[1].asked[-2:] == [
-        ("remove", ["app"], "SCRAM-SHA-512"),
-        ("remove", ["validator", "app"], "SCRAM-SHA-256"),
+        ("disable", ["app"], "SCRAM-SHA-512"),
+        ("disable", ["validator", "app"], "SCRAM-SHA-256"),
     ]
 
 
 def test_a_cluster_without_passwords_has_permissions_alone(root: Path, logins: list[Any]) -> None:
-    LocalUsersProvider().create(users(root, made(root), logins={}))
+    LocalUsersProvider().create(users(root, made(root), logins=[]))
     assert [item[0] for item in asked[0].asked] == ["localhost:1", "forbid", "allow"]
     assert logins == []
+
+
+def test_users_that_a_broker_does_not_know_are_made_again(
+    root: Path,
+    logins: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    props = users(root, made(root))
+    answers: dict[str, Any] = {"login": None, "lacking": []}
+    monkeypatch.setattr(local, "accepts_connections", lambda _: True)
+    monkeypatch.setattr(local, "refusal", lambda *_: answers["login"])
+    monkeypatch.setattr(local, "UserAccess", AccessDouble)
+    monkeypatch.setattr(AccessDouble, "lacking", lambda *_: answers["lacking"], raising=False)
+    provider = LocalUsersProvider()
+    assert not provider.diff("", props, props).changes
+    answers["login"] = Failure("timeout", "no answer")
+    assert not provider.diff("", props, props).changes, "what is not known is no loss"
+    answers["login"] = Failure("authentication", "invalid credentials")
+    assert provider.diff("", props, props).changes
+    provider.update("", props, props)
+    assert asked[-1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
+    lost = "broker 1: CLIENTS at localhost:2, SCRAM-SHA-512"
+    assert f"get their passwords again: {lost}" in capsys.readouterr().out
+    answers |= {"login": None, "lacking": ["app"]}
+    assert provider.diff("", props, props).changes, "who was deleted by hand is missed"
+
+
+def test_brokers_that_do_not_listen_are_not_asked(root: Path, logins: list[Any]) -> None:
+    props = users(root, made(root), logins=[{**LOGIN, "address": "localhost:1"}])
+    assert not LocalUsersProvider().diff("", props, props).changes
+
+
+def test_all_users_get_their_passwords_again_for_each_mechanism_of_a_broker(
+    root: Path, logins: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LocalUsersProvider().create(users(root, made(root)))
+    store = Store(root / "security")
+    monkeypatch.setattr(local, "UserAccess", AccessDouble)
+    settings = {
+        "listener.name.a.sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER",
+        "listener.name.b.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    }
+    local.give_again(store, "localhost:1", settings)
+    assert asked[-1].asked[1:] == [
+        ("set", ["app", "validator"], "SCRAM-SHA-256"),
+        ("set", ["app", "validator"], "SCRAM-SHA-512"),
+    ]
+    (store.folder / "app.password").unlink()
+    local.give_again(store, "localhost:1", settings)
+    assert asked[-1].asked[-1] == ("set", ["validator"], "SCRAM-SHA-512"), "who leaves gets none"

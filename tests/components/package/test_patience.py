@@ -31,8 +31,10 @@ def waited(
     *,
     preview: bool = False,
     whole: bool = False,
+    past: Sequence[str] = (),
 ) -> list[list[str]]:
-    """The parameters of every look, in order; ``values`` are what they hold."""
+    """The parameters of every look, in order; ``values`` are what they hold, ``past`` what they
+    have held."""
     looks: list[list[str]] = []
 
     def read(names: Sequence[str]) -> dict[str, str]:
@@ -43,7 +45,13 @@ def waited(
     def reader(config: Any, region: str) -> Any:
         return read
 
+    def history(config: Any, region: str, names: Sequence[str]) -> list[str]:
+        looks.append([f"history of {name}" for name in names])
+        return list(past)
+
     monkeypatch.setattr(patience, "reader", reader)
+    monkeypatch.setattr(patience, "history", history)
+    monkeypatch.setattr(patience, "starts", lambda *_: lambda _: {})
     monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: preview)
     asyncio.run(patience.in_sync([NODE], VOTERS, "eu-central-1", 0.0, whole=whole))
     return looks
@@ -53,13 +61,19 @@ def test_a_preview_looks_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited(monkeypatch, {}, preview=True, whole=True) == []
 
 
-def test_without_a_quorum_nobody_waits_for_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert waited(monkeypatch, {"/p/1": report(NodeState.STARTING)}) == [VOTERS]
+PAST = [[f"history of {name}" for name in VOTERS]]
 
 
-def test_with_a_quorum_a_node_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = {name: report(NodeState.IN_SYNC) for name in VOTERS}
-    assert waited(monkeypatch, values) == [VOTERS, ["/p/1"]]
+def test_one_node_of_a_new_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"/p/1": report(NodeState.STARTING)}
+    assert waited(monkeypatch, values, past=[*values.values(), "nothing yet"]) == PAST
+
+
+def test_once_it_has_served_a_node_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where what is reported now is lost."""
+    values = {"/p/1": report(NodeState.IN_SYNC)}
+    past = ["nothing yet", report(NodeState.IN_SYNC), "nothing yet"]
+    assert waited(monkeypatch, values, past=past) == [*PAST, ["/p/1"]]
 
 
 def test_the_whole_is_waited_for_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,15 @@ from importlib import import_module
 from moto import mock_aws
 
 from tests.doubles.aws.cloud import SERVICES
-from tests.doubles.aws.server import REGION, Moto, make_lean
+from tests.doubles.aws.server import REGION, Moto, make_lean, start_as_ec2_does
 
 URLS = {service: f"https://{service}.{REGION}.amazonaws.com" for service in SERVICES}
-make_lean_once = functools.cache(make_lean)
+
+
+@functools.cache
+def prepare_once() -> None:
+    make_lean()
+    start_as_ec2_does()
 
 
 class MotoInProcess(Moto):
@@ -27,7 +32,7 @@ class MotoInProcess(Moto):
 @contextmanager
 def moto_in_process() -> Iterator[MotoInProcess]:
     """With nothing in it but what moto brings along; one at a time."""
-    make_lean_once()
+    prepare_once()
     with mock_aws(config={"iam": {"load_aws_managed_policies": True}}):
         moto = MotoInProcess()
         yield moto

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from components.aws.node import DEVICE
 from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.5
@@ -35,6 +36,8 @@ class Nodes:
     """Nodes that say nothing."""
     history: list[tuple[int, str]] = field(default_factory=list)
     """Node ids and instances, in the order of their reports."""
+    reported: set[tuple[str, float, int]] = field(default_factory=set)
+    """Instances that have reported, with when EC2 started each and how far its data reach."""
 
     def look(self) -> None:
         """Let every instance report that has not yet."""
@@ -42,11 +45,13 @@ class Nodes:
         running = [{"Name": "instance-state-name", "Values": ["running"]}]
         for reservation in ec2.describe_instances(Filters=running)["Reservations"]:
             for instance in reservation["Instances"]:
-                self._report(ec2, str(instance["InstanceId"]))
+                launched = instance["LaunchTime"].timestamp()
+                self._report(ec2, str(instance["InstanceId"]), launched)
 
-    def _report(self, ec2: Any, instance: str) -> None:
-        if any(instance == reported for _, reported in self.history):
-            return
+    def _report(self, ec2: Any, instance: str, launched: float) -> None:
+        size = self._size(ec2, instance)
+        if size is None or (instance, launched, size) in self.reported:
+            return  # a node waits for its volume
         found = ec2.describe_instance_attribute(InstanceId=instance, Attribute="userData")
         text = base64.b64decode(found["UserData"].get("Value", "")).decode()
         match = _PARAMETER.search(text)
@@ -60,11 +65,24 @@ class Nodes:
             "state": self.state.get(node, "in-sync"),
             "detail": "as the test wants it" if node in self.state else "",
             "at": "2026-01-01T00:00:00Z",
+            "booted": int(launched) + 1,
+            "size_gib": size,
         }
         self.server.client("ssm").put_parameter(
             Name=match["name"], Value=json.dumps(report), Type="String", Overwrite=True
         )
+        self.reported.add((instance, launched, size))
         self.history.append((node, instance))
+
+    def _size(self, ec2: Any, instance: str) -> int | None:
+        """How far the file system reaches, which grows with its volume."""
+        of_this = [
+            {"Name": "attachment.instance-id", "Values": [instance]},
+            {"Name": "attachment.device", "Values": [DEVICE]},
+        ]
+        for item in ec2.describe_volumes(Filters=of_this)["Volumes"]:
+            return int(item["Size"])
+        return None
 
 
 @contextmanager

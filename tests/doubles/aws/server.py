@@ -157,6 +157,19 @@ def make_lean() -> None:
     responses.method_names_from_class = functools.cache(responses.method_names_from_class)
 
 
+def start_as_ec2_does() -> None:
+    """moto keeps the time of the launch when an instance is started again; EC2 tells the last
+    start."""
+    models: Any = import_module("moto.ec2.models.instances")
+    start = models.Instance.start
+
+    def start_now(instance: Any) -> Any:
+        instance.launch_time = models.utcnow()
+        return start(instance)
+
+    models.Instance.start = start_now
+
+
 def main(address: str) -> None:
     from moto.server import ThreadedMotoServer
 
@@ -165,6 +178,7 @@ def main(address: str) -> None:
     modules = tuple(backends.list_of_moto_modules())
     backends.list_of_moto_modules = lambda: modules  # which every request would list anew
     make_lean()
+    start_as_ec2_does()
     server = ThreadedMotoServer(address, 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

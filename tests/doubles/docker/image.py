@@ -1,4 +1,4 @@
-"""Double of docker:index/remoteImage:RemoteImage. It finds what is there; nothing is pulled."""
+"""Double of docker:index/remoteImage:RemoteImage. It finds what is there, or pulls it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,15 @@ class RemoteImage(Kind[docker.DockerClient]):
 
 
 def local_image(client: docker.DockerClient, name: str) -> Plain:
-    """The engine's description of the image; ProviderError where it has none of that name."""
+    """The engine's description of the image, pulled where it is missing. Raises ProviderError."""
     try:
-        found: Plain = client.api.inspect_image(name)
-    except docker.errors.ImageNotFound as error:
+        try:
+            found: Plain = client.api.inspect_image(name)
+        except docker.errors.ImageNotFound:
+            found = client.images.pull(name).attrs
+    except docker.errors.APIError as error:
         raise ProviderError(
-            f"Unable to find the image {name} on the engine; this double of the provider pulls none"
+            f"Unable to read Docker image into resource: unable to pull image {name}: error "
+            f"pulling image {name}: {error.explanation}"
         ) from error
     return found

@@ -14,4 +14,5 @@ def install_docker_double(home: Path) -> Path:
 
     Returns the plugin's folder; `double.log` in it tells what was asked of the double.
     """
-    return install(home, "docker", VERSION, "tests.doubles.docker.provider:DockerDouble")
+    double = "tests.doubles.docker.provider:DockerDouble"
+    return install(home, "docker", VERSION, double, as_binary=True)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import docker
-from docker.types import IPAMConfig, IPAMPool
 
 from tests.doubles.plugin.kind import Kind, Shape
 from tests.doubles.plugin.values import Plain
 
 SHAPE: Shape = {
-    "name": None, "driver": None, "internal": None, "attachable": None, "ipv6": None,
-    "ipamDriver": None, "options": None,
-    "labels": {"label": None, "value": None},
-    "ipamConfigs": {"subnet": None, "gateway": None, "ipRange": None, "auxAddress": None},
+    "name": None, "driver": None, "ipamDriver": None, "labels": {"label": None, "value": None},
 }  # fmt: skip
-DEFAULTS: Plain = {"driver": "bridge", "ipamDriver": "default", "internal": False}
+DEFAULTS: Plain = {"driver": "bridge", "ipamDriver": "default"}
 
 
 class Network(Kind[docker.DockerClient]):
@@ -23,25 +19,8 @@ class Network(Kind[docker.DockerClient]):
     defaults = DEFAULTS
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
-        pools = [
-            IPAMPool(
-                subnet=pool.get("subnet"),
-                gateway=pool.get("gateway"),
-                iprange=pool.get("ipRange"),
-                aux_addresses=pool.get("auxAddress"),
-            )
-            for pool in inputs.get("ipamConfigs", [])
-        ]
         made = client.api.create_network(
-            inputs["name"],
-            driver=inputs.get("driver", "bridge"),
-            options=inputs.get("options"),
-            ipam=IPAMConfig(inputs.get("ipamDriver", "default"), pools) if pools else None,
-            check_duplicate=True,
-            internal=inputs.get("internal", False),
-            attachable=inputs.get("attachable"),
-            enable_ipv6=inputs.get("ipv6", False),
-            labels=labels(inputs),
+            inputs["name"], driver=inputs["driver"], check_duplicate=True, labels=labels(inputs)
         )
         return made["Id"], inputs | self._computed(client, made["Id"])
 

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import docker
 import requests
 from docker.tls import TLSConfig
+from pulumi.provider.experimental import provider as protocol
+from pulumi.provider.experimental.property_value import PropertyValue
 
 from earshot.engine import certified
 from tests.doubles.docker.container import Container
+from tests.doubles.docker.defaults import filled, without_names
 from tests.doubles.docker.image import RemoteImage
 from tests.doubles.docker.network import Network
 from tests.doubles.docker.volume import Volume
 from tests.doubles.plugin.kind import Kind, PartlyCreated, ProviderError
 from tests.doubles.plugin.provider import Double, Result
-from tests.doubles.plugin.values import Plain
+from tests.doubles.plugin.values import Plain, plain, wrapped
 
 KINDS: dict[str, Kind[docker.DockerClient]] = {
     "docker:index/container:Container": Container(),
@@ -50,6 +53,22 @@ class DockerDouble(Double[docker.DockerClient]):
         self._host = settings.get("host") or self._host
         if folder := settings.get("certPath"):
             self._tls = certified(Path(folder))
+        self.run(lambda client: client.ping())
+
+    def values(self, given: Mapping[str, PropertyValue]) -> Plain:
+        found: Plain = without_names(plain(given))
+        return found
+
+    async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
+        answer = await super().check(request)
+        kind, given = self.kind(request.type), answer.inputs or {}
+        values = filled(self.values(given), dict(kind.defaults), kind.shape)
+        changed = {  # what stays as it is keeps its secrets
+            name: value
+            for name, value in values.items()
+            if name not in given or kind.shape.get(name) is not None
+        }
+        return protocol.CheckResponse({**given, **wrapped(changed)}, answer.failures)
 
     def run(self, work: Callable[[docker.DockerClient], Result]) -> Result:
         try:
@@ -67,4 +86,5 @@ class DockerDouble(Double[docker.DockerClient]):
             raise ProviderError(" ".join(str(error.explanation or error).split())) from error
         except (docker.errors.DockerException, requests.RequestException) as error:
             reason = " ".join(str(error).split())
-            raise ProviderError(f"no Docker engine answers at {self._host}: {reason}") from error
+            text = f"failed to connect to any docker daemon at {self._host}: {reason}"
+            raise ProviderError(text) from error

@@ -10,7 +10,8 @@ import yaml
 
 from toolchain.paths import ROOT
 
-MAIN = '''"""Runs a test double of the {plugin} provider; see {root}/{folder}."""
+MAIN = '''#!{python}
+"""Runs a test double of the {plugin} provider; see {root}/{folder}."""
 
 import gc
 import sys
@@ -26,12 +27,13 @@ main(Path(__file__).parent, {version!r}, {name}())
 '''
 
 
-def install(home: Path, plugin: str, version: str, double: str) -> Path:
+def install(home: Path, plugin: str, version: str, double: str, *, as_binary: bool = False) -> Path:
     """Make ``double`` (`module:class`) the plugin of ``home``, a test's own PULUMI_HOME.
 
-    Returns the plugin's folder; `double.log` in it tells what was asked of the double.
-    AssertionError where another version of the package ``pulumi-<plugin>`` is installed: the CLI
-    would look for a plugin of that version.
+    ``as_binary`` makes it an executable that the CLI starts itself, as it does official plugins;
+    else a language host starts it, and ends it with the CLI. Returns the plugin's folder;
+    `double.log` in it tells what was asked of the double. AssertionError where another version of
+    the package ``pulumi-<plugin>`` is installed: the CLI would look for a plugin of that version.
     """
     installed = importlib.metadata.version(f"pulumi-{plugin}")
     if installed != version:
@@ -41,10 +43,8 @@ def install(home: Path, plugin: str, version: str, double: str) -> Path:
     module, _, name = double.partition(":")
     folder = home / "plugins" / f"resource-{plugin}-v{version}"
     folder.mkdir(parents=True)
-    options = {"toolchain": "pip", "virtualenv": sys.prefix}
-    about = {"runtime": {"name": "python", "options": options}}
-    (folder / "PulumiPlugin.yaml").write_text(yaml.safe_dump(about))
     text = MAIN.format(
+        python=sys.executable,
         plugin=plugin,
         root=str(ROOT),
         folder=module.rpartition(".")[0].replace(".", "/"),
@@ -52,5 +52,13 @@ def install(home: Path, plugin: str, version: str, double: str) -> Path:
         name=name,
         version=version,
     )
+    if as_binary:
+        binary = folder / f"pulumi-resource-{plugin}"
+        binary.write_text(text)
+        binary.chmod(0o755)
+        return folder
+    options = {"toolchain": "pip", "virtualenv": sys.prefix}
+    about = {"runtime": {"name": "python", "options": options}}
+    (folder / "PulumiPlugin.yaml").write_text(yaml.safe_dump(about))
     (folder / "__main__.py").write_text(text)
     return folder

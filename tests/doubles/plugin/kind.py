@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -105,7 +106,7 @@ def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
     def of(values: Plain, name: str) -> Any:
         value = values.get(name, kind.defaults.get(name))
         if name in kind.unordered and isinstance(value, list):
-            value = sorted(value, key=repr)
+            value = sorted(value, key=lambda it: json.dumps(it, sort_keys=True))
         return value if value not in ([], {}, "") else None
 
     return [

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from pulumi.provider.experimental import provider as protocol
+from pulumi.provider.experimental.property_value import PropertyValue
 
 from tests.doubles.plugin.kind import Client, Kind, ProviderError, changed, not_implemented
 from tests.doubles.plugin.values import Plain, plain, wrapped
@@ -50,7 +51,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         kind = self.kind(request.type)
-        inputs = plain(request.new_inputs)
+        inputs = self.values(request.new_inputs)
         failures = [self.refused(path) for path in not_implemented(inputs, kind.shape)]
         failures += [protocol.CheckFailure(*objection) for objection in kind.objections(inputs)]
         checked = dict(request.new_inputs)
@@ -62,7 +63,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
         kind = self.kind(request.type)
-        state, inputs = plain(request.old_state), plain(request.new_inputs)
+        state, inputs = self.values(request.old_state), self.values(request.new_inputs)
         names = [n for n in changed(kind, state, inputs) if n not in request.ignore_changes]
         replaces = [name for name in names if kind.needs_replacement(name, state, inputs)]
         return protocol.DiffResponse(
@@ -73,9 +74,13 @@ class Double(protocol.Provider, Generic[Client]):
         )
 
     async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
-        kind, inputs = self.kind(request.type), plain(request.properties)
+        kind, inputs = self.kind(request.type), self.values(request.properties)
         id, state = await self._call("create", request.urn, lambda c: kind.create(c, inputs))
         return protocol.CreateResponse(id, wrapped(state))
+
+    def values(self, given: Mapping[str, PropertyValue]) -> Plain:
+        """Inputs or a state, as ``kinds`` see them."""
+        return plain(given)
 
     async def read(self, request: protocol.ReadRequest) -> protocol.ReadResponse:
         kind, id, state = self.kind(request.type), request.resource_id, plain(request.properties)
@@ -86,7 +91,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def update(self, request: protocol.UpdateRequest) -> protocol.UpdateResponse:
         kind, id = self.kind(request.type), request.resource_id
-        olds, news = plain(request.olds), plain(request.news)
+        olds, news = self.values(request.olds), self.values(request.news)
         state = await self._call("update", request.urn, lambda c: kind.update(c, id, olds, news))
         return protocol.UpdateResponse(wrapped(state))
 

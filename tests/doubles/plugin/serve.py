@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -32,10 +33,9 @@ def main(folder: Path, version: str, double: Provider) -> None:
     logging.basicConfig(
         filename=folder / LOG, level=logging.INFO, format="%(asctime)s %(process)d %(message)s"
     )
-    try:
-        asyncio.run(_serve(version, double, sys.argv[-1]))
-    except KeyboardInterrupt:
-        log.info("interrupted")
+    # the CLI shows what a plugin prints, and Python would print a stack trace
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    asyncio.run(_serve(version, double, sys.argv[-1]))
 
 
 async def _serve(version: str, double: Provider, engine: str) -> None:

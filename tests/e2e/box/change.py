@@ -1,6 +1,6 @@
 """Listeners of three secured brokers on AWS that change in steps under running producers, in a box.
 
-Run by `make test-box`; every run has such changes on `local` and on Docker.
+Run by `make test-box`; `make test` has such changes on `local`, `make test-all` on Docker, too.
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""What a stack's Pulumi state holds of its nodes, for the program that goes on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from earshot.config.aws import AwsSpec, Place
+from earshot.errors import EarshotError
+
+_READY: Final = "pulumi-python:dynamic/earshot:AwsReadiness"
+_INSTANCE: Final = "aws:ec2/instance:Instance"
+_ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The nodes of a stack's last run; nothing of a new one."""
+
+    served: bool = False
+    """Whether all nodes were in sync once."""
+    nodes: frozenset[str] = frozenset()
+    """The names of those that were deployed."""
+    place: Place | None = None
+    """Where its brokers are; None before there is one."""
+
+    @classmethod
+    def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
+        """From the ``resources`` of ``stack``, by their URN."""
+        made: dict[str, set[str]] = {}
+        for urn, item in resources.items():
+            made.setdefault(item["type"], set()).add(
+                urn.rpartition("::")[2].removeprefix(f"{stack}-")
+            )
+        ready, instances = made.get(_READY, set()), made.get(_INSTANCE, set())
+        place: Place | None = None
+        if any(name.startswith("broker-") for name in instances):
+            place = "public" if made.get(_ASSOCIATION) else "private"
+        return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
+
+
+def placed(spec: AwsSpec, known: Remembered) -> AwsSpec:
+    """``spec`` with the place where its brokers are, or will be; raises EarshotError for another.
+
+    Another subnet gives every broker another interface, address and name, all of them at once.
+    """
+    if known.place is None:
+        return spec
+    asked: Place = spec.place or ("public" if spec.external else known.place)
+    if asked != known.place:
+        what, why = f"place: {asked}", ""
+        if spec.place is None:
+            what, why = "listeners for scope external", "these take `place: public`, and "
+        raise EarshotError(
+            f"nothing was touched: {what}",
+            observed=f"{why}the brokers are in {known.place} subnets; in {asked} ones all would "
+            "get other addresses and names at once, and the first to restart would find no other",
+            allowed=f"`place: {known.place}`, and listeners that it can serve",
+            remedy="mirror the data to another stack; or, with the cluster down meanwhile: set "
+            "`data: keep` and `deletion_protection: false`, `make up`, `make down`, then `make up` "
+            f"with `place: {asked}`, and with `volumes` and `cluster_id` as the tags of the kept "
+            "volumes have them",
+        )
+    return spec.at(known.place)

@@ -1,0 +1,152 @@
+"""How a command ends when it is told to, or is late: soon, and with what is known by then.
+
+Python runs the handler of a signal in the main thread, between two of its own instructions. A call
+into native code that hangs, or the end of a client with thousands of threads, would hold it up. So
+a thread waits for the same signals. It gives the command `GRACE` seconds to clean up, then has it
+say what is known, and ends the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+GRACE: Final = 1.4
+"""Seconds in which an interrupted command cleans up."""
+TELL_SECONDS: Final = 0.4
+"""Seconds for saying what is known: whatever takes the output may hang, too."""
+LEAVE_SECONDS: Final = 5.0
+"""Seconds for the end of a process whose command has ended."""
+TICK: Final = 0.2
+"""Seconds between two looks at a command that may be late or have too many threads."""
+INCONCLUSIVE: Final = 3
+STOPPED: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+Tell = Callable[[str], int]
+"""Says what is known so far, which is all because of a reason; returns the exit code."""
+
+
+@dataclass
+class Work:
+    """A command under way."""
+
+    tell: Tell
+    end: float
+    """By `time.monotonic`."""
+    most_threads: Callable[[], int]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _told: bool = False
+
+    def overdue(self) -> str:
+        """Why it must end now; empty where it need not."""
+        if time.monotonic() > self.end:
+            return "it did not end by its deadline, so its process was ended"
+        threads, most = _threads(), self.most_threads()
+        if threads > most:
+            return f"it was ended at {threads:,} threads: a peer listed more brokers than it had"
+        return ""
+
+    def stop(self, reason: str) -> int:
+        """Says once what is known; the exit code."""
+        with self._lock:
+            if self._told:
+                return INCONCLUSIVE
+            self._told = True
+        return self.tell(reason)
+
+
+_work: Work | None = None
+_wake = -1
+
+
+def watch() -> None:
+    """Begins to wait for signals, whose handlers are set already."""
+    global _wake
+    if _wake >= 0:
+        return
+    reading, _wake = os.pipe()
+    os.set_blocking(_wake, False)
+    signal.set_wakeup_fd(_wake, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(reading,), name="ending", daemon=True).start()
+
+
+@contextlib.contextmanager
+def ended_by(tell: Tell, seconds: float, most_threads: Callable[[], int]) -> Iterator[None]:
+    """Within, what is known is told where the process is interrupted, late after ``seconds``, or
+    has more threads than ``most_threads`` allows."""
+    global _work
+    _work = work = Work(tell, time.monotonic() + seconds, most_threads)
+    _rouse()
+    try:
+        yield
+    except KeyboardInterrupt:
+        work.stop(STOPPED[signal.SIGINT])
+        raise
+    except SystemExit as ending:
+        for number, word in STOPPED.items():
+            if ending.code == 128 + number:
+                work.stop(word)
+        raise
+    finally:
+        _work = None
+
+
+def leave(code: int) -> None:
+    """Ends the process with ``code`` where it does not end by itself soon."""
+    timer = threading.Timer(LEAVE_SECONDS, os._exit, (code,))
+    timer.daemon = True
+    timer.start()
+
+
+def _rouse() -> None:
+    if _wake >= 0:
+        with contextlib.suppress(OSError):
+            os.write(_wake, b"\0")
+
+
+def _watch(reading: int) -> None:
+    code, end = 0, float("inf")
+    while True:
+        pause = min(TICK if _work else 3600.0, max(0.0, end - time.monotonic()))
+        if select.select([reading], [], [], pause)[0]:
+            numbers = [number for number in os.read(reading, 64) if number in STOPPED]
+            if numbers and not code:
+                code, end = 128 + numbers[0], time.monotonic() + GRACE
+        work = _work
+        if time.monotonic() >= end:
+            _end(work, STOPPED[signal.Signals(code - 128)], code)
+        elif work is not None and not code and (reason := work.overdue()):
+            _end(work, reason, 0)
+
+
+def _end(work: Work | None, reason: str, code: int) -> None:
+    codes = [code or INCONCLUSIVE]
+
+    def tell() -> None:
+        assert work is not None
+        known = work.stop(reason)
+        codes[0] = code or known or INCONCLUSIVE
+
+    if work is not None:
+        # it may need what the main thread holds
+        telling = threading.Thread(target=tell, daemon=True)
+        telling.start()
+        telling.join(TELL_SECONDS if code else LEAVE_SECONDS)
+    os._exit(codes[0])
+
+
+def _threads() -> int:
+    """Threads of this process; 0 where the system does not tell."""
+    try:
+        stat = Path("/proc/self/stat").read_bytes()
+    except OSError:
+        return 0
+    return int(stat.rpartition(b")")[2].split()[17])

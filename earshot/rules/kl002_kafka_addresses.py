@@ -1,0 +1,75 @@
+"""KL002: addresses that Kafka's parser takes, and that nothing can bind or connect to (U).
+
+They are read entry by entry: a variable in one of them hides no other.
+"""
+
+import re
+from collections.abc import Iterator
+
+from earshot.facts.settings import ForeignSettings, is_known
+from earshot.listeners.address import MAX_PORT, Address, why_unusable
+from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.registry import Objection
+
+BOUND = "listeners"
+ADVERTISED = "advertised.listeners"
+QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
+_HOST = re.compile(r"\[?([0-9a-zA-Z\-%._:]*)\]?", re.ASCII)
+"""Kafka refuses other characters, and says so itself."""
+_PORT = re.compile(r"-?[0-9]{1,10}", re.ASCII)
+
+
+def bound(view: ForeignSettings) -> Iterator[Objection]:
+    """U1: port 0 is whichever is free."""
+    for name, address in _entries(view, BOUND):
+        if why := why_unusable(address, lowest=0):
+            yield _objection("U1", BOUND, name, why, "does not start")
+
+
+def advertised(view: ForeignSettings) -> Iterator[Objection]:
+    """U2."""
+    for name, address in _entries(view, ADVERTISED):
+        if why := why_unusable(address) or _every_interface(address):
+            instead = "hands it out, and no client can connect to it"
+            yield _objection("U2", ADVERTISED, name, why, instead)
+
+
+def quorum(view: ForeignSettings) -> Iterator[Objection]:
+    """U3."""
+    for key in QUORUM:
+        for name, address in _entries(view, key):
+            if why := why_unusable(address):
+                instead = "takes it, and no node can connect to it"
+                yield _objection("U3", key, name, why, instead)
+
+
+def _entries(view: ForeignSettings, key: str) -> Iterator[tuple[str, Address]]:
+    """What each entry begins with, and its address; a host that is not known is empty."""
+    for entry in view.values.get(key, "").split(","):
+        head, mark, address = entry.strip().rpartition("@" if key == QUORUM[0] else "://")
+        host, _, port = address.rpartition(":")
+        match = _HOST.fullmatch(host) if is_known(host) else _HOST.fullmatch("")
+        if match is not None and (mark or key == QUORUM[1]) and _PORT.fullmatch(port):
+            yield head, Address(match[1], int(port))
+
+
+def _every_interface(address: Address) -> str:
+    """Kafka refuses 0.0.0.0 alone, and only of a node whose other settings are known."""
+    if kind_of(address.host) is not NameKind.ANY_ADDRESS:
+        return ""
+    return f"has the host {address.host}, which means every interface"
+
+
+def _objection(check: str, key: str, name: str, why: str, instead: str) -> Objection:
+    return Objection(
+        check,
+        key,
+        f"{name or 'an entry'} {why}",
+        f"one name or IP address, and one port from 1 to {MAX_PORT}",
+        remedy="write one host and one port",
+        listener=None if key in QUORUM else name.upper(),
+        instead=instead,
+    )
+
+
+CHECKS = (bound, advertised, quorum)

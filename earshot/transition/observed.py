@@ -1,0 +1,138 @@
+"""What is remembered of a stack's changes, compared with the settings that nodes run with. Pure.
+
+Memories are lost, or put back from a copy that is older than the brokers. Then the nodes' own
+settings say what the next change begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from earshot.errors import AddressError
+from earshot.listeners.grammar import parse_entries
+from earshot.listeners.listed import numbered
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.properties import NodeSettings
+from earshot.listeners.render import settings
+from earshot.listeners.terms import Protocol, Scope
+from earshot.transition.memory import ChangeMemory
+
+_LISTENERS, _ADVERTISED = "listeners", "advertised.listeners"
+_MAP: Final = "listener.security.protocol.map"
+_KEYS: Final = (
+    _LISTENERS,
+    _ADVERTISED,
+    _MAP,
+    "inter.broker.listener.name",
+    "controller.listener.names",
+)
+"""The settings that decide which steps a change takes."""
+
+
+def corrected(
+    memory: ChangeMemory, wanted: ClusterPlan, observed: Mapping[int, NodeSettings]
+) -> tuple[ChangeMemory, str]:
+    """``memory`` by what nodes run, and what to say where the two disagree (else an empty text).
+
+    ``observed`` are the settings of running nodes by id. A node whose settings cannot be read, or
+    that no remembered plan has, says nothing.
+    """
+    if memory.complete is None:
+        return memory, ""
+    remembered = (memory.complete, *memory.begun)
+    known = {it.id for plan in remembered for it in plan.nodes}
+    running = {id: it for id, it in observed.items() if id in known and _ADVERTISED in it.values}
+    others = sorted(
+        id for id, it in running.items() if not any(_is_run(plan, id, it) for plan in remembered)
+    )
+    if not others:
+        return memory, ""
+    try:
+        runs = _runs(memory.complete, wanted, {id: running[id] for id in others})
+    except (AddressError, KeyError, ValueError):
+        return memory, ""  # nothing that earshot has written
+    still = [
+        plan
+        for plan in remembered
+        if any(_is_run(plan, id, it) for id, it in running.items() if id not in others)
+    ]
+    complete, *begun = (*still, runs)
+    done = memory.done if still else 0
+    nodes = f"{numbered('node', others)} run{'s' if len(others) == 1 else ''}"
+    shown = ", ".join(map(str, runs.node(others[0]).listeners))
+    return ChangeMemory(complete=complete, begun=tuple(begun), done=done), (
+        f"{nodes} other listeners than those that are remembered of the last change: {shown}; this "
+        "update begins with what runs"
+    )
+
+
+def _runs(
+    last: ClusterPlan, wanted: ClusterPlan, running: Mapping[int, NodeSettings]
+) -> ClusterPlan:
+    """The plan of these nodes: ``wanted``, or else ``last`` with the listeners that they have.
+
+    Raises KeyError, ValueError and AddressError for settings that earshot has not written.
+    """
+    ids = {node.id for node in wanted.nodes}
+    if all(id in ids and _is_run(wanted, id, it) for id, it in running.items()):
+        return wanted
+    nodes = tuple(_node(it, running[it.id]) if it.id in running else it for it in last.nodes)
+    values = next(iter(running.values())).values
+    protocols = _protocols(values)
+    controller = values["controller.listener.names"]
+    return last.model_copy(
+        update={
+            "nodes": nodes,
+            "inter_broker": values.get("inter.broker.listener.name", last.inter_broker),
+            "controller": controller,
+            "controller_protocol": protocols.get(controller, last.controller_protocol),
+        }
+    )
+
+
+def _node(last: Node, found: NodeSettings) -> Node:
+    """``last`` with the listeners that it runs with."""
+    bound = dict(parse_entries(found.values[_LISTENERS]))
+    advertised = dict(parse_entries(found.values[_ADVERTISED]))
+    protocols, scopes = _protocols(found.values), _scopes(found.notes)
+    listeners = []
+    for name, address in bound.items():
+        before, at = last.listener(name), advertised.get(name, address)
+        same = before is not None and before.protocol is protocols[name]
+        known = scopes.get(name) or (before.scopes if before else (Scope.INTERNAL,))
+        listeners.append(
+            Listener(
+                name=name,
+                protocol=protocols[name],
+                scopes=known,
+                bind_host=address.host,
+                bind_port=address.port,
+                host=at.host,
+                port=at.port,
+                mechanism=before.mechanism if before and same else None,
+                client_auth=before.client_auth if before and same else None,
+            )
+        )
+    return last.model_copy(update={"listeners": tuple(listeners)})
+
+
+def _is_run(plan: ClusterPlan, id: int, found: NodeSettings) -> bool:
+    """Whether the node with this ``id`` runs with the listeners that ``plan`` has for it."""
+    node = next((it for it in plan.nodes if it.id == id), None)
+    return node is not None and _entries(settings(plan, node)) == _entries(found.values)
+
+
+def _entries(values: Mapping[str, str]) -> list[frozenset[str]]:
+    """The listeners in ``values``, in any order."""
+    return [frozenset(values.get(key, "").split(",")) for key in _KEYS]
+
+
+def _protocols(values: Mapping[str, str]) -> dict[str, Protocol]:
+    pairs = (item.split(":") for item in values[_MAP].split(","))
+    return {name: Protocol(protocol) for name, protocol in pairs}
+
+
+def _scopes(notes: Mapping[str, str]) -> dict[str, tuple[Scope, ...]]:
+    pairs = (item.split(":") for item in notes.get("scopes", "").split(",") if ":" in item)
+    return {name: tuple(map(Scope, scopes.split("+"))) for name, scopes in pairs}

@@ -1,0 +1,223 @@
+"""How a command ends: told to, late, or with a peer that has it start too much."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from earshot.cli import ending
+from earshot.cli.ending import INCONCLUSIVE, Work, ended_by
+from earshot.listeners.address import Address
+from tests.doubles import peer as doubles
+from tests.doubles.peer import broker, kafka, listening, metadata, reply
+
+SOON = 12.0
+"""Seconds within which it ends on a busy machine; alone it takes two."""
+
+HANGING = """
+import ctypes, sys, threading, time
+from earshot import cli
+from earshot.cli import ending
+
+cli.prepare()
+
+def tell(reason):
+    print("known:", reason, flush=True)
+    return 1
+
+kind = sys.argv[1]
+most = 5 if kind == "threads" else 1000
+if kind == "threads":
+    for _ in range(20):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+if kind == "mute":
+    tell = lambda reason: time.sleep(60)
+with ending.ended_by(tell, 0.3 if kind == "late" else 60, lambda: most):
+    print("begun", flush=True)
+    library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(mutex)
+    try:
+        library.pthread_mutex_lock(mutex)  # for ever; no handler of Python's runs meanwhile
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+def ended(command: Sequence[str], number: int | None, cue: str = "begun") -> tuple[int, str, float]:
+    """The exit code of ``command``, its output after ``cue``, and the seconds until it ended after
+    the signal ``number``."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert child.stdout is not None
+        while cue and cue not in child.stdout.readline():
+            assert child.poll() is None
+        time.sleep(0.2 if cue else 0.0)
+        begun = time.monotonic()
+        if number is not None:
+            child.send_signal(number)
+        output, _ = child.communicate(timeout=60)
+        return child.returncode, output, time.monotonic() - begun
+    finally:
+        child.kill()
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "code", "output"),
+    [
+        ("hung", signal.SIGTERM, 143, "known: terminated\n"),
+        ("hung", signal.SIGINT, 130, "known: interrupted\n"),
+        ("late", None, 1, "known: it did not end by its deadline, so its process was ended\n"),
+        ("threads", None, 1, "threads: a peer listed more brokers than it had\n"),
+        ("mute", signal.SIGTERM, 143, ""),
+    ],
+)
+def test_native_code_that_hangs_does_not_hold_up_the_end(
+    kind: str, number: int | None, code: int, output: str
+) -> None:
+    cue = "begun" if number else ""
+    found, said, seconds = ended([sys.executable, "-c", HANGING, kind], number, cue)
+    assert found == code and output in said and said.count("known") <= 1
+    assert seconds < SOON
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path: Path) -> None:
+    output = tmp_path / "report.json"
+    with listening(lambda connection, peer: time.sleep(30)) as peer:
+        command = [sys.executable, "-m", "earshot", "doctor", "--bootstrap", str(peer.address)]
+        command += ["--deadline", "60", "-o", str(output)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 30
+        while not peer.keys and time.monotonic() < until and not _connected(child.pid, peer):
+            time.sleep(0.05)
+        begun = time.monotonic()
+        child.send_signal(number)
+        out, errors = child.communicate(timeout=60)
+    assert time.monotonic() - begun < SOON
+    word = ending.STOPPED[signal.Signals(number)]
+    assert child.returncode == 128 + number
+    assert f"not decided: {word}" in out and "INCONCLUSIVE, 0 of 1 cell passed" in out
+    assert errors in ("", f"{word}\n")
+    assert f"not decided: {word}" in output.read_text()
+
+
+def _connected(pid: int, peer: object) -> bool:
+    """Whether the process ``pid`` has a socket: its imports are done."""
+    try:
+        links = [str(it.readlink()) for it in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False
+    return any(it.startswith("socket:") for it in links)
+
+
+def two_faced(connection: socket.socket, peer: doubles.Peer) -> None:
+    """An honest broker, but that it lists ten thousand brokers to librdkafka."""
+    honest = broker(1, {1: peer.address})
+    many = {id: Address("127.0.0.1", 1 + id) for id in range(2, 10_000)} | {1: peer.address}
+    versions = [(key, 0, most) for key, most in ((0, 7), (1, 4), (3, 2), (18, 0), (19, 4), (20, 3))]
+    known = struct.pack(">hi", 0, len(versions))
+    known += b"".join(struct.pack(">hhh", *it) for it in versions)
+
+    def own(connection: socket.socket, request: bytes) -> None:
+        reply(metadata(many if asked_before else {1: peer.address}))(connection, request)
+
+    def api_versions(connection: socket.socket, request: bytes) -> None:
+        asked_before.append(True)
+        # of a version that is not known the answer is of version 0, and says so
+        version = struct.unpack_from(">h", request, 2)[0]
+        refusal = struct.pack(">h", 35) + known[2:]
+        reply(refusal if version else known)(connection, request)
+
+    asked_before: list[bool] = []
+    kafka(honest | {3: own, 18: api_versions})(connection, peer)
+
+
+def test_a_peer_that_lies_to_librdkafka_alone_is_left_at_once() -> None:
+    with listening(two_faced) as peer:
+        command = [sys.executable, "-m", "earshot", "doctor", "--bootstrap", str(peer.address)]
+        code, output, seconds = ended([*command, "--deadline", "60"], None, "")
+    assert code == 3 and seconds < 3 * SOON
+    assert "threads: a peer listed more brokers than it had" in output
+    assert "not decided" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("doctor", "--contract"),
+        ("validate", "--contract"),
+        ("report",),
+        ("adopt",),
+        ("doctor", "--bootstrap", "127.0.0.1:1", "--client-config"),
+    ],
+)
+def test_every_command_ends_where_a_file_does_not(command: tuple[str, ...], tmp_path: Path) -> None:
+    fifo = tmp_path / "docker-compose.yml"
+    os.mkfifo(fifo)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "earshot", *command, str(fifo)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with fifo.open("w"):  # until it reads
+        begun = time.monotonic()
+        child.send_signal(signal.SIGTERM)
+        output, _ = child.communicate(timeout=60)
+    assert (child.returncode, output) == (143, "terminated\n")
+    assert time.monotonic() - begun < SOON
+
+
+def work(most: int = 1000, seconds: float = 60.0) -> tuple[Work, list[str]]:
+    told: list[str] = []
+
+    def tell(reason: str) -> int:
+        told.append(reason)
+        return 1
+
+    return Work(tell, time.monotonic() + seconds, lambda: most), told
+
+
+def test_what_is_known_is_told_once() -> None:
+    known, told = work()
+    assert (known.stop("terminated"), known.stop("late")) == (1, INCONCLUSIVE)
+    assert told == ["terminated"]
+
+
+def test_a_command_is_overdue_after_its_time_or_with_too_many_threads() -> None:
+    assert work()[0].overdue() == ""
+    assert "deadline" in work(seconds=-1)[0].overdue()
+    assert "threads" in work(most=0)[0].overdue()
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        (KeyboardInterrupt(), ["interrupted"]),
+        (SystemExit(143), ["terminated"]),
+        (SystemExit(2), []),
+        (ValueError(), []),
+    ],
+)
+def test_only_an_interrupted_command_tells_at_its_end(ends: BaseException, told: list[str]) -> None:
+    found: list[str] = []
+
+    def tell(reason: str) -> int:
+        found.append(reason)
+        return 0
+
+    with pytest.raises(type(ends)), ended_by(tell, 60, lambda: 1000):
+        raise ends
+    assert found == told
+    with ended_by(tell, 60, lambda: 1000):
+        pass
+    assert found == told and ending._work is None

@@ -1,0 +1,95 @@
+"""What EC2 says of instances, on moto."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.aws import machines as module
+from components.aws.machines import machines, starts
+from earshot.errors import EarshotError
+from tests.doubles.aws.in_process import moto_in_process
+from tests.doubles.aws.server import REGION
+
+IMAGE = "ami-03cf127a"
+
+
+@pytest.fixture
+def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with moto_in_process() as moto:
+        monkeypatch.setattr(module, "client", lambda _config, _region, name: moto.client(name))
+        yield moto.client("ec2")
+
+
+def launched(ec2: Any, name: str, stack: str = "mine") -> str:
+    tags = [{"Key": "Name", "Value": name}, {"Key": "earshot:stack", "Value": stack}]
+    made = ec2.run_instances(
+        ImageId=IMAGE,
+        MinCount=1,
+        MaxCount=1,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )
+    return str(made["Instances"][0]["InstanceId"])
+
+
+def test_a_stacks_own_instances_are_described_until_they_are_terminated(ec2: Any) -> None:
+    one, two = launched(ec2, "mine-broker-1"), launched(ec2, "mine-broker-2")
+    launched(ec2, "other-broker-1", "other")
+    launched(ec2, "mine-broker-3")
+    ec2.stop_instances(InstanceIds=[two])
+    ec2.terminate_instances(InstanceIds=[machines({}, REGION, "mine")["mine-broker-3"].id])
+    found = machines({}, REGION, "mine")
+    assert {name: (it.id, it.state) for name, it in found.items()} == {
+        "mine-broker-1": (one, "running"),
+        "mine-broker-2": (two, "stopped"),
+    }
+    assert found["mine-broker-1"].problem == ""
+    assert found["mine-broker-2"].problem == f"its instance {two} is stopped"
+
+
+def test_the_time_is_that_of_the_last_start(ec2: Any) -> None:
+    one = launched(ec2, "mine-broker-1")
+    before = starts({}, REGION)([one])[one]
+    time.sleep(1.1)
+    ec2.stop_instances(InstanceIds=[one])
+    ec2.start_instances(InstanceIds=[one])
+    after = starts({}, REGION)([one])[one]
+    assert before < after <= time.time()
+    assert starts({}, REGION)(["i-0123456789abcdef0"]) == {}
+
+
+def test_an_instance_whose_checks_fail_is_impaired(
+    ec2: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = launched(ec2, "mine-broker-1")
+
+    class Impaired:
+        """EC2, which calls the instance impaired; moto calls every one well."""
+
+        def get_paginator(self, call: str) -> Any:
+            return self if call == "describe_instance_status" else ec2.get_paginator(call)
+
+        def paginate(self, **_: Any) -> list[dict[str, Any]]:
+            checks = {"SystemStatus": {"Status": "impaired"}, "InstanceStatus": {"Status": "ok"}}
+            return [{"InstanceStatuses": [{"InstanceId": one, **checks}]}]
+
+    monkeypatch.setattr(module, "client", lambda *_: Impaired())
+    (found,) = machines({}, REGION, "mine").values()
+    assert found.problem == f"EC2 calls its instance {one} impaired (system status)"
+
+
+def test_where_aws_does_not_answer_the_permission_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from botocore.exceptions import ClientError
+
+    class Refusing:
+        def get_paginator(self, _: str) -> Any:
+            error = {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}
+            raise ClientError(error, "DescribeInstances")
+
+    monkeypatch.setattr(module, "client", lambda *_: Refusing())
+    with pytest.raises(EarshotError, match="may call ec2:DescribeInstances") as caught:
+        starts({}, REGION)(["i-1"])
+    assert "UnauthorizedOperation" in str(caught.value)

@@ -1,0 +1,120 @@
+"""Whether a node may be touched: only while all others serve."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from components import owner
+from components.aws import turns
+from components.aws.machines import Machine
+from components.aws.turns import TurnProvider, others_of
+from earshot.user_data.boot import NodeState
+from tests.components.aws.test_reports import ONE, THREE, TWO, report
+
+STACK = "mine"
+NAMES = {it.node: (f"broker-{it.node}", it.parameter) for it in (ONE, TWO, THREE)}
+STARTED = 2000.0
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Three nodes that serve; tests take away what they need."""
+    made = SimpleNamespace(
+        machines={
+            f"mine-broker-{it.node}": Machine(
+                it.instance, f"mine-broker-{it.node}", "running", STARTED
+            )
+            for it in (ONE, TWO, THREE)
+        },
+        reports={it.parameter: report(it, booted=2001) for it in (ONE, TWO, THREE)},
+        asked=0,
+    )
+
+    def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
+        assert (config, region, stack) == ("the stack's", "eu-central-1", STACK)
+        made.asked += 1
+        return dict(made.machines)
+
+    monkeypatch.setattr(turns, "machines", machines)
+    monkeypatch.setattr(
+        turns, "reader", lambda *_: lambda names: {it: made.reports.get(it, "") for it in names}
+    )
+    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
+    return made
+
+
+def props(wanted: Any, node: int = 1, **changed: Any) -> dict[str, Any]:
+    """As they come to a provider: every number is a float."""
+    others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
+    given = {"node": float(node), "wanted": wanted, "others": others, "granted": None}
+    return {**given, "stack": STACK, "region": "eu-central-1", **changed}
+
+
+OLD = props(["a", "m7g.large", ""])
+NEW = props(["b", "m7g.large", ""])
+
+
+def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
+    provider = TurnProvider()
+    provider.configure(SimpleNamespace(config="the stack's"))
+    return "".join(it.reason for it in provider.check(olds, news).failures)
+
+
+def test_a_node_may_be_touched_while_all_others_serve(world: SimpleNamespace) -> None:
+    assert refusal(OLD, NEW) == "" and world.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "text", "reason"),
+    [
+        (None, report(THREE), "it has no instance"),
+        (Machine("i-3", "", "stopped", STARTED), report(THREE), "its instance i-3 is stopped"),
+        (
+            Machine("i-3", "", "running", STARTED, "system status"),
+            report(THREE),
+            "EC2 calls its instance i-3 impaired (system status)",
+        ),
+        (..., "nothing yet", "i-3 has not reported; `systemctl start kafka-ready` there makes it"),
+        (..., report(THREE, booted=1000), "the last report is of an earlier boot of i-3"),
+        (..., report(THREE, instance="i-0"), "the last report is of another instance, i-0"),
+        (..., report(THREE, NodeState.FAILED, detail="no volume"), "failed: no volume"),
+        (..., report(THREE, NodeState.STARTING), "starting"),
+    ],
+)
+def test_while_another_is_down_none_is_touched(
+    machine: Any, text: str, reason: str, world: SimpleNamespace
+) -> None:
+    if machine is None:
+        del world.machines["mine-broker-3"]
+    elif machine is not ...:
+        world.machines["mine-broker-3"] = machine
+    world.reports[THREE.parameter] = text
+    found = refusal(OLD, NEW)
+    assert "node 1 would be restarted while node 3 is down:\n  - node 3: " + reason in found
+    assert "`in_turn: false` changes all nodes at once" in found
+    assert refusal({}, NEW) == found, "also where an earlier release remembered no turn"
+
+
+def test_the_node_that_is_down_itself_is_replaced(world: SimpleNamespace) -> None:
+    del world.machines["mine-broker-3"]
+    third = ["b", "m7g.large", ""]
+    assert refusal(props(["a", "m7g.large", ""], 3), props(third, 3)) == ""
+
+
+def test_a_node_that_does_not_change_asks_nobody(world: SimpleNamespace) -> None:
+    world.machines.clear()
+    assert refusal(OLD, OLD) == ""
+    assert refusal(OLD, props(["b", "m7g.large", ""], others=[])) == "", "a new cluster"
+    assert world.asked == 0
+
+
+def test_every_turn_that_is_granted_is_another() -> None:
+    provider = TurnProvider()
+    first = provider.create(NEW).outs or {}
+    second = provider.update("turn", first, OLD).outs or {}
+    assert first["granted"] and second["granted"] and first["granted"] != second["granted"]
+    assert not provider.diff("turn", first, {**NEW, "others": []}).changes
+    assert provider.diff("turn", first, OLD).changes

@@ -1,0 +1,148 @@
+"""When a broker serves clients, and what happens to one that has lost its users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.local import client_listeners, users
+from components.local.client_listeners import ClientListeners
+from components.local.quorum import node_directory
+from earshot.certificates.store import Store
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.render import server_properties
+from earshot.listeners.terms import Mechanism
+from earshot.validation.client import Failure
+from tests.components.local.test_quorum import PORTS, planned
+
+REFUSED = Failure("authentication", "invalid credentials")
+
+
+def plan_of(protocol: str, root: Path | None = None) -> ClusterPlan:
+    """INTERNAL in TLS, EXTERNAL with ``protocol``; secured where there is a ``root``."""
+    listeners = [
+        {"name": "INTERNAL", "port": PORTS["INTERNAL"], "scopes": "internal", "protocol": "SSL"},
+        {"name": "EXTERNAL", "port": PORTS["EXTERNAL"], "scopes": "host", "protocol": protocol},
+    ]
+    plan = planned(listeners=listeners)
+    if root is None:
+        return plan
+    security = SecurityPlan(folder=str(root / "security"), mechanism=Mechanism.SCRAM_SHA_512)
+    return plan.model_copy(update={"security": security})
+
+
+class Brokers:
+    """Answers of brokers by port, each in turn, the last one for good."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers: dict[str, list[Failure | None]] = {}
+        self.asked: list[Mapping[str, Any]] = []
+        monkeypatch.setattr(client_listeners, "login_failure", self._answer)
+        monkeypatch.setattr(client_listeners, "running", lambda _: object())
+
+    def _answer(self, settings: Mapping[str, Any]) -> Failure | None:
+        self.asked.append(settings)
+        left = self.answers[settings["bootstrap.servers"]]
+        return left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
+    return Brokers(monkeypatch)
+
+
+@pytest.fixture
+def given_again(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, str]]:
+    """The stores whose users got their passwords again, and through which broker."""
+    found: list[tuple[Path, str]] = []
+    monkeypatch.setattr(
+        users, "give_again", lambda store, bootstrap, _: found.append((store.folder, bootstrap))
+    )
+    return found
+
+
+def started(root: Path, plan: ClusterPlan) -> dict[int, str]:
+    """Where each node's EXTERNAL is reached here, once all were started as ``plan`` says."""
+    found = {}
+    for node in plan.nodes:
+        directory = node_directory(root, node.id)
+        directory.mkdir(parents=True)
+        (directory / "server.properties").write_text(server_properties(plan, node))
+        listener = node.listener("EXTERNAL")
+        assert listener is not None
+        found[node.id] = f"127.0.0.1:{listener.bind_port}"
+    return found
+
+
+def secured(root: Path) -> dict[int, str]:
+    Store(root / "security").folder.mkdir(parents=True)
+    (root / "security" / "validator.properties").write_text("sasl.mechanism=SCRAM-SHA-512\n")
+    return started(root, plan_of("SASL_SSL", root))
+
+
+def listeners(root: Path, said: list[str] | None = None) -> ClientListeners:
+    progress = (said if said is not None else []).append
+    return ClientListeners(root, 1, "localhost:19092", {}, progress)
+
+
+def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brokers) -> None:
+    places = secured(tmp_path)
+    brokers.answers[places[1]] = [Failure("refused", "Connection refused"), None]
+    found = listeners(tmp_path)
+    assert found.problem() == f"EXTERNAL at {places[1]}: Connection refused"
+    assert (found.problem(), found.problem()) == ("", "")
+    (settings, _) = brokers.asked
+    assert settings["security.protocol"] == "SASL_SSL"
+    assert settings["sasl.mechanism"] == "SCRAM-SHA-512", "it logs in as the validator"
+
+
+@pytest.mark.parametrize("error", ["authentication", "mechanism"])
+def test_users_that_no_broker_knows_are_made_later(
+    tmp_path: Path, brokers: Brokers, given_again: list[Any], error: str
+) -> None:
+    places = secured(tmp_path)
+    brokers.answers |= {key: [Failure(error, "no")] for key in places.values()}
+    assert listeners(tmp_path).problem() == ""
+    assert given_again == []
+
+
+def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
+    tmp_path: Path, brokers: Brokers, given_again: list[Any]
+) -> None:
+    places, said = secured(tmp_path), list[str]()
+    brokers.answers |= {key: [None] for key in places.values()}
+    brokers.answers[places[1]] = [REFUSED, REFUSED, None]
+    found = listeners(tmp_path, said)
+    for _ in range(2):
+        assert "refuses a user that other brokers accept" in found.problem()
+    assert found.problem() == ""
+    assert given_again == [(tmp_path / "security", "localhost:19092")]
+    assert said == ["broker 1 does not know its users any more: they get their passwords again"]
+
+
+def test_a_listener_of_a_secured_broker_whose_certificate_fails_is_not_ready(
+    tmp_path: Path, brokers: Brokers
+) -> None:
+    places = secured(tmp_path)
+    brokers.answers[places[1]] = [Failure("tls", "certificate verify failed")]
+    assert listeners(tmp_path).problem().endswith("certificate verify failed")
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [("refused", True), ("timeout", True), ("authentication", False), ("tls", False)],
+)
+def test_without_credentials_of_ours_any_answer_counts(
+    tmp_path: Path, brokers: Brokers, error: str, problem: bool
+) -> None:
+    """Whether the user's own are right is what the validation tells."""
+    places = started(tmp_path, plan_of("SASL_PLAINTEXT"))
+    brokers.answers[places[1]] = [Failure(error, "no")]
+    assert bool(listeners(tmp_path).problem()) is problem
+
+
+def test_a_node_whose_settings_are_not_known_has_no_listener_to_ask(tmp_path: Path) -> None:
+    assert listeners(tmp_path).problem() == ""

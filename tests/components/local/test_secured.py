@@ -1,0 +1,33 @@
+"""Certificates on this machine: what a node runs with stays when they are made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.certificates import CertificatesProvider
+from components.local.secured import LocalCertificatesProvider
+from earshot.listeners.properties import read_properties
+
+
+def test_nodes_keep_their_files_before_they_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    store, settings = root / "node-1.pem", root / "node-1" / "server.properties"
+    settings.parent.mkdir(parents=True)
+    store.write_text("old")
+    settings.write_text(f"ssl.keystore.location={store}\n")
+
+    def made(_self: object, _olds: object, news: dict[str, str]) -> dict[str, str]:
+        store.write_text("new")
+        return news
+
+    monkeypatch.setattr(CertificatesProvider, "made", made)
+    props = {"root": str(root)}
+    assert LocalCertificatesProvider().made({}, props) == props
+    own = read_properties(settings.read_text()).values["ssl.keystore.location"]
+    assert Path(own).read_text() == "old"

@@ -1,0 +1,230 @@
+"""Which broker is behind an address: by doubles of brokers, and of what stands before them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from earshot.doctor import asking
+from earshot.doctor.asking import (
+    ALONE,
+    CONNECTIONS,
+    NOT_TOLD,
+    UNASKED,
+    Answering,
+    Peer,
+    question,
+    strangers,
+)
+from earshot.doctor.doctor import examine
+from earshot.listeners.address import Address
+from earshot.validation import metadata
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import MetadataAnswer
+from earshot.validation.terms import Stage, Verdict
+from tests.doubles import peer as doubles
+from tests.doubles.answers import contract
+from tests.doubles.peer import Reply, broker, forwarder, kafka, listening, reply, text
+
+
+def peer_at(address: Address) -> Peer:
+    return Peer(address, ("127.0.0.1",), None, None)
+
+
+@contextlib.contextmanager
+def behind(advertised: dict[int, Address]) -> Iterator[tuple[doubles.Peer, doubles.Peer]]:
+    """Brokers 1 and 2, which advertise what ``advertised`` holds by the time they are asked."""
+
+    def listed(connection: socket.socket, request: bytes) -> None:
+        reply(doubles.metadata(advertised))(connection, request)
+
+    def replies(id: int) -> dict[int, Reply]:
+        return {3: listed, 32: doubles.own_configuration(id)}
+
+    with listening(kafka(replies(1))) as first, listening(kafka(replies(2))) as second:
+        yield first, second
+
+
+def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
+    advertised: dict[int, Address] = {}
+    with behind(advertised) as (first, second):
+        advertised |= {1: first.address, 2: second.address}
+        said, who = question(peer_at(second.address), Deadline(5))
+    assert isinstance(said, MetadataAnswer) and said.brokers == advertised
+    assert who == Answering((2,) * CONNECTIONS)
+    assert second.connections == CONNECTIONS and second.keys.count(3) == 1
+    assert first.connections == 0
+
+
+def test_a_forwarder_to_two_brokers_is_found_out() -> None:
+    advertised: dict[int, Address] = {}
+    with (
+        behind(advertised) as (first, second),
+        forwarder(first.address, second.address) as way,
+    ):
+        advertised |= {1: way.address, 2: second.address}
+        _, who = question(peer_at(way.address), Deadline(5))
+        expected = contract(EXTERNAL=[str(way.address), str(second.address)])
+        report = examine(expected, produce=False)
+    assert who.ids == (1, 2, 1, 2, 1)
+    known = f"2 of 5 connections to {way.address} reached broker 2, and not broker 1"
+    assert who.stray(way.address, 1) == known
+    crossed, well = report.cells
+    assert crossed.failed_stage is Stage.METADATA and crossed.cause is not None
+    assert crossed.cause.kind == "misrouted"
+    assert f"of 5 connections to {way.address} reached broker 2" in crossed.cause.observed
+    assert well.verdict is Verdict.PASS and report.exit_code == 1
+    assert "answers on 5 of 5 connections" in well.stages[1].detail
+
+
+@pytest.mark.parametrize(
+    ("ids", "reported"),
+    [
+        ((1, 1), ""),
+        ((), ""),
+        ((2, 2, 2), "k:1 leads to broker 2, not to broker 1"),
+        ((2, 3, 1), "2 of 3 connections to k:1 reached broker 2 and broker 3, and not broker 1"),
+    ],
+)
+def test_who_answered_in_words(ids: tuple[int, ...], reported: str) -> None:
+    assert Answering(ids).stray(Address("k", 1), 1) == reported
+
+
+@pytest.mark.parametrize(("every", "unsteady"), [(2, True), (5, False)])
+def test_connections_that_are_cut_beside_others_that_are_not(every: int, unsteady: bool) -> None:
+    """A forwarder of which one target is dead; one cut connection may be an accident."""
+    replies = {3: reply(b"")}
+
+    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
+        listed = {1: peer.address}
+        if (peer.connections + 1) % every:
+            kafka(replies | broker(1, listed))(connection, peer)
+        else:
+            peer.connected()
+
+    with listening(serve) as peer:
+        report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
+    (cell,) = report.cells
+    if unsteady:
+        assert cell.cause is not None and cell.cause.kind == "unsteady"
+        assert f"connections to {peer.address} got no answer" in cell.cause.observed
+    else:
+        assert cell.verdict is Verdict.PASS
+        assert "of 5 connections" in cell.stages[1].detail
+
+
+def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 0.5)
+    done = threading.Event()
+
+    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
+        if peer.connections:
+            done.wait(20)
+        kafka(broker(1, {1: peer.address}))(connection, peer)
+
+    with listening(serve) as peer:
+        _, who = question(peer_at(peer.address), Deadline(5))
+        done.set()
+    assert who == Answering((1,), 0, ALONE)
+
+
+def refusing(connection: socket.socket, request: bytes) -> None:
+    """To a user without the right to see a broker's configuration."""
+    result = struct.pack(">h", 29) + text("not authorized") + b"\x04" + text("1")
+    reply(struct.pack(">ii", 0, 1) + result + struct.pack(">i", 0))(connection, request)
+
+
+@pytest.mark.parametrize("replies", [{32: refusing}, {}])
+def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) -> None:
+    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
+        kafka({3: reply(doubles.metadata({1: peer.address})), **replies})(connection, peer)
+
+    with listening(serve) as peer:
+        said, who = question(peer_at(peer.address), Deadline(5))
+        assert peer.connections == 1
+        report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
+    assert isinstance(said, MetadataAnswer) and who == Answering(unknown=NOT_TOLD)
+    assert report.notes[-1] == f"which broker answers is not known at {peer.address}: {NOT_TOLD}"
+
+
+def test_a_broker_that_lists_nobody_is_not_asked_who_it_is() -> None:
+    with listening(kafka({3: reply(doubles.metadata({}))})) as peer:
+        said, who = question(peer_at(peer.address), Deadline(5))
+    assert isinstance(said, MetadataAnswer) and said.brokers == {} and who == UNASKED
+    assert peer.keys == [3]
+
+
+def test_a_connection_that_is_closed_is_tried_once_more() -> None:
+    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
+        if peer.connected():
+            kafka(broker(1, {1: peer.address}))(connection, peer)
+
+    with listening(serve) as peer:
+        said, _ = question(peer_at(peer.address), Deadline(5))
+    assert isinstance(said, MetadataAnswer)
+    with listening(kafka({})) as peer:
+        said, who = question(peer_at(peer.address), Deadline(5))
+    assert isinstance(said, Failure) and (said.error, who) == ("disconnected", UNASKED)
+    assert peer.connections == 2
+
+
+def test_every_address_of_a_name_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    @contextlib.contextmanager
+    def connect(ip: str, *given: object) -> Iterator[str]:
+        asked.append(ip)
+        yield ip
+
+    monkeypatch.setattr(asking, "connect", connect)
+    monkeypatch.setattr(asking, "Exchange", lambda ip, end: ip)
+    monkeypatch.setattr(asking, "metadata", lambda ip: ("C", {1: Address("k", 1)}))
+    monkeypatch.setattr(asking, "answering_broker", lambda ip, broker: int(ip[-1]))
+    two = Peer(Address("k", 1), ("192.0.2.1", "192.0.2.2"), None, None)
+    _, who = question(two, Deadline(5))
+    assert who.ids == (1, 2, 1, 2, 1)
+    seven = Peer(Address("k", 1), tuple(f"192.0.2.{n}" for n in range(1, 8)), None, None)
+    _, who = question(seven, Deadline(5))
+    assert who.ids == (1, 2, 3, 4, 5, 6, 7)
+
+
+def test_connections_that_reach_no_leader_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    leading: Iterator[bool | None] = itertools.cycle([True, False, None])
+    monkeypatch.setattr(asking, "leads", lambda *given: next(leading))
+    with listening(kafka({})) as peer:
+        assert strangers(peer_at(peer.address), "t", 0, Deadline(5)) == (2, 4)
+        assert strangers(peer_at(peer.address), "t", 0, Deadline(0)) == (0, 0)
+
+
+MANY = {id: Address("127.0.0.1", 1 + id) for id in range(10_000)}
+
+
+def test_ten_thousand_brokers_start_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka would start a thread for each, in every client."""
+    monkeypatch.delattr(metadata, "AdminClient")
+    with listening(kafka(broker(1, MANY))) as peer:
+        alone = examine([peer.address])
+        assert peer.connections <= 4
+        known = examine(contract(EXTERNAL=[str(peer.address)]))
+    text = "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"
+    for report in (alone, known):
+        (cell,) = report.cells
+        assert report.exit_code == 3
+        assert cell.reason == f"{peer.address} was not looked at: {text}"
+
+
+def test_a_long_host_is_shown_short() -> None:
+    with listening(kafka(broker(1, {1: Address("h" * 30_000, 9092)}))) as peer:
+        report = examine([peer.address])
+    (cell,) = report.cells
+    assert cell.cause is not None and cell.cause.kind == "no-host-name"
+    assert len(report.model_dump_json()) < 6000

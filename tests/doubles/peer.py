@@ -1,0 +1,172 @@
+"""Doubles of what may answer at an address: a broker that says anything, and other programs.
+
+A double counts the connections that it takes. It speaks the versions that earshot's own exchange
+asks for; librdkafka gets no answer from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import socketserver
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from earshot.listeners.address import Address
+
+Reply = Callable[[socket.socket, bytes], None]
+"""What is done with a connection and the request on it, without its length."""
+
+
+@dataclass
+class Peer:
+    """A listening double, and what has been seen of its clients."""
+
+    address: Address
+    connections: int = 0
+    keys: list[int] = field(default_factory=list)
+    """The requests that were sent."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def connected(self) -> int:
+        """The number of a new connection, from 0."""
+        with self._lock:
+            self.connections += 1
+            return self.connections - 1
+
+
+@contextlib.contextmanager
+def listening(serve: Callable[[socket.socket, Peer], None]) -> Iterator[Peer]:
+    """Yields a peer of which ``serve`` serves each connection, in a thread of its own."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.settimeout(20)
+            with contextlib.suppress(OSError, struct.error):
+                serve(self.request, found)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+        request_queue_size = 128
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        found = Peer(Address("127.0.0.1", server.server_address[1]))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield found
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def received(connection: socket.socket, count: int) -> bytes:
+    """The next ``count`` bytes; raises OSError where the client is gone."""
+    data = b""
+    while len(data) < count:
+        chunk = connection.recv(count - len(data))
+        if not chunk:
+            raise ConnectionResetError
+        data += chunk
+    return data
+
+
+def kafka(replies: Mapping[int, Reply]) -> Callable[[socket.socket, Peer], None]:
+    """Answers requests by their key; one without an entry ends the connection, as Kafka does."""
+
+    def serve(connection: socket.socket, peer: Peer) -> None:
+        peer.connected()
+        while True:
+            (size,) = struct.unpack(">i", received(connection, 4))
+            request = received(connection, size)
+            (key,) = struct.unpack_from(">h", request)
+            peer.keys.append(key)
+            if key not in replies:
+                return
+            replies[key](connection, request)
+
+    return serve
+
+
+def reply(content: bytes) -> Reply:
+    """``content`` as an answer of Kafka's."""
+
+    def send(connection: socket.socket, request: bytes) -> None:
+        answer = request[4:8] + content
+        connection.sendall(struct.pack(">i", len(answer)) + answer)
+
+    return send
+
+
+def raw(content: bytes) -> Reply:
+    """``content``, be it an answer or not."""
+    return lambda connection, request: connection.sendall(content)
+
+
+def text(value: str | bytes | None) -> bytes:
+    if value is None:
+        return struct.pack(">h", -1)
+    data = value.encode() if isinstance(value, str) else value
+    return struct.pack(">h", len(data)) + data
+
+
+def metadata(
+    brokers: Mapping[int, Address] | Sequence[tuple[int, Address]], cluster: str | None = "C"
+) -> bytes:
+    """The answer to a metadata request, of version 2, for no topics."""
+    pairs = list(brokers.items()) if isinstance(brokers, Mapping) else list(brokers)
+    listed = b"".join(
+        struct.pack(">i", id) + text(host) + struct.pack(">i", port) + text(None)
+        for id, (host, port) in pairs
+    )
+    return struct.pack(">i", len(pairs)) + listed + text(cluster) + struct.pack(">ii", 1, 0)
+
+
+def own_configuration(id: int) -> Reply:
+    """What broker ``id`` answers to whoever asks for a broker's configuration."""
+
+    def send(connection: socket.socket, request: bytes) -> None:
+        # client id, count of resources, type of the first, its name
+        at = 10 + struct.unpack_from(">h", request, 8)[0] + 5
+        length = struct.unpack_from(">h", request, at)[0]
+        asked = request[at + 2 : at + 2 + length].decode()
+        message = f"Unexpected broker id, expected {id} or empty string, but received {asked}"
+        error = (0, None) if asked == str(id) else (42, message)
+        result = struct.pack(">h", error[0]) + text(error[1]) + b"\x04" + text(asked)
+        reply(struct.pack(">ii", 0, 1) + result + struct.pack(">i", 0))(connection, request)
+
+    return send
+
+
+def broker(id: int, brokers: Mapping[int, Address], cluster: str = "C") -> dict[int, Reply]:
+    """The replies of an honest broker, as far as the doctor asks without records."""
+    return {3: reply(metadata(brokers, cluster)), 32: own_configuration(id)}
+
+
+@contextlib.contextmanager
+def forwarder(*targets: Address) -> Iterator[Peer]:
+    """A TCP forwarder that takes each connection to the next of ``targets``, in turn."""
+
+    def serve(connection: socket.socket, peer: Peer) -> None:
+        target = targets[peer.connected() % len(targets)]
+        with socket.create_connection(target) as onward:
+            onward.settimeout(20)
+            back = threading.Thread(target=_pipe, args=(onward, connection), daemon=True)
+            back.start()
+            _pipe(connection, onward)
+            back.join()
+
+    with listening(serve) as peer:
+        yield peer
+
+
+def _pipe(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+    for end in (source, sink):
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,98 @@
+"""A double of an image registry (API version 2) with one small image, under one repository and tag.
+
+An engine trusts a registry on loopback without TLS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+REPOSITORY: Final = "earshot-test/pulled"
+_KIND = "application/vnd.docker.distribution.manifest.v2+json"
+
+
+@contextlib.contextmanager
+def registry(tag: str) -> Iterator[str]:
+    """The address of a registry that has `REPOSITORY` with ``tag``."""
+    answers = dict(_answers(tag))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            kind, body = answers.get(self.path, ("application/json", b""))
+            if self.path != "/v2/" and not body:
+                error = {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}
+                body = json.dumps(error).encode()
+                self.send_response(404)
+            else:
+                self.send_response(200)
+                self.send_header("Docker-Content-Digest", _digest(body))
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _answers(tag: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
+    """By path, the media type and content of everything that the registry has."""
+    files = io.BytesIO()
+    with tarfile.open(fileobj=files, mode="w") as layer:
+        member = tarfile.TarInfo("hello")
+        member.size = 2
+        layer.addfile(member, io.BytesIO(b"hi"))
+    config = json.dumps(
+        {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [_digest(files.getvalue())]},
+        }
+    ).encode()
+    layer_blob = gzip.compress(files.getvalue(), mtime=0)
+    parts = {
+        "application/vnd.docker.container.image.v1+json": config,
+        "application/vnd.docker.image.rootfs.diff.tar.gzip": layer_blob,
+    }
+    described = [
+        {"mediaType": kind, "size": len(body), "digest": _digest(body)}
+        for kind, body in parts.items()
+    ]
+    manifest = json.dumps(
+        {
+            "schemaVersion": 2,
+            "mediaType": _KIND,
+            "config": described[0],
+            "layers": described[1:],
+        }
+    ).encode()
+    for name in (tag, _digest(manifest)):
+        yield f"/v2/{REPOSITORY}/manifests/{name}", (_KIND, manifest)
+    for body in parts.values():
+        yield f"/v2/{REPOSITORY}/blobs/{_digest(body)}", ("application/octet-stream", body)
+
+
+def _digest(body: bytes) -> str:
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"

@@ -1,0 +1,63 @@
+"""The sockets at which processes listen, and which of them SECURITY.md lists."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from toolchain.paths import ROOT
+
+PROCESSES: dict[str, str] = {
+    "Kafka node": r"\bkafka\.Kafka\b",
+    "Spark driver": r"\bdeploy\.SparkSubmit\b",
+    "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
+    "validation": r"(earshot(\.cli\.guarded)? validate|pytest)\b",
+    "policy pack": r"\bpulumi\.policy\b",
+    "dynamic providers": r"\bdynamic_plugin\.py\b",
+    "language host": r"\btoolchain\.language_host\b",
+    "Pulumi engine": r"(^|/)pulumi ",
+}
+"""By its name in SECURITY.md, what the command line of a process contains; the first one counts."""
+
+
+@dataclass(frozen=True)
+class OpenSocket:
+    """An address at which a process listens."""
+
+    process: str
+    """Its name in SECURITY.md; its command line where it has none."""
+    address: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        return ipaddress.ip_address(self.address).is_loopback
+
+
+def open_sockets(root: psutil.Process, *others: psutil.Process) -> list[OpenSocket]:
+    """All at which ``root``, its descendants and ``others`` listen by TCP now."""
+    found = []
+    for process in (root, *root.children(recursive=True), *others):
+        with contextlib.suppress(psutil.Error, OSError):
+            command = process.cmdline()
+            for item in process.net_connections("tcp"):
+                if item.status == psutil.CONN_LISTEN:
+                    address = item.laddr.ip.removeprefix("::ffff:")
+                    found.append(OpenSocket(_name(command), address, item.laddr.port))
+    return found
+
+
+def _name(command: Sequence[str]) -> str:
+    text = " ".join(command)
+    return next((name for name, is_one in PROCESSES.items() if re.search(is_one, text)), text)
+
+
+def listed() -> dict[str, str]:
+    """The table of SECURITY.md: by process, where it listens."""
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (ROOT / "SECURITY.md").read_text(), re.M)
+    return {process: address for process, address in rows if process != "Process"}

@@ -1,0 +1,85 @@
+"""Users of a secured local stack after each kind of change and a restart of every broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import psutil
+import pytest
+
+from earshot.validation.terms import Verdict
+from tests.e2e.engine import deployment
+from tests.e2e.secured import accepted_by_each, refused
+from tests.e2e.test_local_secure import LocalSecured, secure_cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
+    """Three brokers with two users; each test leaves them up."""
+    wanted = secure_cluster()
+    wanted["validation"]["records"] = 0
+    wanted["security"]["users"] = [named("app"), named("other")]
+    with deployment(tmp_path_factory.mktemp("users") / "p", wanted) as made:
+        made.up()
+        yield LocalSecured(made)
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"name": name, "prefixes": [f"{name}-"]}
+
+
+Change = Callable[[dict[str, Any], dict[str, Any]], Any]
+"""Of `security`, and of the listener for clients."""
+CHANGES: Mapping[str, Change] = {
+    "a user renamed": lambda security, _: security.update(users=[named("app3"), named("other")]),
+    "a user removed": lambda security, _: security.update(users=[named("app3")]),
+    "a user added": lambda security, _: security.update(users=[named("app3"), named("new")]),
+    "a user comes back": lambda security, _: security.update(users=[named("app"), named("new")]),
+    "other prefixes": lambda security, _: security["users"][0].update(prefixes=["x-"]),
+    "other passwords": lambda security, _: security.update(
+        password_numbers={"app": 2, "validator": 2}
+    ),
+    "another mechanism": lambda security, _: security.update(mechanism="SCRAM-SHA-256"),
+    "a user removed under it": lambda security, _: security.update(users=[named("app")]),
+    "a listener with another": lambda _, listener: listener.update(mechanism="SCRAM-SHA-512"),
+    "a listener without": lambda _, listener: listener.pop("mechanism"),
+    "the first mechanism": lambda security, _: security.update(mechanism="SCRAM-SHA-512"),
+    "another authority trusted": lambda security, _: security.update(tls={"authorities": [1, 2]}),
+    "another authority issues": lambda security, _: security.update(tls={"authorities": [2, 1]}),
+    "the first authority gone": lambda security, _: security.update(tls={"authorities": [2]}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_all_brokers_accept_users_after_a_change_and_a_restart(
+    stack: LocalSecured, change: str
+) -> None:
+    made = stack.deployment
+    security, (_, listener) = made.cluster["security"], made.cluster["listeners"]
+    before = {user: stack.client(user) for user in names(security)}
+    CHANGES[change](security, listener)
+    made.up()
+    check(stack, before)
+    for pid in made.pids().values():
+        psutil.Process(pid).kill()
+    assert "any more" not in made.up(), "a broker has lost its users"
+    check(stack, before)
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+
+
+def names(security: Mapping[str, Any]) -> list[str]:
+    return ["validator", *(user["name"] for user in security["users"])]
+
+
+def check(stack: LocalSecured, before: Mapping[str, Mapping[str, Any]]) -> None:
+    """That users log in at each broker, and those who have left at none."""
+    now = names(stack.deployment.cluster["security"])
+    for user in now:
+        assert accepted_by_each(stack.client(user)), user
+    own = stack.client("validator")
+    current = {key: it for key, it in own.items() if key.startswith(("ssl.", "sasl.mechanism"))}
+    for user in before.keys() - set(now):
+        assert refused({**before[user], **current}) == "authentication"

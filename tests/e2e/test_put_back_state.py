@@ -1,0 +1,49 @@
+"""A state that is put back from a copy: what brokers run goes before what is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.placement import plan_stack
+from earshot.project import Project
+from earshot.transition import memory
+from earshot.transition.change import Change
+from tests.e2e.engine import deployment, local_cluster
+from tests.e2e.ports import consecutive_ports
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+def test_the_memory_beside_the_brokers_follows_them(tmp_path: Path) -> None:
+    cluster = local_cluster(brokers=1, validation={"records": 0, "deadline": 60})
+    with deployment(tmp_path / "p", cluster) as made:
+        project, copy = Project(made.folder), tmp_path / "state.json"
+        state = project.state_dir(made.stack)
+        made.up()
+        assert made.pulumi("stack", "export", "--file", str(copy)).returncode == 0
+        before = memory.recall(state)
+        (port,) = consecutive_ports(1, 1)
+        listeners = made.cluster["listeners"]
+        made.cluster["listeners"] = [*listeners, {"name": "MORE", "port": port, "scopes": ["host"]}]
+        made.up()
+        assert memory.recall(state).complete != before.complete
+        assert made.pulumi("stack", "import", "--file", str(copy)).returncode == 0
+        made.cluster["listeners"] = listeners
+        made.up()
+        assert memory.recall(state) == before, "and not what no broker runs any more"
+        runs = before.complete
+        assert runs is not None
+        plan = plan_stack(project.read_cluster(made.stack), made.stack, state).plan
+        assert Change.of(state, plan).steps == ()
+        # a memory that is from elsewhere altogether
+        listener = runs.nodes[0].listeners[1].model_copy(update={"port": port})
+        node = runs.nodes[0]
+        others = (node.listeners[0], listener, *node.listeners[2:])
+        wrong = runs.model_copy(update={"nodes": (node.model_copy(update={"listeners": others}),)})
+        memory.complete(state, wrong, 0)
+        pids = made.pids()
+        said = made.up()
+        assert "node 1 runs other listeners than those that are remembered" in said
+        assert made.pids() == pids and memory.recall(state) == before

@@ -1,0 +1,129 @@
+"""Run a share of the tests that `make test` leaves out: ``python -m tests.rest --commit HASH``.
+
+These tests, marked ``combination``, are divided by file into groups of about the same length, each
+short enough for a run of CI. The commit's hash chooses the group, so a few commits run all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from tests.durations import makespan, read_table, seconds
+from toolchain.paths import ROOT
+
+COMBINATION = "combination"
+SHARE_SECONDS = 900.0
+"""How long a share may take on two quiet cores."""
+TEST_SECONDS = 1080.0
+"""How long `make test` may take on two quiet cores."""
+ALL_SECONDS = 3300.0
+"""How long both may take, however busy the machine is."""
+LEAST_SECONDS = 120.0
+
+
+def with_combinations(kept: str, values: Iterable[str]) -> list[ParameterSet]:
+    """Parameters of a test, of which `make test` has ``kept`` alone.
+
+    A file that calls this has the word by which `collected` finds it.
+    """
+    assert kept in values
+    others = pytest.mark.combination
+    return [pytest.param(value, marks=() if value == kept else others) for value in values]
+
+
+def seconds_left(took: float) -> float:
+    """How long a share may be where `make test` took ``took`` seconds: less on a busy machine."""
+    slowness = max(took / TEST_SECONDS, 1.0)
+    return max(min(SHARE_SECONDS, (ALL_SECONDS - took) / slowness), LEAST_SECONDS)
+
+
+def groups(lengths: Mapping[str, float], limit: float) -> list[list[str]]:
+    """The files by group: as few groups as can be, none longer than ``limit`` on two workers.
+
+    A file that is longer by itself is a group of its own.
+    """
+    for count in range(1, len(lengths) + 1):
+        made = _balanced(lengths, count)
+        if all(makespan(lengths[file] for file in group) <= limit for group in made):
+            return made
+    return [[file] for file in sorted(lengths)]
+
+
+def _balanced(lengths: Mapping[str, float], count: int) -> list[list[str]]:
+    made: list[list[str]] = [[] for _ in range(count)]
+    loads = [0.0] * count
+    for file in sorted(lengths, key=lambda file: (-lengths[file], file)):
+        shortest = loads.index(min(loads))
+        made[shortest].append(file)
+        loads[shortest] += lengths[file]
+    return made
+
+
+def commit_hash(text: str) -> str:
+    int(text, 16)
+    return text
+
+
+def chosen(commit: str, count: int) -> int:
+    """The index of the group for the commit with this hash."""
+    return int(commit, 16) % count
+
+
+def collected() -> dict[str, list[str]]:
+    """The tests, by file, that `make test` leaves out."""
+    marked = [it for it in (ROOT / "tests").rglob("test_*.py") if COMBINATION in it.read_text()]
+    options = ("--collect-only", "-q", "-m", COMBINATION)
+    command = [sys.executable, "-m", "pytest", *options, *map(str, marked)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode not in (0, 5):  # 5: there are none
+        sys.exit(done.stdout)
+    return by_file(done.stdout.splitlines())
+
+
+def by_file(lines: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        file, separator, test = line.partition("::")
+        if separator and file.endswith(".py"):
+            found[file].append(test)
+    return dict(found)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.rest", description=__doc__)
+    parser.add_argument(
+        "--commit", type=commit_hash, required=True, help="its hash chooses the group"
+    )
+    parser.add_argument("--took", type=float, default=0.0, help="seconds that `make test` took")
+    options = parser.parse_args(arguments)
+    table = read_table()
+    rest = collected()
+    lengths = {file: seconds(file, tests, table) for file, tests in rest.items()}
+    made = groups(lengths, seconds_left(options.took))
+    if not made:
+        print(f"No test is marked `{COMBINATION}`.")
+        return 0
+    number = chosen(options.commit, len(made))
+    files = sorted(made[number])
+    minutes = makespan(lengths[file] for file in files) / 60
+    print(
+        f"Share {number + 1} of {len(made)} of what `make test` leaves out"
+        f" (estimated: {minutes:.0f} minutes on two quiet cores; to repeat it:"
+        f" make test-share COMMIT={options.commit} TOOK={options.took:g}):"
+    )
+    for file in files:
+        print(f"  {lengths[file]:5.0f} s  {file} ({len(rest[file])} tests)", flush=True)
+    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadscope"]
+    os.execv(sys.executable, [*command, "-m", COMBINATION, *files])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

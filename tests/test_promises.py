@@ -1,0 +1,175 @@
+"""Every promise of the README has a test that `make test` runs.
+
+A test may move or get another name with its line here. A promise that changes takes its line along.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rest import COMBINATION
+from toolchain.paths import ROOT
+
+PROMISES: dict[str, list[str]] = {
+    "three brokers, the gate, the validation; prints the matrix": [
+        "e2e/test_local_stack.py::test_the_stack_is_up_validated_and_small",
+        "report/test_goldens.py",
+    ],
+    "can be interrupted and run again": [
+        "e2e/test_interrupts.py::test_ctrl_c_at_any_step_and_then_up_again",
+        "e2e/test_interrupts.py::test_sigkill_of_the_cli_in_the_middle_of_an_update",
+        "test_interrupts.py::test_a_signal_to_the_first_process_lets_all_clean_up",
+    ],
+    "stops the brokers and keeps their data, `make clean` removes it": [
+        "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",
+        "e2e/test_local_stack.py::test_destroy_stops_the_brokers_and_keeps_the_data",
+    ],
+    "A second `make up` changes nothing, restarts nothing, and validates again": [
+        "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",
+        "e2e/test_local_stack.py::test_a_second_update_changes_nothing",
+    ],
+    "records travel through every listener to every broker and back": [
+        "e2e/test_spark_validation.py::test_a_healthy_cluster_passes_in_every_pair_of_listeners",
+    ],
+    "What failed is named with its stage": [
+        "e2e/test_spark_validation.py::test_a_dead_broker_fails_its_cells_and_only_those",
+        "e2e/test_doctor.py::test_the_failure_of_the_seeds",
+    ],
+    "stops before it touches a broker": [
+        "e2e/test_local_stack.py::test_a_bad_name_is_stopped_before_anything_is_touched",
+        "e2e/test_local_stack.py::test_a_change_without_the_pack_touches_no_broker",
+    ],
+    "The brokers that run keep running": [
+        "e2e/test_local_stack.py::test_the_brokers_outlive_the_command_and_its_terminal",
+        "e2e/test_local_stack.py::test_a_broker_that_does_not_come_up_is_put_back_as_it_was",
+    ],
+    "any broker in a `docker.Container` of any Pulumi program": [
+        "e2e/test_container_policies.py::test_a_mistake_is_stopped_before_the_container_exists",
+        "e2e/test_container_policies.py::test_the_kraft_file_of_many_a_team_passes_and_runs",
+    ],
+    "and the clients beside it": [
+        "e2e/test_container_policies.py::test_a_client_that_is_sent_to_itself_is_stopped",
+    ],
+    "what a client sees of such a cluster, wherever it came from": [
+        "e2e/test_doctor.py::test_without_a_contract",
+    ],
+    "So `make up` takes three, and proves every listener after each": [
+        "e2e/test_listener_change.py::test_a_listener_that_clients_use_stays_until_they_have_moved",
+    ],
+    "After an interrupt the next run goes on; with the old name in the file again, it returns": [
+        "e2e/test_listener_change.py::test_a_step_is_gone_on_with_after_ctrl_c",
+        "e2e/test_listener_change.py::test_a_step_whose_engine_was_killed_is_taken_back",
+    ],
+    "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
+    "makes `stacks/Pulumi.local-mine.yaml` from it": [
+        "toolchain/test_stack.py::test_a_stack_is_made_from_the_template_that_its_name_begins_with",
+    ],
+    "is the template for brokers in containers": [
+        "e2e/test_docker_stack.py::test_three_brokers_three_scopes_three_vantages_all_cells_pass",
+        "e2e/test_docker_stack.py::test_a_second_update_changes_nothing",
+        "e2e/test_docker_stack.py::test_data_outlives_the_stack",
+        "e2e/test_docker_stack.py::test_a_container_that_was_killed_is_started_by_the_next_update",
+    ],
+    "on one Docker host or several": [
+        "e2e/test_docker_two_hosts.py::test_every_broker_is_reached_through_every_listener",
+    ],
+    "which has been shown on doubles of AWS only": [
+        "e2e/test_aws_stack.py::test_the_life_of_three_brokers_with_two_listeners",
+        "e2e/test_aws_validator.py::test_the_life_of_a_stack_with_a_validator",
+        "e2e/test_user_data.py::test_a_broker_boots_serves_and_keeps_its_data",
+    ],
+    "that for local ones with TLS, users and permissions": [
+        "e2e/test_local_secure.py::test_every_listener_is_proved_and_secured",
+        "e2e/test_local_secure.py::test_a_user_may_do_what_its_prefixes_say_and_nothing_else",
+        "e2e/test_local_secure.py::test_no_secret_is_anywhere_but_in_its_own_file",
+    ],
+    "in containers one key of the template turns these on": [
+        "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
+        "e2e/test_docker_secure.py::test_users_come_in_and_nobody_else",
+    ],
+    "are made on the placements `local`, `aws`": [
+        "e2e/test_aws_secure.py::test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
+    ],
+    "the next `make up` starts them in the new place, with their data": [
+        "e2e/test_local_broker.py::test_a_broker_keeps_its_data_wherever_its_directory_is",
+    ],
+    "what `make up` had it write is taken out again": [
+        "toolchain/test_stack.py::test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place",
+    ],
+    "looks the names up and applies the rules, as the gate will": [
+        "cli/test_plan.py::test_a_name_that_nobody_resolves_ends_with_1",
+    ],
+    "every broker through every listener, up to one record": [
+        "e2e/test_doctor.py::test_a_healthy_cluster",
+        "e2e/test_doctor.py::test_a_killed_broker_fails_its_own_cells_only",
+    ],
+    "and replication between brokers": [
+        "e2e/test_spark_validation.py::test_a_broken_way_between_brokers_fails_though_clients_reach_them_all",
+    ],
+    "the client properties with which a user of a": [
+        "e2e/test_local_secure.py::test_the_outputs_say_how_a_user_comes_in_by_each_listener",
+        "e2e/test_local_secure.py::test_a_user_without_permission_is_told_what_it_lacks",
+    ],
+    "several reports become one": ["report/test_merge.py"],
+    "a short file that breaks it beside the same mended": [
+        "rules/test_examples.py::test_every_rule_has_examples_that_pass_and_that_fail",
+    ],
+    "for CI as SARIF, JUnit, Markdown or annotations of GitHub": ["lint/test_formats.py"],
+    "a stack file from a Compose file or a `server.properties`, and its mistakes": [
+        "adopt/test_command.py::test_a_mistake_is_1_and_the_file_is_written",
+    ],
+    "3 inconclusive, which means that something was skipped": [
+        "cli/test_validate.py::test_the_exit_code_is_the_verdict",
+        "e2e/test_spark_validation.py::test_a_deadline_that_is_too_short_proves_nothing",
+    ],
+    "A run is never called passed because nothing was looked at": [
+        "cli/test_validate.py::test_an_address_that_named_no_broker_does_not_pass",
+    ],
+    "Without Pulumi, from any Python program": [
+        "test_api.py::test_the_readmes_example_runs_as_it_stands",
+    ],
+    "Kafka 3.9 and 4.x": ["judge/test_judge.py"],
+    "where Spark's executors are": [
+        "e2e/test_spark_cluster.py::test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail",
+    ],
+}
+"""Tests below `tests/`, by words of the README; a file alone stands for all of its tests."""
+
+
+@pytest.mark.parametrize("words", PROMISES)
+def test_the_readme_says_so(words: str) -> None:
+    assert words in " ".join((ROOT / "README.md").read_text().split())
+
+
+@pytest.mark.parametrize("test", sorted({it for tests in PROMISES.values() for it in tests}))
+def test_what_proves_it_is_in_make_test(test: str) -> None:
+    file, _, name = test.partition("::")
+    tree = ast.parse((ROOT / "tests" / file).read_text())
+    there = {found: marks for found, marks in marked_tests(tree) if name in ("", found)}
+    assert there, f"tests/{file} has no test {name}"
+    assert any(COMBINATION not in marks for marks in there.values())
+
+
+def marked_tests(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each test and what marks it, as text; of parametrized ones, the parameters do not count."""
+    whole = "".join(
+        ast.unparse(it.value)
+        for it in tree.body
+        if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "pytestmark"
+    )
+    scopes: list[tuple[str, list[ast.stmt]]] = [(whole, tree.body)]
+    for outer, body in scopes:
+        for item in body:
+            if isinstance(item, ast.ClassDef):
+                scopes.append((outer + _marks(item), item.body))
+            elif isinstance(item, ast.FunctionDef) and item.name.startswith("test_"):
+                yield item.name, outer + _marks(item)
+
+
+def _marks(item: ast.ClassDef | ast.FunctionDef) -> str:
+    return "".join(
+        ast.unparse(it) for it in item.decorator_list if "parametrize" not in ast.unparse(it)
+    )

@@ -1,0 +1,110 @@
+"""Plugins that outlive their CLI, as processes of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from toolchain import stack as stack_module
+from toolchain.plugin_processes import end_orphans
+from toolchain.stack import Stack
+
+READY_SECONDS = 20.0
+STAYING = "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n"
+
+
+class Machine:
+    """A PULUMI_HOME with one plugin, and a CLI that starts it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {"PULUMI_HOME": str(folder), "PATH": str(folder / "bin")}
+        self.plugin = folder / "plugins" / "resource-x-v1.0.0" / "pulumi-resource-x"
+        self.cli = folder / "bin" / "pulumi"
+        self.reported: list[str] = []
+        self._write(self.plugin, "#!/bin/sh\nwhile :; do sleep 0.1; done\n")
+        self._write(self.cli, f"#!/bin/sh\n{self.plugin} &\nwait\n")
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def _write(self, path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def start(self, program: Path) -> subprocess.Popen[bytes]:
+        child = subprocess.Popen([program])
+        self.started.append(child)
+        end = time.monotonic() + READY_SECONDS
+        while not self.plugins():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        return child
+
+    def plugins(self) -> list[psutil.Process]:
+        """Running ones of this machine."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if str(self.plugin) in process.cmdline():
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+    def end(self) -> None:
+        end_orphans(self.environment, self.reported.append)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    made = Machine(tmp_path)
+    yield made
+    for child in made.started:
+        child.kill()
+        child.wait()
+    for process in made.plugins():
+        process.kill()
+
+
+def test_a_plugin_outlives_a_killed_cli_and_is_ended(machine: Machine) -> None:
+    cli = machine.start(machine.cli)
+    machine.end()
+    assert len(machine.plugins()) == 1, "its CLI is there"
+    cli.kill()
+    cli.wait()
+    (plugin,) = machine.plugins()
+    machine.end()
+    assert machine.plugins() == []
+    assert machine.reported == [f"Ending plugin process {plugin.pid}, whose pulumi is gone ..."]
+
+
+def test_one_that_ignores_the_first_signal_is_killed(machine: Machine) -> None:
+    machine.plugin.write_text(STAYING)
+    child = machine.start(machine.plugin)
+    machine.end()
+    assert child.poll() is not None or child.wait(1) is not None
+    assert machine.plugins() == []
+
+
+def test_plugins_of_another_home_are_left_alone(machine: Machine, tmp_path: Path) -> None:
+    machine.start(machine.plugin)
+    end_orphans({"PULUMI_HOME": str(tmp_path / "another"), "PATH": ""}, machine.reported.append)
+    assert machine.reported == [] and len(machine.plugins()) == 1
+
+
+@pytest.mark.parametrize("status", [0, 255, -9])
+def test_make_up_ends_them_at_once_where_its_cli_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    ended: list[object] = []
+    monkeypatch.setattr(stack_module, "variables", lambda _stack: {})
+    monkeypatch.setattr(stack_module, "recover", lambda *_: None)
+    monkeypatch.setattr(stack_module, "_run", lambda *_: status)
+    monkeypatch.setattr(stack_module, "end_orphans", lambda *_: ended.append(1))
+    made = Stack("nobodys")
+    assert made._pulumi("up") == status
+    assert len(ended) == (1 if status < 0 else 0)

@@ -1,0 +1,82 @@
+"""What is remembered, compared with what nodes run: who counts where the two disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.properties import NodeSettings, read_environment
+from earshot.listeners.render import annotated, environment
+from earshot.transition.memory import ChangeMemory
+from earshot.transition.observed import corrected
+from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
+
+MOVED = plan(INTERNAL, {**EXTERNAL, "port": 9192})
+SECURED = plan(INTERNAL, {**EXTERNAL, "protocol": "SSL"})
+
+
+def runs(them: ClusterPlan, ids: Collection[int] = (1, 2, 3)) -> dict[int, NodeSettings]:
+    return {id: annotated(them, them.node(id)) for id in ids}
+
+
+@pytest.mark.parametrize(
+    ("memory", "observed"),
+    [
+        (ChangeMemory(), runs(BEFORE)),
+        (ChangeMemory(complete=BEFORE), {}),
+        (ChangeMemory(complete=BEFORE), runs(BEFORE)),
+        (ChangeMemory(complete=BEFORE), runs(BEFORE, [2])),
+        (ChangeMemory(complete=BEFORE, begun=(RENAMED,), done=1), runs(RENAMED)),
+        (ChangeMemory(complete=BEFORE, begun=(RENAMED,)), {**runs(BEFORE), **runs(RENAMED, [1])}),
+        (ChangeMemory(complete=BEFORE), {1: NodeSettings({})}),
+        (ChangeMemory(complete=BEFORE), {9: annotated(RENAMED, RENAMED.node(1))}),
+        (ChangeMemory(complete=BEFORE), {1: NodeSettings({"advertised.listeners": "?"})}),
+    ],
+)
+def test_what_is_remembered_stays_where_no_node_runs_something_else(
+    memory: ChangeMemory, observed: dict[int, NodeSettings]
+) -> None:
+    assert corrected(memory, MOVED, observed) == (memory, "")
+
+
+def test_a_memory_that_no_broker_runs_is_followed_no_longer() -> None:
+    """The state was put back from a copy, and the change with it: the memory beside it was not."""
+    found, note = corrected(ChangeMemory(complete=MOVED, done=1), BEFORE, runs(BEFORE))
+    assert found == ChangeMemory(complete=BEFORE)
+    listeners = ", ".join(map(str, BEFORE.node(1).listeners))
+    assert note == (
+        "nodes 1 to 3 run other listeners than those that are remembered of the last change: "
+        f"{listeners}; this update begins with what runs"
+    )
+
+
+@pytest.mark.parametrize("actual", [MOVED, SECURED, RENAMED, BEFORE])
+@pytest.mark.parametrize("remembered", [MOVED, SECURED, RENAMED, BEFORE])
+def test_what_runs_is_read_from_the_nodes_own_settings(
+    actual: ClusterPlan, remembered: ClusterPlan
+) -> None:
+    other = plan(EXTERNAL | {"scopes": ["internal"]})
+    found, note = corrected(ChangeMemory(complete=remembered), other, runs(actual))
+    assert found == ChangeMemory(complete=actual)
+    assert bool(note) is (actual != remembered)
+
+
+def test_a_part_of_the_nodes_is_followed_beside_the_rest() -> None:
+    observed = {**runs(BEFORE, [1, 3]), **runs(RENAMED, [2])}
+    found, note = corrected(ChangeMemory(complete=BEFORE, begun=(MOVED,)), RENAMED, observed)
+    assert found == ChangeMemory(complete=BEFORE, begun=(RENAMED,))
+    assert note.startswith("node 2 runs other listeners than those")
+
+
+def test_variables_of_containers_are_read_as_properties_are() -> None:
+    them = {id: read_environment(environment(RENAMED, RENAMED.node(id))) for id in (1, 2, 3)}
+    assert corrected(ChangeMemory(complete=RENAMED), BEFORE, them) == (
+        ChangeMemory(complete=RENAMED),
+        "",
+    )
+    found, _ = corrected(ChangeMemory(complete=BEFORE), MOVED, them)
+    assert found.complete is not None
+    assert found.complete.listener_names == RENAMED.listener_names
+    assert found.complete.inter_broker == "REPL"

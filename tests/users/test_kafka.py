@@ -1,0 +1,57 @@
+"""What Kafka's own classes make of changes of users, when a broker replays them at its start."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
+from tests.listeners.oracle import VERSIONS, java_with
+
+pytestmark = [pytest.mark.e2e]
+
+SHA_512 = 2
+RELEASES = [
+    pytest.param(it, marks=[] if it == KAFKA_VERSION else [pytest.mark.combination])
+    for it in VERSIONS
+]
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def kafka(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The JVM of a release."""
+    with java_with(kafka_broker_jars(request.param)) as gateway:
+        yield gateway.jvm.org.apache.kafka
+
+
+def replayed(kafka: Any, *changes: tuple[str, str]) -> set[str]:
+    """The users that a broker knows, which has replayed ``changes`` from the beginning."""
+    delta = kafka.image.ScramDelta(kafka.image.ScramImage.EMPTY)
+    records = kafka.common.metadata
+    for what, name in changes:
+        if what == "delete":
+            record = records.RemoveUserScramCredentialRecord()
+        else:
+            record = records.UserScramCredentialRecord().setIterations(4096)
+            for part in (record.setSalt, record.setStoredKey, record.setServerKey):
+                part(b"x")
+        delta.replay(record.setName(name).setMechanism(SHA_512))
+    mechanisms = delta.apply().mechanisms()
+    return {name for kind in mechanisms for name in mechanisms[kind]}
+
+
+def test_all_users_stay_known_where_one_is_overwritten(kafka: Any) -> None:
+    chance = random.Random(25)
+    for _ in range(50):
+        old, new = (f"u{chance.randrange(10**6)}" for _ in range(2))
+        changes = [("set", "validator"), ("set", old), ("set", old), ("set", new)]
+        assert replayed(kafka, *changes) == {"validator", old, new}
+
+
+def test_no_user_stays_known_where_one_is_deleted(kafka: Any) -> None:
+    """KAFKA-20774. If this fails, the release has the fix: docs/security.md lists the others."""
+    changes = [("set", "validator"), ("set", "app"), ("delete", "app"), ("set", "app3")]
+    assert replayed(kafka, *changes) == set()

@@ -1,0 +1,297 @@
+"""Kafka's protocol with one peer: what is read, and what every kind of lie comes to."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.listeners.address import Address
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.wire import (
+    MOST_BROKERS,
+    MOST_BYTES,
+    Answer,
+    Exchange,
+    ExchangeError,
+    answering_broker,
+    connect,
+    leads,
+    metadata,
+    request_keys,
+    transport_error,
+)
+from tests.doubles import peer as doubles
+from tests.doubles.peer import Reply, kafka, listening, raw, reply, text
+
+B = Address("kafka-1.example.com", 9092)
+Serve = Callable[[socket.socket, doubles.Peer], None]
+
+
+@contextlib.contextmanager
+def exchange_with(serve: Serve, seconds: float = 5.0) -> Iterator[Exchange]:
+    end = Deadline(seconds)
+    with (
+        listening(serve) as peer,
+        connect("127.0.0.1", peer.address, None, end) as connection,
+    ):
+        yield Exchange(connection, end)
+
+
+def failure(serve: Serve, seconds: float = 5.0) -> Failure:
+    """What a question for metadata ends with."""
+    with exchange_with(serve, seconds) as exchange, pytest.raises(ExchangeError) as caught:
+        metadata(exchange)
+    return caught.value.failure
+
+
+def answers(replied: Reply) -> Serve:
+    return kafka({3: replied})
+
+
+def test_the_brokers_of_an_answer() -> None:
+    listed = {7: B, 2: Address("::1", -5)}
+    with exchange_with(answers(reply(doubles.metadata(listed)))) as exchange:
+        assert metadata(exchange) == ("C", listed)
+        assert metadata(exchange) == ("C", listed)
+    with exchange_with(answers(reply(doubles.metadata({}, None)))) as exchange:
+        assert metadata(exchange) == ("", {})
+
+
+def test_an_answer_of_a_thousand_brokers_is_taken() -> None:
+    listed = {id: Address(f"kafka-{id}.example.com", 9092) for id in range(MOST_BROKERS)}
+    with exchange_with(answers(reply(doubles.metadata(listed)))) as exchange:
+        assert metadata(exchange)[1] == listed
+
+
+def drip(connection: socket.socket, peer: doubles.Peer) -> None:
+    """A byte now and then, of an answer that never ends."""
+    connection.sendall(struct.pack(">i", MOST_BYTES))
+    while True:
+        time.sleep(0.02)
+        connection.sendall(b"\0")
+
+
+def mute(connection: socket.socket, peer: doubles.Peer) -> None:
+    connection.recv(1000)
+    connection.recv(1000)
+
+
+MANY = [(id, Address("127.0.0.1", 1 + id)) for id in range(10_000)]
+LONG = "h" * 30_000
+HOSTILE: dict[str, tuple[Serve, str, str]] = {
+    "ten thousand brokers": (
+        answers(reply(doubles.metadata(MANY))),
+        "too-many",
+        "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked",
+    ),
+    "two billion brokers": (
+        answers(reply(struct.pack(">i", 2**31 - 1))),
+        "not-kafka",
+        "its answer cannot be read: 2,147,483,647 entries in 0 bytes",
+    ),
+    "fewer than no brokers": (
+        answers(reply(struct.pack(">iq", -7, 0))),
+        "not-kafka",
+        "its answer cannot be read: -7 entries in 8 bytes",
+    ),
+    "a broker twice": (
+        answers(reply(doubles.metadata([(1, B), (1, Address("other", 1))]))),
+        "not-kafka",
+        "its answer cannot be read: broker 1 twice",
+    ),
+    "a negative broker": (
+        answers(reply(doubles.metadata([(-1, B)]))),
+        "not-kafka",
+        "its answer cannot be read: broker -1",
+    ),
+    "a host of a negative length": (
+        answers(reply(struct.pack(">iihiiii", 1, 1, -2, 0, 0, 0, 0))),
+        "not-kafka",
+        "its answer cannot be read: a length of -2",
+    ),
+    "a host that is longer than the answer": (
+        answers(reply(struct.pack(">iihii", 1, 1, 30_000, 0, 0))),
+        "not-kafka",
+        "its answer cannot be read: it ends after 18 bytes, in a field",
+    ),
+    "nothing": (
+        answers(reply(b"")),
+        "not-kafka",
+        "its answer cannot be read: it ends after 0 bytes, in a field",
+    ),
+    "another answer": (
+        answers(raw(struct.pack(">ii", 8, 99) + b"\0\0\0\0")),
+        "not-kafka",
+        "it answers a request that was not sent",
+    ),
+    "a frame of two gigabytes": (
+        answers(raw(struct.pack(">i", 2**31 - 1))),
+        "not-kafka",
+        "it announces an answer of 2,147,483,647 bytes; allowed: 4 to 4,194,304",
+    ),
+    "a frame of a negative length": (
+        answers(raw(struct.pack(">i", -1))),
+        "not-kafka",
+        "it announces an answer of -1 bytes; allowed: 4 to 4,194,304",
+    ),
+    "a frame too short for an answer": (
+        answers(raw(struct.pack(">ib", 1, 0))),
+        "not-kafka",
+        "it announces an answer of 1 bytes; allowed: 4 to 4,194,304",
+    ),
+    "a web server": (
+        answers(raw(b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n")),
+        "http",
+        "something that speaks HTTP listens there ('HTTP/1.1 400 Bad Request')",
+    ),
+    "an SSH server": (
+        answers(raw(b"SSH-2.0-OpenSSH_9.2\r\n")),
+        "not-kafka",
+        "something else than Kafka listens there ('SSH-2.0-OpenSSH_9.2')",
+    ),
+    "endless text": (
+        answers(raw(b"A" * 100_000)),
+        "not-kafka",
+        f"something else than Kafka listens there ({'A' * 60!r})",
+    ),
+    "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
+    "no answer, closed": (
+        kafka({}),
+        "disconnected",
+        "it closed the connection without an answer",
+    ),
+    "half an answer, closed": (
+        lambda connection, peer: connection.sendall(struct.pack(">ii", 100, 1)),
+        "disconnected",
+        "it closed the connection without an answer",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", HOSTILE)
+def test_every_hostile_answer_ends_in_one_sentence(lie: str) -> None:
+    serve, error, sentence = HOSTILE[lie]
+    assert failure(serve) == Failure(error, sentence)
+
+
+@pytest.mark.parametrize(("serve", "part"), [(drip, " but "), (mute, "")])
+def test_an_answer_that_does_not_end_is_waited_for_until_the_end_alone(
+    serve: Serve, part: str
+) -> None:
+    begun = time.monotonic()
+    found = failure(serve, 0.5)
+    assert time.monotonic() - begun < 5
+    assert found.error == "timeout" and found.text.startswith(f"no answer within 0.5 s{part}")
+
+
+def test_a_run_that_is_stopped_waits_no_more() -> None:
+    end = Deadline(60)
+    with listening(mute) as peer, connect("127.0.0.1", peer.address, None, end) as connection:
+        threading.Timer(0.1, end.stop.set).start()
+        with pytest.raises(ExchangeError) as caught:
+            metadata(Exchange(connection, end.within(30)))
+    assert caught.value.failure.error == "timeout"
+
+
+def test_a_long_text_of_a_peer_is_shortened() -> None:
+    listed = {1: Address(LONG, 9092)}
+    with exchange_with(answers(reply(doubles.metadata(listed, LONG)))) as exchange:
+        cluster, brokers = metadata(exchange)
+    for shown in (cluster, brokers[1].host):
+        assert shown.endswith("... (30,000 characters)") and len(shown) == 60
+
+
+def test_text_that_is_no_text_is_shown() -> None:
+    content = struct.pack(">ii", 1, 1) + text(b"k\xff") + struct.pack(">i", 1) + text(None)
+    content += text("C") + struct.pack(">ii", 1, 0)
+    with exchange_with(answers(reply(content))) as exchange:
+        assert metadata(exchange)[1] == {1: Address("k\\xff", 1)}
+
+
+@given(st.binary(max_size=200))
+def test_whatever_an_answer_holds_nothing_else_is_raised(content: bytes) -> None:
+    answer = Answer(content)
+    with contextlib.suppress(ExchangeError):
+        for _ in range(answer.count(3)):
+            answer.text()
+        answer.data(4)
+
+
+def described(error: int, message: str | None) -> Reply:
+    result = struct.pack(">h", error) + text(message) + b"\x04" + text("1") + struct.pack(">i", 0)
+    return reply(struct.pack(">ii", 0, 1) + result)
+
+
+@pytest.mark.parametrize(
+    ("replied", "id"),
+    [
+        (doubles.own_configuration(1), 1),
+        (doubles.own_configuration(2), 2),
+        (described(29, "Cluster authorization failed."), None),
+        (described(42, None), None),
+        (described(42, "Unexpected broker id, expected nobody"), None),
+        (described(42, f"expected {'9' * 400} or"), None),
+        (reply(struct.pack(">ii", 0, 0)), None),
+    ],
+)
+def test_a_broker_tells_who_it_is_by_what_it_refuses(replied: Reply, id: int | None) -> None:
+    with exchange_with(kafka({32: replied})) as exchange:
+        assert answering_broker(exchange, 1) == id
+
+
+def offsets(error: int) -> Reply:
+    part = struct.pack(">iihqq", 1, 0, error, -1, 5)
+    return reply(struct.pack(">i", 1) + text("t") + part)
+
+
+@pytest.mark.parametrize(
+    ("replied", "known"),
+    [
+        (offsets(0), True),
+        (offsets(6), False),
+        (offsets(3), False),
+        (offsets(29), None),
+        (reply(struct.pack(">i", 0)), None),
+        (reply(struct.pack(">i", 1) + text("t") + struct.pack(">i", 0)), None),
+    ],
+)
+def test_a_broker_tells_what_it_leads(replied: Reply, known: bool | None) -> None:
+    with exchange_with(kafka({2: replied})) as exchange:
+        assert leads(exchange, "t", 0) is known
+
+
+def test_the_requests_that_a_peer_takes() -> None:
+    content = struct.pack(">hihhhhhh", 0, 2, 3, 0, 13, 62, 0, 4)
+    with exchange_with(kafka({18: reply(content)})) as exchange:
+        assert request_keys(exchange) == {3, 62}
+
+
+def test_where_nobody_listens() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        with pytest.raises(ExchangeError) as caught:
+            connect("127.0.0.1", Address("localhost", port), None, Deadline(2))
+    assert caught.value.failure == Failure("refused", "it refused the connection")
+
+
+def test_an_alert_is_told_in_words() -> None:
+    alert = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_CERTIFICATE] sslv3 alert bad certificate")
+    alert.reason = "SSLV3_ALERT_BAD_CERTIFICATE"
+    found = transport_error(alert).failure
+    assert found == Failure("client-certificate", "sslv3 alert bad certificate")
+    other = ssl.SSLError(1, "tlsv1 alert protocol version")
+    assert transport_error(other).failure.error == "tls"
+    reset = ConnectionResetError(104, "Connection reset by peer")
+    assert transport_error(reset).failure.error == "disconnected"
+    assert transport_error(TimeoutError()).failure.error == "timeout"
