@@ -16,7 +16,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit coverage test test-all test-share proofs every-test test-box change-interrupts check architecture bench kafka-judge fuzz mutants release-check lock
+.PHONY: help setup up down clean env unit coverage test test-all test-share proofs every-test test-box change-interrupts user-changes check architecture bench kafka-judge fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -74,11 +74,15 @@ every-test:
 test-box: ## bring up every option and naming, the validator, and a change, on AWS in a box (minutes)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py \
-		tests/e2e/box/change.py
+		tests/e2e/box/change.py tests/e2e/box/restart.py
 
 change-interrupts: ## interrupt every step of every change of listeners on three brokers (an hour)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/every_change.py -k "$(CHANGES)"
+
+user-changes: ## restart every broker after every change of users and authorities (half an hour)
+	@$(PYTHON) -m toolchain setup --tests
+	@$(VENV_PYTHON) -m pytest tests/e2e/every_user_change.py
 
 check: ## format, lint, strict types, arrows between rooms (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)

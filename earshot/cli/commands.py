@@ -73,6 +73,9 @@ Against = Annotated[str | None, Option(
 ForScope = Annotated[ClientScope | None, Option(
     "--scope", help="Only the listeners for the clients that stand here.")]
 Produce = Annotated[bool, Option("--produce/--no-produce", help="Send a record to every broker.")]
+Idle = Annotated[float | None, Option(
+    "--idle", metavar="SECONDS", min=1, max=3600,
+    help="Then hold a connection to every broker without traffic; it must still answer.")]
 
 # validate
 Records = Annotated[int | None, Option(
@@ -186,6 +189,7 @@ def doctor(
     client_config: ClientConfig = None,
     deadline: Deadline = None,
     produce: Produce = True,
+    idle: Idle = None,
     format: ReportFormat = None,
     output: Output = None,
     force: Force = False,
@@ -207,7 +211,7 @@ def doctor(
     looked_at = (stack, contract, bootstrap)
     chosen = scope and scope.value
     asked = (looked_at, chosen, client_config, deadline, produce, format, output or [])
-    _exit(command.run(*asked, force=force))
+    _exit(command.run(*asked, idle=idle, force=force))
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """`earshot doctor`: every broker through every listener, from here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from earshot.cli.ending import ended_by
@@ -8,12 +8,16 @@ from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
+from earshot.doctor.idle import hold, notes
 from earshot.doctor.survey import USUAL_DEADLINE
 from earshot.errors import EarshotError
-from earshot.listeners.terms import Scope
+from earshot.listeners.address import Address
+from earshot.listeners.terms import Protocol, Scope
 from earshot.placements import in_containers
 from earshot.report import Format
+from earshot.validation.client import protocol_of
 from earshot.validation.contract import Contract
+from earshot.validation.result import Report
 
 CLEAN_UP = 10.0
 """Seconds after the deadline for the topic's end and for the control probe of what failed."""
@@ -32,11 +36,13 @@ def run(
     format: Format | None,
     output: Sequence[Path],
     *,
+    idle: float | None = None,
     force: bool = False,
 ) -> int:
     """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
-    With ``scope``, only the listeners for its clients, who must stand where this runs.
+    With ``scope``, only the listeners for its clients, who must stand where this runs. With
+    ``idle``, a connection to each broker is held for so many seconds afterwards.
     Raises EarshotError.
     """
     files = formats(output, format, SUFFIXES)
@@ -63,8 +69,23 @@ def run(
         )
     if scope is None and contract is not None and in_containers(contract.placement):
         report = report.model_copy(update={"notes": (*report.notes, ELSEWHERE)})
+    lost = False
+    if idle is not None:
+        held = hold(_held(report, contract, client), client, idle)
+        report = report.model_copy(update={"notes": (*report.notes, *notes(held, idle))})
+        lost = any(item.made and item.error for item in held)
     show(report, files, format)
-    return report.exit_code
+    return 1 if lost else report.exit_code
+
+
+def _held(
+    report: Report, contract: Contract | None, client: Mapping[str, str]
+) -> list[tuple[Address, Protocol]]:
+    """The addresses in ``report``, with the protocol that is spoken there."""
+    if contract is None:
+        return [(cell.address, protocol_of(client)) for cell in report.cells]
+    spoken = {item.name: item.protocol for item in contract.listeners}
+    return [(cell.address, spoken[cell.listener]) for cell in report.cells]
 
 
 def _for_scope(contract: Contract | None, scope: Scope) -> Contract:

@@ -45,6 +45,15 @@ class Volume:
     def device_in_instance(self) -> str:
         return BY_ID + self.id.replace("-", "")
 
+    def grow(self, mebibytes: int) -> None:
+        """Enlarge the device, also while it is in use, where it is smaller."""
+        if int(_output("blockdev", "--getsize64", str(self.device))) < mebibytes << 20:
+            file = _output(
+                "losetup", "--list", "--noheadings", "--output=BACK-FILE", str(self.device)
+            )
+            os.truncate(file.strip(), mebibytes << 20)
+            _output("losetup", "--set-capacity", str(self.device))
+
 
 @contextlib.contextmanager
 def volume(mebibytes: int = VOLUME_MIB, id: str = "") -> Iterator[Volume]:

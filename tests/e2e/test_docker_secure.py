@@ -219,6 +219,7 @@ def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) ->
     request = kafka_protocol._request(51, 0, b"\0" + deletion + bytes([1, 0]))
     keys = NodeKeys(str(made.root), "node-1", name)
     with (
+        contextlib.chdir(made.folder),  # keys are looked up in the project of this folder
         contextlib.closing(made.engine.client()) as client,
         exchange(client, name, ("127.0.0.1", 19092), keys) as ask,
     ):

@@ -154,6 +154,9 @@ class Reporter:
 
         self._bin = folder / "bin"
 
+    def double(self, name: str, line: str) -> None:
+        self._double(self._bin / name, line)
+
     def _double(self, path: Path, line: str) -> None:
         path.write_text(f"#!/bin/bash\n{line}\n")
         path.chmod(0o755)
@@ -172,6 +175,138 @@ class Reporter:
             NodeReport.model_validate(json.loads(line))
             for line in self._told.read_text().splitlines()
         ]
+
+
+def test_a_report_tells_its_boot_and_the_room_for_data(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.BROKER,))
+    reporter.tools.answer(QUORUM, CAUGHT_UP)
+    reporter.tools.answer(TOPICS, "")
+    (reporter.state / "size").write_text("100\n")
+    reporter.double("stat", "echo '5242880 * 4096'")
+    last = reporter.run()[-1]
+    assert (last.booted, last.size_gib, last.free_gib) == (1_700_000_000, 100, 20)
+    assert last.lacks(3, "i-1", "ab" * 32, 1_700_000_000, 100) == ""
+    assert "earlier boot" in last.lacks(3, "i-1", "ab" * 32, 1_700_000_060)
+    assert "has 100 GiB, not 200 yet" in last.lacks(3, "i-1", "ab" * 32, size_gib=200)
+
+
+def test_a_node_whose_volume_has_grown_reports_it_once_it_is_in_sync(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.BROKER,))
+    (reporter.state / "size").write_text("200\n")
+    reporter.double("stat", "echo '0 * 4096'")
+    reporter.tools.answer(QUORUM, CAUGHT_UP)
+    reporter.tools.answer(TOPICS, "")
+    (report,) = reporter.run("grown")
+    assert (report.state, report.size_gib) == (NodeState.IN_SYNC, 200)
+
+
+def test_what_keeps_a_node_from_starting_is_reported_and_not_final(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.BROKER,))
+    (reporter.state / "problem").write_text("the volume is not attached yet\n")
+    (report,) = reporter.run("starting")
+    assert (report.lacking, report.is_final) == ("starting: the volume is not attached yet", False)
+
+
+class Preparation:
+    """Functions of kafka-prepare, moved to ``folder``, with the commands that they call doubled."""
+
+    def __init__(self, folder: Path) -> None:
+        self._bin, self.state, self.calls = folder / "bin", folder / "state", folder / "calls"
+        for made in (self._bin, self.state):
+            made.mkdir()
+        script = next(scripts(rendered(System.DEBIAN, ROLES[0], False)))
+        head, _, _ = script.partition("if [[ ${1:-} == grow ]]; then")
+        self._script = (
+            head.replace("/run/kafka", str(self.state))
+            .replace("/usr/local/sbin/", f"{self._bin}/")
+            .replace("SECONDS + 300", "SECONDS + 0")
+        )
+        for name in ("kafka-report", "xfs_growfs", "sleep"):
+            self.double(name)
+        self.double("mountpoint", ends=1)
+
+    def double(self, name: str, prints: str = "", ends: int = 0) -> None:
+        line = f'echo "{name} $*" >>{self.calls}'
+        (self._bin / name).write_text(f"#!/bin/bash\n{line}\nprintf %s '{prints}'\nexit {ends}\n")
+        (self._bin / name).chmod(0o755)
+
+    def run(self, *commands: str) -> int:
+        program = "\n".join((self._script, *commands))
+        environment = os.environ | {"PATH": f"{self._bin}:{os.environ['PATH']}"}
+        return subprocess.run(["bash", "-c", program], env=environment, timeout=60).returncode
+
+    def called(self, name: str) -> list[str]:
+        lines = self.calls.read_text().splitlines() if self.calls.exists() else []
+        return [line for line in lines if line.split()[0] == name]
+
+
+def test_a_volume_that_is_not_attached_is_waited_for_and_tried_again(tmp_path: Path) -> None:
+    """An update that died between launch and attachment is gone on with at any time."""
+    preparation = Preparation(tmp_path)
+    assert preparation.run("trap finish EXIT", "mount_volume") == 1, "systemd tries again"
+    assert preparation.called("kafka-report") == ["kafka-report starting"]
+    assert (preparation.state / "problem").read_text().endswith(" is not attached yet\n")
+    unit = next(
+        it["content"]
+        for it in yaml.safe_load(rendered(System.DEBIAN, ROLES[0], False))["write_files"]
+        if it["path"].endswith("/kafka-prepare.service")
+    )
+    assert "StartLimitIntervalSec=0\n" in unit and "Restart=on-failure\n" in unit
+    assert "RestartPreventExitStatus=78\n" in unit
+
+
+def test_what_would_fail_again_is_reported_as_final(tmp_path: Path) -> None:
+    preparation = Preparation(tmp_path)
+    assert preparation.run("trap finish EXIT", "fail_for_good 'wrong checksum'") == 78
+    assert preparation.called("kafka-report") == ["kafka-report failed"]
+
+
+def test_the_file_system_grows_with_its_device_and_is_left_alone_otherwise(tmp_path: Path) -> None:
+    preparation = Preparation(tmp_path)
+    preparation.double("systemctl", ends=3)  # Kafka does not run yet
+    preparation.double("blockdev", str(100 << 30))
+    assert preparation.run("grow", "grow") == 0
+    assert preparation.called("xfs_growfs") == ["xfs_growfs /var/lib/kafka"], "once in a boot"
+    assert preparation.called("kafka-report") == []
+    preparation.double("systemctl")
+    preparation.double("blockdev", str(200 << 30))
+    assert preparation.run("grow") == 0
+    assert len(preparation.called("xfs_growfs")) == 2
+    assert preparation.called("kafka-report") == ["kafka-report grown"]
+    assert (preparation.state / "size").read_text() == "200\n"
+
+
+def test_what_cannot_grow_is_not_told_as_grown(tmp_path: Path) -> None:
+    preparation = Preparation(tmp_path)
+    preparation.double("blockdev", str(100 << 30))
+    preparation.double("xfs_growfs", ends=1)
+    assert preparation.run("grow") == 1
+    assert not (preparation.state / "size").exists()
+
+
+def test_a_boot_has_one_time_however_often_it_is_prepared(tmp_path: Path) -> None:
+    preparation = Preparation(tmp_path)
+    preparation.double("cat", "i-1")
+    preparation.double("sha256sum", "ab")
+    preparation.double("date", "1700000000")
+    assert preparation.run("identify") == 0
+    preparation.double("date", "1800000000")
+    assert preparation.run("identify") == 0
+    assert (preparation.state / "booted").read_text() == "1700000000"
+
+
+def test_idle_connections_are_kept_alive_before_anything_forgets_them() -> None:
+    (text,) = (
+        it["content"]
+        for it in yaml.safe_load(rendered(System.DEBIAN, ROLES[0], False))["write_files"]
+        if it["path"] == "/etc/sysctl.d/kafka.conf"
+    )
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    known = dict(line.split(" = ") for line in lines)
+    idle, between, times = (
+        int(known[f"net.ipv4.tcp_keepalive_{it}"]) for it in ("time", "intvl", "probes")
+    )
+    assert idle + between * times < 350, "security groups of Nitro v6, NAT gateways, balancers"
 
 
 def partition(replicas: str, insync: str) -> str:

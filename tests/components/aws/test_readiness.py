@@ -92,8 +92,7 @@ def test_a_changed_node_is_waited_for_whatever_the_others_report(
 ) -> None:
     """Also where their reports are lost, as by other hands or a throttled API."""
     if others is not None:
-        for of in (TWO, THREE):
-            parameters[of.parameter] = report(of, others)
+        parameters |= {of.parameter: report(of, others) for of in (TWO, THREE)}
     with pytest.raises(EarshotError, match=r"has not reported|is gone"):
         provider.update("id", OLDS, props(ONE))
     parameters["/p/1"] = report(ONE, booted=1000)

@@ -92,13 +92,16 @@ def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
     found: list[tuple[float, str, str]] = [
         (it.when, it.what, it.name) for it in box.fleet.doings if it.when > since
     ]
-    ssm, reported = box.server.client("ssm"), set[str]()
+    ssm, reported = box.server.client("ssm"), set[tuple[str, int | None]]()
     for id, name in BROKERS.items():
         parameter = report_parameter(STACK, f"broker-{id}")
         for item in ssm.get_parameter_history(Name=parameter)["Parameters"]:
             report, when = NodeReport.read(item["Value"]), item["LastModifiedDate"].timestamp()
-            if report is not None and report.serves and report.instance not in reported:
-                reported.add(report.instance)  # it may say so again and again
+            if report is not None and report.serves:
+                boot = (report.instance, report.booted)
+                if boot in reported:
+                    continue  # it may say so again and again
+                reported.add(boot)
                 found.append((when, report.state.value, name))
     return [(what, name) for when, what, name in sorted(found) if when > since]
 

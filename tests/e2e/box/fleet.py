@@ -47,6 +47,8 @@ class Booted:
     instance: Instance
     name: str
     running: bool = True
+    launched: float = 0.0
+    """The start that was played last: moto may stop a machine and start it between two looks."""
     pid: int = 0
     """Of its first process when it was last made ready: a boot makes its devices and rules anew."""
     elastic: str = ""
@@ -94,6 +96,8 @@ class Fleet:
             list(pool.map(self._terminate, gone))
             for id in [id for id in self._disks if id not in held.volumes]:
                 self._disks.pop(id)[1].close()
+            for id, (disk, _) in self._disks.items():
+                disk.grow(held.volumes[id] << 10)
             for machine in held.machines.values():
                 for id, gib in machine.volumes.items():
                     if id not in self._disks:
@@ -128,7 +132,7 @@ class Fleet:
             if not machine.running:
                 return
             booted = self._booted[machine.id] = self._made(machine)
-        elif booted.running and not machine.running:
+        elif booted.running and not (machine.running and machine.launched == booted.launched):
             self._stop(booted)
         self._connect(booted, machine.elastic)
         if not machine.running:
@@ -136,7 +140,7 @@ class Fleet:
         if not booted.pid or not booted.running:
             self.doings.append(Doing(time.time(), "on", machine.name))
             self._engine.run("start", booted.instance.container)
-            booted.running = True
+            booted.running, booted.launched = True, machine.launched
         state = self._state(booted)
         assert state["Running"], f"{machine.id} has switched itself off"
         if state["Pid"] != booted.pid:

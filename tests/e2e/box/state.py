@@ -17,6 +17,8 @@ class Machine:
     id: str
     name: str
     running: bool
+    launched: float
+    """When EC2 last started it, in seconds since the epoch."""
     private: str
     elastic: str
     """The Elastic IP that leads to it; empty without one."""
@@ -31,8 +33,8 @@ class Held:
 
     machines: Mapping[str, Machine]
     """By instance id."""
-    volumes: frozenset[str]
-    """All that exist, attached or not."""
+    volumes: Mapping[str, int]
+    """All that exist, attached or not, in GiB."""
     groups: Mapping[str, Any]
     """By id, as EC2 describes them."""
     members: Mapping[str, frozenset[str]]
@@ -63,6 +65,7 @@ def look(server: Moto) -> Held:
             id=item["InstanceId"],
             name=next((it["Value"] for it in item.get("Tags", []) if it["Key"] == "Name"), ""),
             running=item["State"]["Name"] == "running",
+            launched=item["LaunchTime"].timestamp(),
             private=private,
             elastic=elastic.get(private, ""),
             volumes={id: sizes[id] for id in attached if id in sizes},
@@ -70,7 +73,7 @@ def look(server: Moto) -> Held:
         )
     return Held(
         machines,
-        frozenset(sizes),
+        sizes,
         {item["GroupId"]: item for item in ec2.describe_security_groups()["SecurityGroups"]},
         {group: frozenset(addresses) for group, addresses in members.items()},
     )

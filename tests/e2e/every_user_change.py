@@ -13,7 +13,7 @@ from tests.e2e.engine import deployment
 from tests.e2e.secured import accepted_by_each, refused
 from tests.e2e.test_local_secure import LocalSecured, secure_cluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,113 @@
+"""Idle connections, to listeners of the test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from earshot.doctor import idle
+from earshot.doctor.idle import Held, hold, notes
+from earshot.listeners.address import Address
+from earshot.listeners.terms import Protocol
+
+REQUEST = 14
+"""Bytes, its length included."""
+
+
+def answers(connection: socket.socket) -> None:
+    request = connection.recv(REQUEST, socket.MSG_WAITALL)
+    key, version, correlation = struct.unpack_from(">hhi", request, 4)
+    assert (key, version) == (18, 0)
+    connection.sendall(struct.pack(">iih", 6, correlation, 0))
+
+
+def closes(connection: socket.socket) -> None:
+    pass
+
+
+def resets(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def forgets(connection: socket.socket) -> None:
+    """As what is between does: the other end learns nothing."""
+    connection.recv(REQUEST, socket.MSG_WAITALL)
+    connection.recv(1)
+
+
+def speaks_otherwise(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 400 Bad Request")
+
+
+@contextlib.contextmanager
+def listener(does: Callable[[socket.socket], None]) -> Iterator[Address]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                does(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield Address("127.0.0.1", server.getsockname()[1])
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("does", "error"),
+    [
+        (answers, ""),
+        (closes, "was closed meanwhile|was reset"),
+        (resets, "was reset"),
+        (forgets, "no answer"),
+        (speaks_otherwise, "was answered by something that is no broker"),
+    ],
+)
+def test_what_became_of_a_connection_is_told(
+    does: Callable[[socket.socket], None], error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle, "ANSWER_SECONDS", 0.5)
+    with listener(does) as address:
+        (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 0.2)
+    assert held.made and held.error in error.split("|")
+    told = list(notes([held], 0.2))
+    assert ("1 connections answered" in told[0]) == (not held.error)
+    assert any("tcp_keepalive_time" in text for text in told) is bool(held.error)
+
+
+def test_where_there_is_no_connection_nothing_is_forgotten() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = Address("127.0.0.1", server.getsockname()[1])
+    (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 60)
+    assert not held.made, "and nobody waits for it"
+    refused = f"{address}: no connection to hold (connection refused)"
+    assert list(notes([held], 60)) == [f"a connection that was idle for 60 s: {refused}"]
+
+
+@pytest.mark.parametrize("address", [Address("a" * 70, 9092), Address("localhost", 99999)])
+def test_what_no_client_can_connect_to_is_no_fault_of_ours(address: Address) -> None:
+    (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 60)
+    assert not held.made and held.error
+
+
+def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Address] = []
+
+    def connected(address: Address, _: object) -> socket.socket:
+        made.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(idle, "_connected", connected)
+    places = [(Address("127.0.0.1", port), Protocol.PLAINTEXT) for port in range(1, 1000)]
+    found = hold([*places, *places], {}, 60)
+    assert len(found) == len(made) == idle.LIMIT
+    assert isinstance(found[0], Held)

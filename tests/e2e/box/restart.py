@@ -1,0 +1,152 @@
+"""What EC2 changes in place: another type, for which it stops and starts each instance, and larger
+volumes, on three brokers under running producers, in a box. And a node that is down.
+
+Run by `make test-box`. The tests go on from each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.placement.aws import report_parameter
+from earshot.user_data.boot import NodeReport
+from earshot.user_data.render import MOUNT
+from tests.e2e.box.change import happened, ids, kept, one_by_one
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.secured import BROKERS
+from tests.e2e.box.stack import BoxStack
+from tests.e2e.distant_producer import DistantProducer
+from tests.e2e.project import STACK
+from tests.e2e.steady_producer import all_there, longest_wait, longest_wait_of_a_partition
+from tests.measured import MEASURED
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+PATIENCE = 300.0
+SAFE: dict[str, Any] = {"replication_factor": 3, "min_insync_replicas": 2}
+
+
+@dataclass
+class Brokers:
+    """A stack of three brokers, up."""
+
+    box: CloudBox
+    stack: BoxStack
+
+    def configure(self, **settings: Any) -> None:
+        self.stack.configure(self.box.cluster(3, **SAFE, **settings))
+
+    def report(self, id: int) -> NodeReport:
+        asked = {"Name": report_parameter(STACK, f"broker-{id}")}
+        text = self.box.server.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
+        found = NodeReport.read(text)
+        assert found is not None, text
+        return found
+
+
+@pytest.fixture(scope="module")
+def brokers(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    made = Brokers(box, box.stack(tmp_path_factory.mktemp("restart") / "stack"))
+    made.configure()
+    made.stack.up()
+    yield made
+    made.stack.destroy()
+
+
+@contextlib.contextmanager
+def producers(brokers: Brokers, folder: Path) -> Iterator[dict[str, DistantProducer]]:
+    """One inside through INTERNAL and one outside through EXTERNAL, as long as the block lasts."""
+    outputs, found = brokers.stack.project.outputs(), dict[str, DistantProducer]()
+    with contextlib.ExitStack() as writing:
+        for side, listener in (("inside", "INTERNAL"), ("outside", "EXTERNAL")):
+            file = folder / f"{listener}.json"
+            file.write_text(json.dumps({"bootstrap.servers": outputs[f"bootstrap_{listener}"]}))
+            place = writing.enter_context(
+                brokers.box.place("inside" if side == "inside" else "outside")
+            )
+            producer = DistantProducer(place.command, file, f"through-{listener}")
+            found[listener] = writing.enter_context(producer)
+        yield found
+
+
+def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
+    brokers: Brokers, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    box = brokers.box
+    before, running = kept(box), ids(box)
+    boots = {id: brokers.report(id).booted for id in BROKERS}
+    brokers.configure(instance={"type": "t4g.large"})
+    with producers(brokers, tmp_path) as writing:
+        since = time.time()
+        brokers.stack.up()
+        seconds = time.time() - since
+        assert happened(box, since) == one_by_one((1, 2, 3))
+    assert ids(box) == running, "they are the same instances"
+    assert kept(box) == before
+    types = {
+        item["InstanceType"]
+        for it in box.server.client("ec2").describe_instances()["Reservations"]
+        for item in it["Instances"]
+    }
+    assert types == {"t4g.large"}
+    assert all((brokers.report(id).booted or 0) > (boots[id] or 0) for id in BROKERS)
+    for name, producer in writing.items():
+        assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
+        all_there(producer.acknowledged, producer.found)
+        record_property(
+            MEASURED,
+            f"producer on {name}, another instance type on three brokers ({seconds:.0f} s): "
+            f"{producer.sent} records acknowledged, none lost; longest time without an "
+            f"acknowledgement {longest_wait(producer.acknowledged):.2f} s (of one partition "
+            f"{longest_wait_of_a_partition(producer.acknowledged):.2f} s)",
+        )
+    assert "unchanged" in brokers.stack.up("--expect-no-changes")
+
+
+def test_a_larger_volume_reaches_the_file_system_of_a_broker_that_runs(brokers: Brokers) -> None:
+    box, since = brokers.box, time.time()
+    assert {brokers.report(id).size_gib for id in BROKERS} == {1}
+    brokers.configure(instance={"type": "t4g.large"}, volume={"size_gib": 2})
+    brokers.stack.up()
+    assert happened(box, since) == [], "without a restart"
+    for id, name in BROKERS.items():
+        report = brokers.report(id)
+        assert (report.size_gib, report.free_gib) == (2, 1)
+        shown = box.instances()[name].run("stat", "-fc", "%b %S", MOUNT).split()
+        assert int(shown[0]) * int(shown[1]) > 1.8 * 2**30
+    brokers.configure(instance={"type": "t4g.large"}, volume={"size_gib": 1})
+    said = " ".join(brokers.stack.project.fails(command="preview").split())
+    assert "the data volume of node 1, 2, 3 would shrink (of node 1 from 2 to 1 GiB)" in said
+
+
+def test_nobody_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
+    box, running = brokers.box, ids(brokers.box)
+    ec2, third = box.server.client("ec2"), running[BROKERS[3]]
+    ec2.stop_instances(InstanceIds=[third])
+    box.settle()
+    larger = {"instance": {"type": "t4g.large"}, "volume": {"size_gib": 2}}
+    brokers.configure(**larger, heap="300m")
+    since = time.time()
+    for command in ("preview", "up"):
+        said = " ".join(brokers.stack.project.fails(command=command).split())
+        assert "node 1 would be restarted while node 3 is down" in said, said
+        assert f"its instance {third} is stopped" in said, said
+    assert happened(box, since) == [] and ids(box) == running
+
+    before = brokers.report(3).booted
+    ec2.start_instances(InstanceIds=[third])
+    end = time.monotonic() + PATIENCE
+    while not ((report := brokers.report(3)).serves and report.booted != before):
+        assert time.monotonic() < end, report
+        time.sleep(1)
+    began = time.time()
+    brokers.stack.up()
+    assert happened(box, began) == one_by_one((1, 2, 3))
