@@ -91,9 +91,7 @@ class ProofKind(Kind):
                 raise InvalidInputs({"scopes": f"scopes: found {scope}; allowed: {allowed}"})
         return {**DEFAULTS, **news}
 
-    def diff(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Difference:
+    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         return Difference(changed(olds, news, DECISIVE))
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:

@@ -65,7 +65,7 @@ def plain(value: PropertyValue) -> Any:
     if isinstance(inner, Mapping):
         return {key: plain(item) for key, item in inner.items()}
     if isinstance(inner, Sequence):
-        return [plain(item) for item in inner]
+        return [plain(item) for item in inner if isinstance(item, PropertyValue)]
     raise TypeError(f"no input of earshot takes a {type(inner).__name__}")
 
 
@@ -188,9 +188,7 @@ class Servicer(sdk.ProviderServicer):
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
-            inputs = await self._run(
-                context, functools.partial(kind.check, operation, olds, news)
-            )
+            inputs = await self._run(context, functools.partial(kind.check, operation, olds, news))
         except InvalidInputs as error:
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, secret_names(request.news)))
@@ -286,9 +284,7 @@ async def _abort(context: Any, text: str) -> NoReturn:
 
 def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> Any:
     # with a property's name, Pulumi prints the property's value before the reason
-    failures = [
-        proto.CheckFailure(property="", reason=reason) for reason in error.reasons.values()
-    ]
+    failures = [proto.CheckFailure(property="", reason=reason) for reason in error.reasons.values()]
     return proto.CheckResponse(inputs=inputs, failures=failures)
 
 
@@ -316,4 +312,3 @@ async def _serve(servicer: Servicer) -> None:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     await server.wait_for_termination()
-

@@ -80,9 +80,7 @@ class Kind(Protocol):
         """The inputs with their defaults. Raises InvalidInputs."""
         return news
 
-    def diff(
-        self, operation: Operation, id: str, olds: Properties, news: Properties
-    ) -> Difference:
+    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         """The difference between the outputs ``olds`` and the inputs ``news``."""
         raise NotImplementedError
 

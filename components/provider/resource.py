@@ -1,5 +1,6 @@
 """The base of the provider's custom resources, as programs create them."""
 
+import inspect
 from typing import Any
 
 import pulumi
@@ -45,7 +46,7 @@ def output_names(resource: type[pulumi.Resource]) -> list[str]:
         name
         for cls in resource.__mro__
         if issubclass(cls, EarshotResource)
-        for name in cls.__dict__.get("__annotations__", {})
+        for name in inspect.get_annotations(cls)
         if not name.startswith("_")
     ]
 

@@ -261,8 +261,9 @@ def evidence(
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of nodes in containers.
 
-    ``declared`` adds to the names that the containers' networks declare. A full name that no network of containers holds, as of another Docker host, is asked where
-    names of scope external are: Docker's own resolver hands it on to such servers too.
+    ``declared`` adds to the names that the containers' networks declare. A full name that no
+    network of containers holds, as of another Docker host, is asked where names of scope external
+    are: Docker's own resolver hands it on to such servers too.
     """
     if facts.plan is None:
         return {}

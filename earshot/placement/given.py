@@ -142,5 +142,3 @@ def plan_given(spec: GivenSpec) -> ClusterPlan:
         for id, node in spec.nodes.items()
     }
     return plan(spec, names)
-
-

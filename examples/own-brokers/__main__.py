@@ -37,8 +37,9 @@ broker = docker.Container(
     "broker-1",
     image=image.image_id,
     envs=kafka.environment.apply(
-        lambda by_id: [f"{name}={value}" for name, value in by_id["1"].items()]
-        + ["KAFKA_HEAP_OPTS=-Xmx256m"]
+        lambda by_id: (
+            [f"{name}={value}" for name, value in by_id["1"].items()] + ["KAFKA_HEAP_OPTS=-Xmx256m"]
+        )
     ),
     ports=[docker.ContainerPortArgs(internal=9092, external=port)],
     networks_advanced=[

@@ -41,7 +41,7 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     project.up()
     first = project.outputs()
     assert first["verdict"] == "pass"
-    assert "validation: PASS, 1 of 1 cells passed" in first["report"]
+    assert "validation: PASS, 1 of 1 cell passed" in first["report"]
     assert "unchanged" in project.up("--expect-no-changes")
 
     project.runs("config", "set", "host", "kafka.nobody.invalid")

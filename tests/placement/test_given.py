@@ -23,7 +23,11 @@ def described(**changes: Any) -> dict[str, Any]:
         "listeners": [INTERNAL, EXTERNAL],
         "nodes": {
             "101": {"internal": "kafka-a", "external": "a.example.com"},
-            "102": {"internal": "kafka-b", "external": "b.example.com", "ports": {"EXTERNAL": 9192}},
+            "102": {
+                "internal": "kafka-b",
+                "external": "b.example.com",
+                "ports": {"EXTERNAL": 9192},
+            },
         },
         **changes,
     }
@@ -75,7 +79,11 @@ def test_a_host_that_is_not_known_yet_keeps_the_plan() -> None:
         (
             {
                 "nodes": {
-                    str(id): {"internal": "a", "external": f"b{id}", "roles": ["broker", "controller"]}
+                    str(id): {
+                        "internal": "a",
+                        "external": f"b{id}",
+                        "roles": ["broker", "controller"],
+                    }
                     for id in (1, 2)
                 }
             },
@@ -99,7 +107,11 @@ def test_each_problem_names_its_input(changes: dict[str, Any], message: str) -> 
 )
 def test_any_ids_give_a_plan_that_advertises_what_was_given(ids: set[int], port: int) -> None:
     nodes = {
-        str(id): {"internal": f"n{id}", "external": f"n{id}.example.com", "ports": {"EXTERNAL": port}}
+        str(id): {
+            "internal": f"n{id}",
+            "external": f"n{id}.example.com",
+            "ports": {"EXTERNAL": port},
+        }
         for id in ids
     }
     plan = plan_given(read_given(described(nodes=nodes), "kafka"))

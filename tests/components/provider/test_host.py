@@ -37,7 +37,9 @@ URN = "urn:pulumi:test::project::earshot:index:Listeners$earshot:index:Proof::pr
 
 values = st.recursive(
     st.booleans() | st.integers(-(2**50), 2**50) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 names = st.text(min_size=1, max_size=6).filter(lambda text: not text.startswith("__"))
@@ -141,17 +143,19 @@ def test_a_resource_is_created_checked_and_compared(servicer: Servicer) -> None:
     request = proto.CheckRequest(urn=URN, news=message({"x": 1}))
     checked = asyncio.run(servicer.Check(request, Context()))
     assert plain_properties(checked.inputs) == {"x": 1, "seconds": 0}
-    compared = proto.DiffRequest(urn=URN, id="proof", olds=message({"x": 1}), news=message({"x": 2}))
+    compared = proto.DiffRequest(
+        urn=URN, id="proof", olds=message({"x": 1}), news=message({"x": 2})
+    )
     found = asyncio.run(servicer.Diff(compared, Context()))
     assert found.changes == proto.DiffResponse.DIFF_SOME
     assert list(found.replaces) == ["seconds"] and found.deleteBeforeReplace
 
 
 def test_failures_show_their_message_alone(servicer: Servicer) -> None:
-    with pytest.raises(Aborted, match="^broker 2 refused the connection$"):
+    with pytest.raises(Aborted, match=r"^broker 2 refused the connection$"):
         created(servicer, fail=True)
     request = proto.DeleteRequest(urn=URN, id="proof", properties=message({}))
-    with pytest.raises(Aborted, match="^proof cannot be deleted$"):
+    with pytest.raises(Aborted, match=r"^proof cannot be deleted$"):
         asyncio.run(servicer.Delete(request, Context()))
     check = proto.CheckRequest(urn=URN, news=message({"bad": 1}))
     (failure,) = asyncio.run(servicer.Check(check, Context())).failures
