@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -65,19 +66,30 @@ class ValidationProvider(Provider):
             patience += IMAGE_SECONDS + max(item.patience for item in vantages)
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
-        code, errors = _run_child(command, patience, self.environment())
+        code, errors = run_child(command, patience, self.environment(), _print)
         if code == 0:
             return {**props, "verdict": "pass"}
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
             print(missing, flush=True)
             return {**props, "verdict": "inconclusive"}
-        raise EarshotError(_failure(report, code, errors))
+        raise EarshotError(unproved(report, code, errors))
 
 
-def _run_child(
-    command: list[str], deadline: float, environment: Mapping[str, str]
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+def run_child(
+    command: list[str],
+    deadline: float,
+    environment: Mapping[str, str],
+    show: Callable[[str], None],
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int, str]:
-    """The exit code and last lines of ``command``, which ends with the engine or ``deadline``."""
+    """The exit code and last lines of ``command``; ``show`` gets each line of its stderr.
+
+    The command ends with this process, after ``deadline`` seconds, or once it is ``cancelled``.
+    """
     child = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,  # held open: the command ends when this process does
@@ -88,12 +100,15 @@ def _run_child(
     )
     lines: list[str] = []
     assert child.stderr is not None and child.stdin is not None
-    reader = threading.Thread(target=_show, args=(child.stderr, lines), daemon=True)
+    reader = threading.Thread(target=_show, args=(child.stderr, lines, show), daemon=True)
     reader.start()
+    end = time.monotonic() + deadline
     try:
-        child.wait(deadline)
-    except subprocess.TimeoutExpired:
-        lines.append(f"the validation did not end within {deadline:.0f} s and was stopped")
+        while child.poll() is None and not cancelled():
+            if time.monotonic() > end:
+                lines.append(f"the validation did not end within {deadline:.0f} s and was stopped")
+                break
+            time.sleep(0.05)
     finally:
         _end(child)
     reader.join(2)
@@ -101,10 +116,10 @@ def _run_child(
     return child.returncode, "\n".join(lines[-20:])
 
 
-def _show(stream: IO[str], lines: list[str]) -> None:
+def _show(stream: IO[str], lines: list[str], show: Callable[[str], None]) -> None:
     for line in stream:
         lines.append(line.rstrip())
-        print(line.rstrip(), flush=True)
+        show(line.rstrip())
 
 
 def _end(child: subprocess.Popen[str]) -> None:
@@ -140,7 +155,8 @@ def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
     return "\n".join(f"{', '.join(sorted(who))}: {why}" for why, who in reasons.items())
 
 
-def _failure(report: Path, code: int, errors: str) -> str:
+def unproved(report: Path, code: int, errors: str) -> str:
+    """The message of a validation that did not pass: its ``report`` if it wrote one."""
     if code not in (1, 3) or not report.exists():
         return f"the validation could not run (exit code {code}):\n{errors}"
     from earshot.report import render

@@ -253,16 +253,21 @@ def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
 
 
 def evidence(
-    facts: ClusterFacts, policy: ResolverPolicy, asked: Asked | None = None
+    facts: ClusterFacts,
+    policy: ResolverPolicy,
+    asked: Asked | None = None,
+    *,
+    declared: Mapping[EvidenceKey, Declaration] | None = None,
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of nodes in containers.
 
-    A full name that no network of containers holds, as of another Docker host, is asked where
-    names of scope external are: Docker's own resolver hands it on to such servers too.
+    ``declared`` adds to the names that the containers' networks declare. A full name that no
+    network of containers holds, as of another Docker host, is asked where names of scope external
+    are: Docker's own resolver hands it on to such servers too.
     """
     if facts.plan is None:
         return {}
-    declared = declarations(facts)
+    declared = {**declarations(facts), **(declared or {})}
     asked = asked or Asked()
     found = gather(facts.plan, policy, facts.placement, declared, asked)
     beyond = [key for key, item in found.items() if _is_beyond(key, item, policy)]

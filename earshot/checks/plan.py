@@ -69,10 +69,11 @@ def check_plan(
         certificates=certificates or {},
         now=datetime.now(UTC),
     )
+    declared = cloud.declared if cloud else None
     found = (
-        evidence(facts, policy)
+        evidence(facts, policy, declared=declared)
         if in_containers(placement)
-        else gather(plan, policy, placement, cloud.declared if cloud else None)
+        else gather(plan, policy, placement, declared)
     )
     facts = replace(facts, evidence=found)
     silent: Collection[str] = ()

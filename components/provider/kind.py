@@ -1,0 +1,106 @@
+"""What a custom resource of the provider does; nothing here knows the plugin protocol."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Properties = dict[str, Any]
+"""Inputs or outputs of a resource by schema name (camelCase): plain data, `UNKNOWN` included."""
+
+
+class Unknown:
+    """A value that a preview cannot know."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown()
+
+
+class InvalidInputs(Exception):
+    """Inputs that must not be applied; maps an input's name, or "" for all, to the reason."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        super().__init__("\n".join(reasons.values()))
+        self.reasons = dict(reasons)
+
+
+class OperationFailed(Exception):
+    """An operation that failed; the engine shows the message as the resource's error."""
+
+
+class Interrupted(OperationFailed):
+    """The engine cancelled the update while the operation ran."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The result of a diff."""
+
+    changed: bool
+    replaced_by: Collection[str] = ()
+    """Inputs whose change replaces the resource."""
+    delete_first: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call of the engine, as the methods of a `Kind` see it."""
+
+    urn: str
+    preview: bool = False
+    timeout: float = 0.0
+    """Seconds, from `custom_timeouts`; 0 for none. The engine does not enforce it."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    log: Callable[[str], None] = print
+    """Shows one line beside the resource while the operation runs."""
+
+    @property
+    def name(self) -> str:
+        """The resource's name in the program."""
+        return self.urn.rpartition("::")[2]
+
+    def wait(self, seconds: float) -> None:
+        """Waits; raises Interrupted as soon as the engine cancels the update."""
+        if self.cancelled.wait(seconds):
+            raise Interrupted("interrupted")
+
+
+class Kind(Protocol):
+    """The behaviour of one type of custom resource. Methods run in threads of their own."""
+
+    secrets: Collection[str]
+    """Outputs that are always secret; those that came as secret inputs stay so by themselves."""
+
+    def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        """The inputs with their defaults. Raises InvalidInputs."""
+        return news
+
+    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+        """The difference between the outputs ``olds`` and the inputs ``news``."""
+        raise NotImplementedError
+
+    def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
+        """The id and outputs; in a preview, outputs that are not known yet are `UNKNOWN`.
+
+        Raises OperationFailed.
+        """
+        raise NotImplementedError
+
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
+        """The outputs after the change. Raises OperationFailed."""
+        return self.create(operation, news)[1]
+
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        """Removes the resource. Raises OperationFailed."""
+
+
+def changed(olds: Mapping[str, Any], news: Mapping[str, Any], names: Collection[str]) -> bool:
+    """True if one of the inputs called ``names`` differs."""
+    return any(olds.get(name) != news.get(name) for name in names)

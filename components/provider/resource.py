@@ -1,0 +1,60 @@
+"""The base of the provider's custom resources, as programs create them."""
+
+import inspect
+from typing import Any
+
+import pulumi
+
+from earshot import __version__
+
+PACKAGE = "earshot"
+
+
+class EarshotResource(pulumi.CustomResource):
+    """A custom resource of the provider.
+
+    Its annotations are its outputs. Python names become camelCase in the schema.
+    """
+
+    def _register(
+        self, name: str, args: Any, opts: pulumi.ResourceOptions | None, *aliases: str
+    ) -> None:
+        """Registers the resource with ``args`` (a TypedDict); ``aliases`` are earlier types."""
+        own = pulumi.ResourceOptions(
+            version=__version__, aliases=[pulumi.Alias(type_=kind) for kind in aliases]
+        )
+        inputs = {camel_case(key): value for key, value in dict(args).items()}
+        super().__init__(
+            type_token(type(self)),
+            name,
+            {**dict.fromkeys(map(camel_case, output_names(type(self)))), **inputs},
+            pulumi.ResourceOptions.merge(own, opts),
+        )
+
+    def translate_output_property(self, prop: str) -> str:
+        return snake_case(prop)
+
+
+def type_token(resource: type[pulumi.Resource]) -> str:
+    """The type of ``resource`` in programs and states."""
+    return f"{PACKAGE}:index:{resource.__name__}"
+
+
+def output_names(resource: type[pulumi.Resource]) -> list[str]:
+    """The Python names of the outputs that ``resource`` declares."""
+    return [
+        name
+        for cls in resource.__mro__
+        if issubclass(cls, EarshotResource)
+        for name in inspect.get_annotations(cls)
+        if not name.startswith("_")
+    ]
+
+
+def camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def snake_case(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

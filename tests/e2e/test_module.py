@@ -1,0 +1,63 @@
+"""Earshot's provider in programs of other people: real engine, real Docker, the Docker double."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_project import Project, docker_project
+from tests.e2e.ports import free_ports
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+EXAMPLE = ROOT / "examples" / "own-brokers"
+PLUGIN = ROOT / ".venv" / "bin"
+
+
+@pytest.fixture
+def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator[Project]:
+    """The example as a user's project; whatever becomes of the test, its resources go."""
+    made = docker_project(tmp_path / "p", docker_engine)
+    about = made.folder / "Pulumi.yaml"
+    found = yaml.safe_load(about.read_text())
+    found["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
+    about.write_text(yaml.safe_dump(found))
+    shutil.copy(EXAMPLE / "__main__.py", made.folder)
+    (port,) = free_ports(1)
+    for key, value in {"image": kafka_image, "port": port}.items():
+        made.runs("config", "set", key, str(value))
+    yield made
+    made.pulumi("destroy", "--yes", "--skip-preview")
+
+
+def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> None:
+    assert "not-known-yet" not in project.runs("preview", "--diff")
+    project.up()
+    first = project.outputs()
+    assert first["verdict"] == "pass"
+    assert "validation: PASS, 1 of 1 cell passed" in first["report"]
+    assert "unchanged" in project.up("--expect-no-changes")
+
+    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    refused = "kafka.nobody.invalid does not resolve"
+    assert refused in project.fails(command="preview")
+    assert refused in project.fails()
+    broker = next(item["urn"] for item in resources(project) if "broker-1" in item["urn"])
+    assert refused in project.fails("--target", broker)
+    running = project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}")
+    assert first["broker"] in running.split()
+
+    project.runs("config", "rm", "host")
+    project.up()
+    assert project.outputs()["broker"] == first["broker"]
+
+
+def resources(project: Project) -> list[dict[str, str]]:
+    exported = json.loads(project.runs("stack", "export"))
+    return list(exported["deployment"]["resources"])
