@@ -67,10 +67,10 @@ class ChildDouble:
         """An exit code with which it ends before it writes anything."""
         self.ends_with: int | None = None
         """An exit code that is not its report's."""
-        monkeypatch.setattr(validation, "_run_child", self)
+        monkeypatch.setattr(validation, "run_child", self)
 
     def __call__(
-        self, command: list[str], deadline: float, environment: Mapping[str, str]
+        self, command: list[str], deadline: float, environment: Mapping[str, str], show: object
     ) -> tuple[int, str]:
         self.command, self.deadline, self.environment = command, deadline, environment
         if self.crashes_with is not None:
