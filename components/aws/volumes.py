@@ -39,6 +39,9 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
     """
     if not spec.volumes:
         return
+    # by its module: another import of the module hides the function of its name in the package
+    from pulumi_aws.ebs.get_ebs_volumes import get_ebs_volumes as aws_volumes
+
     listed = aws_volumes(
         filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
     )
