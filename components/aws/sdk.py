@@ -38,6 +38,12 @@ class _OnDemand(ModuleType):
                 return vars(self)[name]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # an import of a file sets the file; as in the whole package, its function goes first
+        if isinstance(value, ModuleType) and name in getattr(value, "__all__", ()):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
     def _files(self, name: str) -> Iterator[str]:
         """The files of the package that may have it."""
         word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

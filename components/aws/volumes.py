@@ -39,10 +39,7 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
     """
     if not spec.volumes:
         return
-    # by its module: another import of the module hides the function of its name in the package
-    from pulumi_aws.ebs.get_ebs_volumes import get_ebs_volumes as aws_volumes
-
-    listed = aws_volumes(
+    listed = aws.ebs.get_ebs_volumes(
         filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
     )
     found: list[str] = []
@@ -75,10 +72,7 @@ def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resou
 
 
 def _of_stack(stack: str, status: str, parent: pulumi.Resource) -> Sequence[str]:
-    # by its module: another import of the module hides the function of its name in the package
-    from pulumi_aws.ebs.get_ebs_volumes import get_ebs_volumes as aws_volumes
-
-    return aws_volumes(
+    return aws.ebs.get_ebs_volumes(
         tags={STACK: stack},
         filters=[{"name": "status", "values": [status]}],
         opts=pulumi.InvokeOptions(parent=parent),

@@ -83,3 +83,16 @@ def test_types_of_the_packages_in_use_are_checked() -> None:
     sources = "".join(it.read_text() for it in (ROOT / "components" / "aws").glob("*.py"))
     lookups = set(re.findall(r"\baws\.(get_\w+)\(", sources))
     assert lookups == {it.split(".")[1] for it in read if it.startswith("pulumi_aws.get_")}
+
+
+IMPORTED = """
+import components.aws
+import pulumi_aws as aws
+import pulumi_aws.ebs.get_ebs_volumes
+
+print(type(aws.ebs.get_ebs_volumes).__name__)
+"""
+
+
+def test_an_import_of_a_file_does_not_hide_its_function() -> None:
+    assert printed(IMPORTED) == ["function"]
