@@ -31,6 +31,7 @@ def closes(connection: socket.socket) -> None:
 
 
 def resets(connection: socket.socket) -> None:
+    connection.recv(1)  # earlier, the reset can overtake the end of the client's connect
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -76,7 +77,7 @@ def test_what_became_of_a_connection_is_told(
     monkeypatch.setattr(idle, "ANSWER_SECONDS", 0.5)
     with listener(does) as address:
         (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 0.2)
-    assert held.error in error.split("|")
+    assert held.made and held.error in error.split("|")
     told = list(notes([held], 0.2))
     assert ("1 connections answered" in told[0]) == (not held.error)
     assert any("tcp_keepalive_time" in text for text in told) is bool(held.error)
