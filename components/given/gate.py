@@ -19,7 +19,6 @@ from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud
 from earshot.facts.security_groups import Clients
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.names.policy import read_policy
 
@@ -88,7 +87,7 @@ def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey
         for node in plan.nodes
         for item in node.listeners
         for scope in item.scopes
-        if (reasons.get(scope) and item.known)
+        if reasons.get(scope) and item.known
     }
 
 
@@ -96,8 +95,3 @@ def _digest(inputs: Properties) -> str:
     judged = {key: item for key, item in inputs.items() if key not in ("approved", "version")}
     text = json.dumps(judged, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def scopes_for_declared() -> tuple[str, ...]:
-    """The scopes that `declared` may name."""
-    return (Scope.INTERNAL, Scope.HOST, Scope.EXTERNAL, Scope.CONTROLLER)

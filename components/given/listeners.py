@@ -9,14 +9,13 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from components.given.gate import VANTAGES, Gate, scopes_for_declared
+from components.given.gate import VANTAGES, Gate
 from components.provider.kind import OperationFailed
 from components.provider.resource import PACKAGE
 from earshot.errors import EarshotError
-from earshot.listeners.listed import listed
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import environment, server_properties
-from earshot.listeners.terms import UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 
@@ -181,9 +180,8 @@ def _check_words(name: str, args: ListenersArgs) -> None:
     if (vantage := args.get("vantage", "elsewhere")) not in VANTAGES:
         problems.append(f"vantage: found {vantage}; allowed: {', '.join(VANTAGES)}")
     for scope in args.get("declared") or {}:
-        if scope not in scopes_for_declared():
-            allowed = listed(scopes_for_declared())
-            problems.append(f"declared: found scope {scope}; allowed: {allowed}")
+        if scope not in list(Scope):
+            problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
     if problems:
         raise OperationFailed("\n".join(f"{name}: {problem}" for problem in problems))
 

@@ -76,13 +76,16 @@ class Proof(EarshotResource):
     def __init__(
         self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        self._register(name, args, opts)
+        kept = dict(args)
+        if (client := args.get("client")) is not None:
+            kept["client"] = pulumi.Output.secret(client)
+        self._register(name, kept, opts)
 
 
 class ProofKind(Kind):
     """Runs `earshot validate` against the contract."""
 
-    secrets = ()
+    secrets = ("client",)
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for scope in news.get("scopes") or ():

@@ -122,8 +122,9 @@ class Package(ComponentProvider):
             described = schema["resources"][type_token(resource)]
             described["isComponent"] = False
             described["properties"].pop("id", None)
-            for name in kind.secrets:
-                described["properties"][name]["secret"] = True
+            for group in ("inputProperties", "properties"):
+                for name in described[group].keys() & set(kind.secrets):
+                    described[group][name]["secret"] = True
         self.schema = json.dumps(schema)
         self.kinds = {type_token(resource): kind for resource, kind in kinds.items()}
 
@@ -191,7 +192,7 @@ class Servicer(sdk.ProviderServicer):
             inputs = await self._run(context, functools.partial(kind.check, operation, olds, news))
         except InvalidInputs as error:
             return _failures(request.news, error)
-        return proto.CheckResponse(inputs=message(inputs, secret_names(request.news)))
+        return proto.CheckResponse(inputs=message(inputs, self._secrets(kind, request.news)))
 
     async def Diff(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
@@ -239,7 +240,6 @@ class Servicer(sdk.ProviderServicer):
         operation = Operation(
             urn=request.urn,
             preview=preview,
-            timeout=getattr(request, "timeout", 0.0),
             cancelled=self._cancelled,
             log=functools.partial(self._log, request.urn),
         )

@@ -53,8 +53,6 @@ class Operation:
 
     urn: str
     preview: bool = False
-    timeout: float = 0.0
-    """Seconds, from `custom_timeouts`; 0 for none. The engine does not enforce it."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     log: Callable[[str], None] = print
     """Shows one line beside the resource while the operation runs."""
@@ -74,7 +72,7 @@ class Kind(Protocol):
     """The behaviour of one type of custom resource. Methods run in threads of their own."""
 
     secrets: Collection[str]
-    """Outputs that are always secret; those that came as secret inputs stay so by themselves."""
+    """Inputs and outputs that are always secret; others are if they arrived as secrets."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """The inputs with their defaults. Raises InvalidInputs."""

@@ -16,13 +16,9 @@ class EarshotResource(pulumi.CustomResource):
     Its annotations are its outputs. Python names become camelCase in the schema.
     """
 
-    def _register(
-        self, name: str, args: Any, opts: pulumi.ResourceOptions | None, *aliases: str
-    ) -> None:
-        """Registers the resource with ``args`` (a TypedDict); ``aliases`` are earlier types."""
-        own = pulumi.ResourceOptions(
-            version=__version__, aliases=[pulumi.Alias(type_=kind) for kind in aliases]
-        )
+    def _register(self, name: str, args: Any, opts: pulumi.ResourceOptions | None) -> None:
+        """Registers the resource with ``args``, a TypedDict."""
+        own = pulumi.ResourceOptions(version=__version__)
         inputs = {camel_case(key): value for key, value in dict(args).items()}
         super().__init__(
             type_token(type(self)),

@@ -48,11 +48,17 @@ broker = docker.Container(
 )
 proof = Proof(
     "proof",
-    {"contract": kafka.contract, "after": [broker.id], "scopes": ["host"]},
+    {
+        "contract": kafka.contract,
+        "after": [broker.id],
+        "scopes": ["host"],
+        "client": {"client.id": "proof-of-kafka"},
+    },
     pulumi.ResourceOptions(depends_on=[broker]),
 )
 
 pulumi.export("bootstrap", kafka.bootstrap)
 pulumi.export("verdict", proof.verdict)
 pulumi.export("report", proof.report)
+pulumi.export("unproved", proof.unproved)
 pulumi.export("broker", broker.id)

@@ -143,6 +143,8 @@ def test_a_resource_is_created_checked_and_compared(servicer: Servicer) -> None:
     request = proto.CheckRequest(urn=URN, news=message({"x": 1}))
     checked = asyncio.run(servicer.Check(request, Context()))
     assert plain_properties(checked.inputs) == {"x": 1, "seconds": 0}
+    request = proto.CheckRequest(urn=URN, news=message({"token": "clear"}))
+    assert secret_names(asyncio.run(servicer.Check(request, Context())).inputs) == {"token"}
     compared = proto.DiffRequest(
         urn=URN, id="proof", olds=message({"x": 1}), news=message({"x": 2})
     )
