@@ -10,7 +10,6 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from components.given.gate import VANTAGES, Gate
-from components.provider.kind import OperationFailed
 from components.provider.resource import PACKAGE
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
@@ -175,7 +174,7 @@ class Listeners(pulumi.ComponentResource):
 
 
 def _check_words(name: str, args: ListenersArgs) -> None:
-    """Raises OperationFailed for words of the inputs that mean nothing here."""
+    """Raises RunError for values that no input allows; the engine shows it without a trace."""
     problems = []
     if (vantage := args.get("vantage", "elsewhere")) not in VANTAGES:
         problems.append(f"vantage: found {vantage}; allowed: {', '.join(VANTAGES)}")
@@ -183,7 +182,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         if scope not in list(Scope):
             problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
     if problems:
-        raise OperationFailed("\n".join(f"{name}: {problem}" for problem in problems))
+        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 
 
 def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPlan:

@@ -135,7 +135,7 @@ class Package(ComponentProvider):
         try:
             return super().construct(name, resource_type, inputs, options)
         except sdk.ComponentInitError as error:
-            if isinstance(error.inner, EarshotError | OperationFailed):
+            if isinstance(error.inner, EarshotError | pulumi.RunError):
                 # without a list, Pulumi's own code for the answer fails
                 raise InputPropertiesError(str(error.inner), []) from None
             raise
