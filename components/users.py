@@ -50,9 +50,9 @@ class UsersProvider(Provider):
         raise NotImplementedError
 
     def refused(self, props: Props) -> list[str]:
-        """The brokers, and on which listener, that do not know users whom they should know.
+        """The brokers, each with a listener, that lack users of the cluster.
 
-        A broker that cannot be asked is left out. Raises EarshotError if none can be.
+        An unreachable broker is left out. Raises EarshotError if all of them are unreachable.
         """
         raise NotImplementedError
 

@@ -113,11 +113,12 @@ class Secret(Resource, module="earshot", name="AwsSecret"):
 def _numbers(olds: Props, version: str, written: int) -> dict[str, int]:
     """By version of the secret, the number that SSM gave it first; ``written`` is the last one.
 
-    An instance reads its secret by that number: with one that was put back, it stays as it is.
+    An instance reads its secret by that number. A restored secret keeps its number, so its instance
+    is not replaced.
     """
     known = {key: int(number) for key, number in (olds.get("numbers") or {}).items()}
     if any(number >= written for number in known.values()):
-        known = {}  # the parameter was removed and made anew
+        known = {}  # the parameter was deleted and created again
     return dict(list({**known, version: known.get(version, written)}.items())[-_REMEMBERED:])
 
 

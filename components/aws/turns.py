@@ -33,8 +33,8 @@ class TurnProvider(CheckedProvider):
     """Refuses a change of a node while others are down.
 
     Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;
-    `others`, the nodes that must serve (none: whoever is down, it is this one's turn); `stack`; and
-    `region`.
+    `others`, the nodes that must serve (empty: the node may change whichever nodes are down);
+    `stack`; and `region`.
     """
 
     ID = "turn"

@@ -33,8 +33,8 @@ _MOST: Final = 1 << 20
 def with_own_files(directory: Path, properties: str) -> str:
     """``properties``, with copies in ``directory`` in the place of the files that they name.
 
-    A file that cannot be read stays named as it is: Kafka says why. Raises EarshotError where no
-    copy can be written.
+    The path of an unreadable file is kept, and Kafka reports the reason. Raises EarshotError if a
+    copy cannot be written.
     """
     settings = read_properties(properties)
     values, notes = dict(settings.values), dict(settings.notes)

@@ -197,14 +197,14 @@ class Servicer(sdk.ProviderServicer):
     async def Diff(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        found = await self._run(
+        difference = await self._run(
             context, functools.partial(kind.diff, operation, request.id, olds, news)
         )
         response = proto.DiffResponse
         return response(
-            changes=response.DIFF_SOME if found.changed else response.DIFF_NONE,
-            replaces=list(found.replaced_by),
-            deleteBeforeReplace=found.delete_first,
+            changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
+            replaces=list(difference.replaced_by),
+            deleteBeforeReplace=difference.delete_first,
         )
 
     async def Create(self, request: Any, context: Any) -> Any:

@@ -38,9 +38,9 @@ then away with what is not wanted.
 - Where brokers that run have other listeners than what is remembered (a state was put back from a
   copy, say), an update on `local` and `docker` says so and begins with what they run. It compares
   their listeners, protocols and advertised addresses; nodes that do not run are taken to be as
-  remembered. On `aws` no broker is asked: instances report whether they serve, and not what they
-  advertise. After `pulumi stack import` there, run `earshot doctor` before you change listeners: it
-  compares the contract with what brokers answer.
+  remembered. On `aws` the listeners of brokers are not compared: instances report their state, not
+  their listeners. After `pulumi stack import` there, run `earshot doctor` before you change
+  listeners: it compares the contract with what brokers answer.
 - A listener that gets another name and port together is added and taken away. One that keeps its
   port gets another name in two changes: to a free port first, and then back.
 - Clients that are connected follow a listener to another port or host by themselves: as long as one
