@@ -6,7 +6,6 @@ strings here: this module does without postponed annotations.
 
 import json
 import os
-import socket
 import sys
 import tempfile
 import time
@@ -28,14 +27,19 @@ from components.provider.kind import (
 )
 from components.provider.resource import EarshotResource
 from components.validation import GRACE, run_child, unproved
-from earshot.listeners.address import Address
+from earshot.doctor.doctor import examine
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
 from earshot.validation.contract import Contract
+from earshot.validation.terms import Stage
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
 DECISIVE = ("contract", "after", "scopes", "records", "client")
 """Inputs whose change proves the contract again."""
+ASK_SECONDS = 5.0
+"""Seconds of one round of questions to brokers that start."""
+STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
+"""Stages at which a broker fails that has not started yet."""
 
 
 class ProofArgs(TypedDict):
@@ -55,7 +59,7 @@ class ProofArgs(TypedDict):
     deadline: NotRequired[int]
     """Seconds for the whole run. Default: 60."""
     ready_seconds: NotRequired[int]
-    """Seconds that brokers have until their ports accept connections. Default: 60."""
+    """Seconds that brokers have until they answer. Default: 60."""
     client: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """Kafka client properties to log in with; a secret."""
 
@@ -102,7 +106,7 @@ class ProofKind(Kind):
             return "", {**news, "verdict": UNKNOWN, "report": UNKNOWN, "unproved": UNKNOWN}
         whole = Contract.model_validate(news["contract"])
         contract = _of_scopes(whole, news.get("scopes") or list(whole.scopes))
-        _wait_for_ports(operation, contract, news["readySeconds"])
+        _wait_until_up(operation, contract, news)
         with tempfile.TemporaryDirectory(prefix="earshot-proof-") as folder:
             report = _prove(operation, Path(folder), contract, news)
         proved = {item.name for item in contract.listeners}
@@ -126,26 +130,20 @@ def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:
     return contract.with_listeners(names)
 
 
-def _wait_for_ports(operation: Operation, contract: Contract, seconds: float) -> None:
-    """Waits until every advertised address accepts connections, at most ``seconds``.
+def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties) -> None:
+    """Waits until every broker answers at every listener, at most `readySeconds`.
 
-    The proof itself reports the addresses that do not.
+    A published port accepts connections before its broker does, so brokers are asked for metadata.
+    The proof itself reports what is still missing afterwards.
     """
-    waiting = [address for _, _, address in contract.places]
-    end = time.monotonic() + seconds
-    while waiting := [address for address in waiting if not _accepts(address)]:
-        if time.monotonic() > end:
+    end = time.monotonic() + inputs["readySeconds"]
+    while True:
+        report = examine(contract, client=inputs.get("client"), deadline=ASK_SECONDS, produce=False)
+        missing = [cell for cell in report.cells if cell.failed_stage in STARTING]
+        if not missing or time.monotonic() > end:
             return
-        operation.log(f"waiting for {', '.join(map(str, waiting[:3]))}")
+        operation.log("waiting for " + ", ".join(str(cell.address) for cell in missing[:3]))
         operation.wait(0.5)
-
-
-def _accepts(address: Address) -> bool:
-    try:
-        socket.create_connection((address.host, address.port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def _prove(operation: Operation, folder: Path, contract: Contract, inputs: Properties) -> str:

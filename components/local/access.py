@@ -54,18 +54,21 @@ def accepts_connections(address: Address) -> bool:
     return True
 
 
-def of_clients(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def of_clients(
+    values: Mapping[str, str], client: Mapping[str, str], folder: Path
+) -> dict[str, dict[str, Any]]:
     """Librdkafka's settings to connect through each listener for clients, by its name.
 
-    ``values`` are the settings that the broker was started with. They lead to where it binds: names
-    are the validation's to prove. Raises EarshotError as `access` does.
+    ``values`` are the settings that the broker was started with, ``folder`` the stack's keys and
+    logins. The addresses are those that the broker binds: the validation proves the names. Raises
+    EarshotError as `access` does.
     """
     if "listeners" not in values:
         return {}  # its settings are not known
     links = Links.of_settings(values)
     return {
         name: {
-            **_credentials(values, name, Protocol(links.protocols[name]), client),
+            **_credentials(values, name, Protocol(links.protocols[name]), client, folder),
             "bootstrap.servers": str(_own(bound)),
             "security.protocol": links.protocols[name],
         }
@@ -75,7 +78,11 @@ def of_clients(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str
 
 
 def _credentials(
-    values: Mapping[str, str], listener: str, protocol: Protocol, client: Mapping[str, str]
+    values: Mapping[str, str],
+    listener: str,
+    protocol: Protocol,
+    client: Mapping[str, str],
+    folder: Path,
 ) -> dict[str, Any]:
     if protocol is Protocol.PLAINTEXT:
         return {}
@@ -83,8 +90,10 @@ def _credentials(
     if not stores:
         return translate(client)
     if protocol.sasl:
-        file = Path(stores["ssl.truststore.location"]).with_name(VALIDATOR_FILE)
+        file = folder / VALIDATOR_FILE
         own = translate(read_client_file(file, str(file)))
+        # the broker may run with an earlier authority than the stack's newest
+        own["ssl.ca.location"] = stores["ssl.truststore.location"]
     else:
         own = {
             "ssl.ca.location": stores["ssl.truststore.location"],

@@ -11,7 +11,7 @@ from components.local.changes import started_with
 from components.local.quorum import node_directory
 from components.local.record import running
 from earshot.listeners.properties import read_properties
-from earshot.listeners.security import own_access
+from earshot.listeners.security import FOLDER, own_access
 from earshot.users.access import UNKNOWN_TO_BROKER, login_failure
 from earshot.validation.client import Failure
 
@@ -36,7 +36,8 @@ class ClientListeners:
         self._root, self._id, self._bootstrap = root, id, bootstrap
         self._client, self._progress = client, progress
         self._values = _started_with(root, id)
-        self._waiting = of_clients(self._values, client)
+        self._folder = root / FOLDER
+        self._waiting = of_clients(self._values, client, self._folder)
         self._secured = bool(own_access(self._values))
         self._given_again = False
 
@@ -70,7 +71,7 @@ class ClientListeners:
         for directory in sorted(self._root.glob("node-*")):
             id = int(directory.name.removeprefix("node-"))
             if id != self._id and running(directory) is not None:
-                others = of_clients(_started_with(self._root, id), self._client)
+                others = of_clients(_started_with(self._root, id), self._client, self._folder)
                 if name in others:
                     yield others[name]
 
@@ -81,8 +82,7 @@ class ClientListeners:
         self._progress(
             f"broker {self._id} does not know its users any more: they get their passwords again"
         )
-        store = own_access(self._values)["ssl.ca.location"]
-        give_again(Store(Path(store).parent), self._bootstrap, self._values)
+        give_again(Store(self._folder), self._bootstrap, self._values)
         self._given_again = True
 
 

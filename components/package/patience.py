@@ -40,7 +40,8 @@ async def in_sync(
             wait_for(nodes, read, deadline, starts(settings, region), progress=log)
 
     try:
-        await aside(wait)
+        # in a copy of the context, which has the stack's settings; `log` runs in the other one
+        await aside(partial(contextvars.copy_context().run, wait))
     except EarshotError as error:
         raise InputPropertiesError(str(error), []) from None
 

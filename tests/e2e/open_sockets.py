@@ -12,11 +12,13 @@ import psutil
 
 from toolchain.paths import ROOT
 
+VALIDATION = "validation"
+"""The process that validates: a command, or the process of the test itself."""
 PROCESSES: dict[str, str] = {
     "Kafka node": r"\bkafka\.Kafka\b",
     "Spark driver": r"\bdeploy\.SparkSubmit\b",
     "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
-    "validation": r"(earshot(\.cli\.guarded)? validate|pytest)\b",
+    VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
     "policy pack": r"\bpulumi\.policy\b",
     "dynamic providers": r"\bdynamic_plugin\.py\b",
     "language host": r"\btoolchain\.language_host\b",
@@ -48,7 +50,8 @@ def open_sockets(root: psutil.Process, *others: psutil.Process) -> list[OpenSock
             for item in process.net_connections("tcp"):
                 if item.status == psutil.CONN_LISTEN:
                     address = item.laddr.ip.removeprefix("::ffff:")
-                    found.append(OpenSocket(_name(command), address, item.laddr.port))
+                    name = VALIDATION if process == psutil.Process() else _name(command)
+                    found.append(OpenSocket(name, address, item.laddr.port))
     return found
 
 

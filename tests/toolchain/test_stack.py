@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -111,7 +112,11 @@ def test_make_hands_any_name_over_as_it_is(tmp_path: Path, target: str, name: st
     python.write_text('#!/bin/sh\nfor it; do printf "%s\\n" "$it"; done\n')
     python.chmod(0o755)
     command = ["make", "-s", target, f"STACK={name}", f"PYTHON={python}", f"VENV_PYTHON={python}"]
-    done = subprocess.run(command, cwd=STACKS.parent, capture_output=True, text=True)
+    # without what a make above it, as that of `make test`, tells its own makes
+    own = {
+        key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))
+    }
+    done = subprocess.run(command, cwd=STACKS.parent, env=own, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == f"--stack={name}"
 
