@@ -78,7 +78,6 @@ PROMISES: dict[str, list[str]] = {
     ],
     "which has been shown on doubles of AWS only": [
         "e2e/test_aws_stack.py::test_the_life_of_three_brokers_with_two_listeners",
-        "e2e/test_aws_validator.py::test_the_life_of_a_stack_with_a_validator",
         "e2e/test_user_data.py::test_a_broker_boots_serves_and_keeps_its_data",
     ],
     "that for local ones with TLS, users and permissions": [

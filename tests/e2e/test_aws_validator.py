@@ -23,7 +23,7 @@ from tests.doubles.aws.server import MotoServer
 from tests.doubles.aws.validators import Validators, validators_answering
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)]
 
 GOING = {"deletion_protection": False, "data": "delete"}
 
