@@ -104,7 +104,6 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
     assert stack.server.holdings() == before
 
 
-@pytest.mark.combination
 def test_a_cell_that_fails_in_the_vpc_fails_the_update(
     stack: Stack, validators: Validators
 ) -> None:
@@ -120,7 +119,6 @@ def test_a_cell_that_fails_in_the_vpc_fails_the_update(
     assert kept(stack).exit_code == 0
 
 
-@pytest.mark.combination
 def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Validators) -> None:
     validators.broken = "it ended with status 2: no memory"
     stack.configure(cluster(validator=True))
@@ -130,7 +128,6 @@ def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Va
     assert kept(stack).exit_code == 3
 
 
-@pytest.mark.combination
 def test_without_a_validator_the_internal_scope_is_not_run(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     said = " ".join(stack.project.up().split())
@@ -145,7 +142,6 @@ def test_without_a_validator_the_internal_scope_is_not_run(stack: Stack) -> None
     assert "unchanged" in stack.project.up("--expect-no-changes")
 
 
-@pytest.mark.combination
 def test_it_is_asked_at_any_time_and_its_silence_told(
     stack: Stack, validators: Validators, tmp_path: Path
 ) -> None:

@@ -120,7 +120,6 @@ def test_a_step_whose_engine_was_killed_is_taken_back(
     record_property(MEASURED, traffic.is_whole(began))
 
 
-@pytest.mark.combination
 def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_stopped(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
@@ -171,7 +170,6 @@ def wait_for_records(producer: SteadyProducer) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.combination
 def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
