@@ -52,11 +52,11 @@ coverage: setup ## run the unit tests and print the share of lines that they rea
 	@$(VENV_PYTHON) -m pytest -q -n auto --dist loadscope -m "not e2e" \
 		--cov=earshot --cov=components --cov=policies --cov-report=term:skip-covered
 
-test: ## check, and prove every promise once (18 minutes on 2 quiet cores)
+test: ## check, and prove every promise once (35 minutes on 2 cores)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory --jobs 2 check proofs
 
-test-all: ## check, and run all tests, every combination too (40 minutes)
+test-all: ## check, and run all tests, every combination too (over an hour)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory --jobs 2 check every-test
 
