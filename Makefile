@@ -50,7 +50,7 @@ unit: setup ## run the tests without real parts (a minute or two)
 
 coverage: setup ## run the unit tests and print the share of lines that they reach
 	@$(VENV_PYTHON) -m pytest -q -n auto --dist loadscope -m "not e2e" \
-		--cov=earshot --cov=components --cov=policies --cov-report=term:skip-covered
+		--cov=earshot --cov=earshot_pulumi --cov=earshot_policies --cov-report=term:skip-covered
 
 test: ## check, and prove every promise once (35 minutes on 2 cores)
 	@$(PYTHON) -m toolchain setup --tests

@@ -4,8 +4,8 @@ import atexit
 import gc
 
 import pulumi
+from earshot_pulumi.passwords import check_given
 
-from components.passwords import check_given
 from earshot.config.document import read_spec_text
 from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
@@ -21,7 +21,7 @@ def main() -> None:
     source = f"{project.stack_file(stack).relative_to(project.root)}, earshot:cluster"
     spec = read_spec_text(pulumi.Config("earshot").get("cluster"), source)
     check_given(spec, project, stack)
-    own = PLACEMENTS[spec.placement].module("components", "stack")
+    own = PLACEMENTS[spec.placement].module("earshot_pulumi", "stack")
     own.deploy(stack, spec, project.state_dir(stack))
 
 

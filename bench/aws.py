@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 import pulumi
+from earshot_pulumi.aws.cluster import AwsStackCluster
+from earshot_pulumi.gate import APPROVAL_TYPE
 from pulumi.runtime import mocks
 
-from components.aws.cluster import AwsStackCluster
-from components.gate import APPROVAL_TYPE
 from earshot.config.aws import AwsSpec
 from earshot.config.document import read_spec
 from earshot.names.aws import private_name, public_name

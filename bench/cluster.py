@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from components.local import process, quorum, readiness
-from components.local.changes import started_with
-from components.local.users import reached
+from earshot_pulumi.local import process, quorum, readiness
+from earshot_pulumi.local.changes import started_with
+from earshot_pulumi.local.users import reached
+
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store, WantedCertificates

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from components.docker import labels
-from components.docker.container_address import ContainerAddress
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.container_address import ContainerAddress
+
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE

@@ -1,7 +1,6 @@
 """The entry point of the pack; its constructor serves and never returns."""
 
+from earshot_policies.pack import policies
 from pulumi_policy import PolicyPack
-
-from policies.pack import policies
 
 PolicyPack("earshot", policies())

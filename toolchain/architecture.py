@@ -5,7 +5,7 @@
 
 import grimp
 
-PACKAGES = ("earshot", "components", "policies", "toolchain")
+PACKAGES = ("earshot", "earshot_pulumi", "earshot_policies", "toolchain")
 COMMON = frozenset({"errors", "cache", "reading", "earshot", "__main__"})
 """Modules that nearly every room imports; the diagram leaves them out."""
 

@@ -22,6 +22,12 @@ from earshot.errors import EarshotError
 from toolchain.paths import LOCK_FILE, ROOT
 from toolchain.progress import exit_status
 
+PACKAGES = {
+    "earshot/": "",
+    "components/earshot_pulumi/": "components/",
+    "policies/earshot_policies/": "policies/",
+}
+"""The wheel's packages: the folder of each in the checkout, and what the wheel leaves out of it."""
 COMMANDS = (
     ("--version",),
     ("rules", "KL011"),
@@ -42,13 +48,19 @@ def check(folder: Path) -> Path:
     tracked = _run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
     source = _copied(tracked, folder / "source")  # building leaves folders behind
     wheel, sdist = (_built(f"build_{kind}", source, folder) for kind in ("wheel", "sdist"))
-    tracked = [name for name in tracked if name.startswith(("earshot/", "components/"))]
-    complete(wheel, zipfile.ZipFile(wheel).namelist(), tracked)
+    tracked = [name for name in tracked if name.startswith(tuple(PACKAGES))]
+    complete(wheel, zipfile.ZipFile(wheel).namelist(), map(in_wheel, tracked))
     with tarfile.open(sdist) as archive:
         top = f"{sdist.name.removesuffix('.tar.gz')}/"
         complete(sdist, (name.removeprefix(top) for name in archive.getnames()), tracked)
     _try_out(wheel, folder)
     return wheel
+
+
+def in_wheel(name: str) -> str:
+    """The name in the wheel of a file of the checkout."""
+    package = next(it for it in PACKAGES if name.startswith(it))
+    return name.removeprefix(PACKAGES[package])
 
 
 def dated(changelog: str, version: str) -> None:

@@ -94,7 +94,7 @@ class Stack:
 
     def clean(self) -> int:
         """Stop the brokers, forget the stack, remove its data."""
-        from components.local.data_root import remove
+        from earshot_pulumi.local.data_root import remove
 
         code = self.down()
         if code == 0 and self._exists():
@@ -206,7 +206,7 @@ class Stack:
 
     def _stop_left_over(self) -> None:
         """Stop brokers that an interrupted run has started, and no state knows."""
-        from components.local.process import stop
+        from earshot_pulumi.local.process import stop
 
         for directory in sorted(self.project.state_dir(self.name).glob("kafka/node-*")):
             if stop(directory, grace=3.0):

@@ -5,9 +5,8 @@ Cost: none beyond this machine. Removal: `pulumi destroy`.
 
 import pulumi
 import pulumi_docker as docker
-
-from components.given.listeners import Listeners
-from components.given.proof import Proof
+from earshot_pulumi.given.listeners import Listeners
+from earshot_pulumi.given.proof import Proof
 
 config = pulumi.Config()
 host = config.get("host") or "localhost"

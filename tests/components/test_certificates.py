@@ -12,9 +12,9 @@ from typing import Any
 import pulumi
 import pytest
 from cryptography import x509
+from earshot_pulumi.certificates import Certificates, CertificatesProvider
 from pulumi.runtime import mocks
 
-from components.certificates import Certificates, CertificatesProvider
 from earshot.certificates.authority import Subject
 from earshot.certificates.chain import principal
 from earshot.certificates.store import Store
@@ -154,7 +154,7 @@ def test_a_private_ca_is_asked_for_the_subject_that_nodes_are_known_by(
         return node.key_pem() + node.pem
 
     monkeypatch.setattr("earshot.certificates.store.issued_by", issued_by)
-    monkeypatch.setattr("components.certificates.authority_of", lambda arn: authority.pem)
+    monkeypatch.setattr("earshot_pulumi.certificates.authority_of", lambda arn: authority.pem)
     props = certificate_inputs(root, private_ca=PRIVATE_CA, files=None)
     outs = CertificatesProvider().create(props).outs
     assert outs is not None and "PRIVATE KEY" not in json.dumps(outs)
@@ -215,7 +215,7 @@ def test_a_preview_shows_a_message_where_a_private_ca_does_not_answer(
     def refuse(arn: str) -> str:
         raise EarshotError(arn, observed="cannot be used")
 
-    monkeypatch.setattr("components.certificates.authority_of", refuse)
+    monkeypatch.setattr("earshot_pulumi.certificates.authority_of", refuse)
     security = {"tls": {"from": {"private_ca": PRIVATE_CA}}}
     with pytest.raises(pulumi.RunError, match=f"^{PRIVATE_CA}: cannot be used$"):
         in_preview(root, later=later, security=security)

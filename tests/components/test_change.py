@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.change_memory import CompleteChangeProvider
 
-from components.change_memory import CompleteChangeProvider
 from earshot.transition import memory
 from tests.transition.test_steps import BEFORE, RENAMED
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pulumi
 import pytest
-
-from components import change_memory as module
-from components.change_memory import (
+from earshot_pulumi import change_memory as module
+from earshot_pulumi.change_memory import (
     BegunChangeProvider,
     HeldChanges,
     Made,
@@ -18,6 +17,7 @@ from components.change_memory import (
     as_it_runs,
     recalled,
 )
+
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import annotated

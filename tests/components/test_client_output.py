@@ -7,8 +7,8 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.client_output import OUTPUT, announce_clients
 
-from components.client_output import OUTPUT, announce_clients
 from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
 from earshot.placement.local import plan_local

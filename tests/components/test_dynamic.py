@@ -7,8 +7,8 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.dynamic import CheckedProvider, formerly, on_lines_of_its_own
 
-from components.dynamic import CheckedProvider, formerly, on_lines_of_its_own
 from earshot.errors import EarshotError
 
 

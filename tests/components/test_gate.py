@@ -9,9 +9,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from pulumi.output import Unknown
-
-from components.gate import (
+from earshot_pulumi.gate import (
     APPROVAL_TYPE,
     GATE_APPROVAL_TYPE,
     GATE_TYPE,
@@ -23,6 +21,8 @@ from components.gate import (
     approved,
     digest,
 )
+from pulumi.output import Unknown
+
 from earshot.placement.local import plan_local
 from tests.config.read import read_local
 from tests.doubles.pack import Answer, Engine, approving, reported, saying, silent

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from components.node_data import feature_level, is_formatted, replicas
+from earshot_pulumi.node_data import feature_level, is_formatted, replicas
 
 
 def record(level: int, name: bytes = b"metadata.version") -> bytes:

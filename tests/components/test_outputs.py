@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pulumi
 import pytest
+from earshot_pulumi.outputs import applied, with_run_errors
 
-from components.outputs import applied, with_run_errors
 from earshot.errors import EarshotError
 
 

@@ -14,13 +14,12 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-
-from components import owner
-from components.dynamic import Provider
+from earshot_pulumi import owner
+from earshot_pulumi.dynamic import Provider
 
 CHILD = """
 import time
-from components import owner
+from earshot_pulumi import owner
 owner.exit_with_parent()
 print("ready", flush=True)
 time.sleep(60)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from earshot_pulumi import certificates
+from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.passwords import check_given, given_to
 from pulumi.dynamic import ConfigureRequest
 from pulumi.dynamic.config import Config
 from pulumi.runtime import config
 
-from components import certificates
-from components.certificates import CertificatesProvider
-from components.passwords import check_given, given_to
 from earshot.certificates.store import Store
 from earshot.config.passwords import KEY
 from earshot.errors import SpecError
@@ -29,7 +29,7 @@ def _no_configuration() -> Iterator[None]:
 
 
 def provider(monkeypatch: pytest.MonkeyPatch, **given: str) -> CertificatesProvider:
-    monkeypatch.setattr("components.owner.exit_with_parent", lambda: None)
+    monkeypatch.setattr("earshot_pulumi.owner.exit_with_parent", lambda: None)
     made = CertificatesProvider()
     made.configure(ConfigureRequest(Config({KEY: json.dumps(given)}, "earshot")))
     return made

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from components.refusals import goes_back, holds_replicas, other_voters, release
+from earshot_pulumi.refusals import goes_back, holds_replicas, other_voters, release
 
 
 def test_other_voters_are_told_with_what_keeps_the_old_ones() -> None:

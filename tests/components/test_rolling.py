@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from earshot_pulumi.rolling import Links, unrollable
 
-from components.rolling import Links, unrollable
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import planned

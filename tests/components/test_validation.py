@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi import validation
+from earshot_pulumi.aws.validation import AwsValidationProvider
+from earshot_pulumi.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 
-from components import validation
-from components.aws.validation import AwsValidationProvider
-from components.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
@@ -48,7 +48,7 @@ def test_on_aws_the_command_has_the_stacks_credentials_and_ends_with_the_provide
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ends: list[bool] = []
-    monkeypatch.setattr("components.owner.exit_with_parent", lambda: ends.append(True))
+    monkeypatch.setattr("earshot_pulumi.owner.exit_with_parent", lambda: ends.append(True))
     provider = AwsValidationProvider()
     provider.configure(SimpleNamespace(config={"aws:profile": "kafka"}))
     assert ends == [True]

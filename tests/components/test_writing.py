@@ -8,9 +8,9 @@ import pwd
 from pathlib import Path
 
 import pytest
+from earshot_pulumi import writing as module
+from earshot_pulumi.writing import owner, user, writing
 
-from components import writing as module
-from components.writing import owner, user, writing
 from earshot.errors import EarshotError
 
 

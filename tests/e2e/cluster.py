@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.local.process import Launch, last_words, start, stop
-from components.local.record import Record, process_of, read_record, running
+from earshot_pulumi.local.process import Launch, last_words, start, stop
+from earshot_pulumi.local.record import Record, process_of, read_record, running
+
 from earshot.config.local import LocalSpec
 from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
 from earshot.jvm.java import find_java

@@ -19,9 +19,9 @@ from unittest import mock
 
 import docker
 import yaml
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.before_refresh import repair_all
 
-from components.docker import labels
-from components.docker.before_refresh import repair_all
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import planned

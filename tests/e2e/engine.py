@@ -16,9 +16,9 @@ from typing import Any
 
 import psutil
 import yaml
+from earshot_pulumi.local.process import stop
+from earshot_pulumi.local.record import read_record, running
 
-from components.local.process import stop
-from components.local.record import read_record, running
 from earshot.config.passwords import KEY as PASSWORDS
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.project import SHORT_LIVED, updating

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
+from earshot_pulumi.local import quorum, readiness
 
-from components.local import quorum, readiness
 from earshot.cli import run as earshot
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError

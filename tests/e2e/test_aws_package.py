@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import earshot_pulumi.package
 import psutil
 import pytest
 import yaml
+from earshot_pulumi.package.provider import PackageProvider
 
-import components.package
-from components.package.provider import PackageProvider
 from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
 from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
@@ -29,7 +29,7 @@ from toolchain.paths import POLICIES
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
-FOLDER = Path(components.package.__file__).parent
+FOLDER = Path(earshot_pulumi.package.__file__).parent
 NETWORK = '''
 class Network(pulumi.ComponentResource):
     """As a kit that is made from the schema has it."""

@@ -21,8 +21,8 @@ from pathlib import Path
 import docker
 import psutil
 import pytest
+from earshot_pulumi.docker import labels
 
-from components.docker import labels
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import plan_docker

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import docker
 import pytest
+from earshot_pulumi.docker import broker_settings, host_ports, images, labels, throwaway
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.on_engines import WantedStack
+from earshot_pulumi.docker.throwaway import NotAsked
 
-from components.docker import broker_settings, host_ports, images, labels, throwaway
-from components.docker.container_address import Engines
-from components.docker.on_engines import WantedStack
-from components.docker.throwaway import NotAsked
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError

@@ -14,9 +14,9 @@ import docker
 import pytest
 import requests
 from confluent_kafka.admin import AdminClient, NewTopic, ScramMechanism
+from earshot_pulumi.docker import kafka_protocol, labels
+from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
 
-from components.docker import kafka_protocol, labels
-from components.docker.tls_exchange import NodeKeys, exchange
 from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.terms import Stage, Verdict

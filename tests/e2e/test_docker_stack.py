@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker import labels
 
-from components.docker import labels
 from earshot.sockets import conflict, free, listening, of_java
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import (

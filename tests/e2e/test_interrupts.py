@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 import pytest
 import yaml
+from earshot_pulumi.local.record import running
 
-from components.local.record import running
 from earshot.project import Project
 from tests.e2e.engine import alive, local_cluster
 from tests.rest import with_combinations

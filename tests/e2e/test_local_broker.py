@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.local.process import stop
+from earshot_pulumi.local.record import running
 
-from components.local.process import stop
-from components.local.record import running
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.properties import read_properties
 from tests.e2e.cluster import Cluster, local_plan

@@ -28,11 +28,11 @@ from tests.mutants.equivalent import equivalent
 from tests.mutants.operators import Mutant, mutants
 from toolchain.paths import ROOT
 
-PACKAGES = ("earshot", "components", "policies")
+PACKAGES = ("earshot", "components/earshot_pulumi", "policies/earshot_policies")
 REAL = (
-    "components/docker/leftovers.py",
-    "components/local/providers.py",
-    "components/local/readiness.py",
+    "components/earshot_pulumi/docker/leftovers.py",
+    "components/earshot_pulumi/local/providers.py",
+    "components/earshot_pulumi/local/readiness.py",
     "earshot/jvm/__main__.py",
     "earshot/jvm/jars.py",
     "earshot/spark/run.py",

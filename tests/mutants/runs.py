@@ -26,7 +26,7 @@ MARK = "EARSHOT_MUTANTS_RUN"
 GRACE_SECONDS, PATIENCE = 20.0, 3
 NOT_FORKED = ("grpc", "google", "pulumi", "pulumi_aws", "pulumi_docker", "pulumi_policy")
 """gRPC has threads from the start, and a process that is forked then waits for them for ever."""
-PRODUCT = ("earshot", "components", "policies", "toolchain", "tests", "bench")
+PRODUCT = ("earshot", "earshot_pulumi", "earshot_policies", "toolchain", "tests", "bench")
 
 
 class Chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from earshot_policies.pack import policies
 from pulumi_policy import (
     Policy,
     PolicyProviderResource,
@@ -17,8 +18,6 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 from pulumi_policy.proxy import unknown_checking_proxy
-
-from policies.pack import policies
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """The engine's sentinel for a string that a preview does not know."""

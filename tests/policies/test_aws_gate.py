@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from earshot_pulumi.gate import GATE_TYPE
 
-from components.gate import GATE_TYPE
 from earshot.config.aws import AwsSpec
 from earshot.facts.cloud import Cloud
 from earshot.names.aws import VpcDns

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import earshot_policies.containers
 import pytest
+from earshot_policies.containers import CONTAINER_TYPE
+from earshot_pulumi.gate import GATE_TYPE
 
-import policies.containers
-from components.gate import GATE_TYPE
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
 from earshot.placement.docker import DockerPlan, plan_docker
@@ -16,7 +17,6 @@ from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Severity
 from earshot.sources.compose import read_compose
 from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE
-from policies.containers import CONTAINER_TYPE
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
 from tests.policies.programs import Program
@@ -397,7 +397,7 @@ def test_a_name_that_leads_to_another_machine_is_advice(
     leads_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A router may stand before this one."""
-    monkeypatch.setattr(policies.containers, "own_addresses", lambda: ("192.0.2.10",))
+    monkeypatch.setattr(earshot_policies.containers, "own_addresses", lambda: ("192.0.2.10",))
     listeners = "INTERNAL://kafka1:19092,HOST://kafka.example.com:9092,CONTROLLER://kafka1:9093"
     props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners}, image="apache/kafka:4.1.1")
     address = "192.0.2.10" if leads_here else "198.51.100.7"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_policies.evaluation import PREVIEW_UNKNOWN, part, plain
 from pulumi_policy.proxy import unknown_checking_proxy
 
 from earshot.listeners.terms import Scope
 from earshot.names.policy import read_policy
-from policies.evaluation import PREVIEW_UNKNOWN, part, plain
 from tests.policies.calls import UNKNOWN, UNKNOWN_LIST
 
 PROPS: dict[str, Any] = unknown_checking_proxy(

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_pulumi.gate import GATE_TYPE
 
-from components.gate import GATE_TYPE
 from earshot.placement.aws import node_user_data, plan_aws
 from earshot.sources import stack_resources as aws
 from tests.config.aws_documents import TWO_LISTENERS, read_aws

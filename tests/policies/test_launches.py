@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from earshot_policies.launches import LAUNCH_TEMPLATE, TASK_DEFINITION
 
-from policies.launches import LAUNCH_TEMPLATE, TASK_DEFINITION
 from tests.policies.calls import UNKNOWN, Pack
 from tests.rules.container_examples import KRAFT
 

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from earshot_policies.containers import CONTAINER_TYPE
+from earshot_policies.pack import NOT_OF_ONE, policies
+from earshot_pulumi.gate import APPROVAL_TYPE, GATE_TYPE, NOBODY, digest
 from pulumi_policy import EnforcementLevel, StackValidationPolicy
 
-from components.gate import APPROVAL_TYPE, GATE_TYPE, NOBODY, digest
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
 from earshot.checks import containers, instance_stack
@@ -18,8 +20,6 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES
-from policies.containers import CONTAINER_TYPE
-from policies.pack import NOT_OF_ONE, policies
 from tests.config.read import read_local
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, Pack

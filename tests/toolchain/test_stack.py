@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.local import process
 
-from components.local import process
 from earshot.errors import EarshotError
 from earshot.placement import plan_stack
 from earshot.project import Project

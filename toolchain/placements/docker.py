@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from components.docker.before_refresh import repair_all
-from components.docker.container_address import check_engine
-from components.docker.identity import own_id
-from components.docker.labels import STACK, cluster_id_of
+from earshot_pulumi.docker.before_refresh import repair_all
+from earshot_pulumi.docker.container_address import check_engine
+from earshot_pulumi.docker.identity import own_id
+from earshot_pulumi.docker.labels import STACK, cluster_id_of
+
 from earshot.config.docker import DockerSpec
 from earshot.engine import connect, root_cause
 from earshot.errors import EarshotError

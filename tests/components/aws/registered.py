@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
+from earshot_pulumi import gate
+from earshot_pulumi.aws.cluster import AwsStackCluster
+from earshot_pulumi.aws.remembered import Remembered
+from earshot_pulumi.aws.stack import deploy
 from pulumi.runtime import mocks
 
-from components import gate
-from components.aws.cluster import AwsStackCluster
-from components.aws.remembered import Remembered
-from components.aws.stack import deploy
 from earshot.config.aws import AwsSpec
 from earshot.names.aws import private_name, public_name
 from tests.components.plain_inputs import plain_inputs

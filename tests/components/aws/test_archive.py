@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws import archive
+from earshot_pulumi.aws.archive import problem, sum_in
 
-from components.aws import archive
-from components.aws.archive import problem, sum_in
 from earshot.config.aws_parts import KafkaRelease
 from earshot.errors import EarshotError
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws import changes
+from earshot_pulumi.aws.changes import ChangePreflightProvider, HeldStack, problems
 
-from components.aws import changes
-from components.aws.changes import ChangePreflightProvider, HeldStack, problems
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
 from tests.components.aws.registered import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.clients import problems
 
-from components.aws.clients import problems
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, TWO, Parameters, report
 

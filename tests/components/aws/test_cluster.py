@@ -7,11 +7,11 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.aws.cluster import AwsStackCluster
+from earshot_pulumi.aws.remembered import Remembered
+from earshot_pulumi.gate import GATE_APPROVAL_TYPE
 from google.protobuf import json_format
 
-from components.aws.cluster import AwsStackCluster
-from components.aws.remembered import Remembered
-from components.gate import GATE_APPROVAL_TYPE
 from earshot.errors import EarshotError
 from tests.components.aws.registered import (
     ADDRESS,

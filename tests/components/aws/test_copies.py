@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi import owner
+from earshot_pulumi.aws import credentials, secrets
+from earshot_pulumi.aws.copies import AwsCertificatesProvider
+from earshot_pulumi.aws.secrets import SecretProvider
 from pulumi.output import UNKNOWN
 
-from components import owner
-from components.aws import credentials, secrets
-from components.aws.copies import AwsCertificatesProvider
-from components.aws.secrets import SecretProvider
 from earshot.certificates.authority import read_certificate
 from earshot.errors import EarshotError
 from tests.components.aws.ssm_double import SsmDouble

@@ -8,9 +8,9 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
+from earshot_pulumi.aws.credentials import StackSettings, endpoint, environment, reader
+from earshot_pulumi.aws.reports import AT_ONCE
 
-from components.aws.credentials import StackSettings, endpoint, environment, reader
-from components.aws.reports import AT_ONCE
 from earshot.errors import EarshotError
 
 LISTED = [{"s3": "http://127.0.0.1:1"}, {"ssm": "http://127.0.0.1:2"}, {"s3": "http://127.0.0.1:3"}]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws import machines as module
+from earshot_pulumi.aws.machines import machines, starts
 
-from components.aws import machines as module
-from components.aws.machines import machines, starts
 from earshot.errors import EarshotError
 from tests.doubles.aws.in_process import moto_in_process
 from tests.doubles.aws.server import REGION

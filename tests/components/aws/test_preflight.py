@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws import archive, preflight
+from earshot_pulumi.aws.preflight import AwsPreflightProvider
 from pulumi.output import Unknown
 
-from components.aws import archive, preflight
-from components.aws.preflight import AwsPreflightProvider
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer
 from tests.components.aws.registered import PREFLIGHT, Answers, registered

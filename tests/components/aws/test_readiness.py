@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi import owner
+from earshot_pulumi.aws import readiness
+from earshot_pulumi.aws.readiness import ReadinessProvider
 
-from components import owner
-from components.aws import readiness
-from components.aws.readiness import ReadinessProvider
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, Parameters, report

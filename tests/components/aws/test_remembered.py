@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.remembered import Remembered, placed
 
-from components.aws.remembered import Remembered, placed
 from earshot.errors import EarshotError
 from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
 

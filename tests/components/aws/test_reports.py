@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.reports import Awaited, have_served, wait_for
 
-from components.aws.reports import Awaited, have_served, wait_for
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
 

@@ -7,14 +7,15 @@ import subprocess
 import sys
 import tomllib
 
-from components.aws.sdk import PACKAGES
+from earshot_pulumi.aws.sdk import PACKAGES
+
 from toolchain.paths import ROOT
 
 USED = re.compile(r"\baws\.([a-z0-9]+)\.(\w+)(?=[,(\])])")
 
 FRESH = """
 import sys
-import components.aws
+import earshot_pulumi.aws
 import pulumi_aws as aws
 
 for package, name in {used}:
@@ -36,7 +37,7 @@ except AttributeError as error:
 
 FIRST = """
 import pulumi_aws
-import components.aws
+import earshot_pulumi.aws
 
 print(type(pulumi_aws.ebs).__name__)
 """
@@ -54,7 +55,9 @@ def printed(program: str) -> list[str]:
 
 
 def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> None:
-    texts = [path.read_text() for path in (ROOT / "components" / "aws").glob("*.py")]
+    texts = [
+        path.read_text() for path in (ROOT / "components" / "earshot_pulumi" / "aws").glob("*.py")
+    ]
     used = sorted({found for text in texts for found in USED.findall(text)})
     assert {package for package, _ in used} == set(PACKAGES)
     assert printed(FRESH.format(used=used)) == [
@@ -80,13 +83,15 @@ def test_types_of_the_packages_in_use_are_checked() -> None:
     )
     packages = {it.split(".")[1] for it in read if it.endswith(".*")}
     assert packages == set(PACKAGES)
-    sources = "".join(it.read_text() for it in (ROOT / "components" / "aws").glob("*.py"))
+    sources = "".join(
+        it.read_text() for it in (ROOT / "components" / "earshot_pulumi" / "aws").glob("*.py")
+    )
     lookups = set(re.findall(r"\baws\.(get_\w+)\(", sources))
     assert lookups == {it.split(".")[1] for it in read if it.startswith("pulumi_aws.get_")}
 
 
 IMPORTED = """
-import components.aws
+import earshot_pulumi.aws
 import pulumi_aws as aws
 import pulumi_aws.ebs.get_ebs_volumes
 

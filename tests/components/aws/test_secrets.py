@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi import owner
+from earshot_pulumi.aws import secrets
+from earshot_pulumi.aws.secrets import LIMIT, SecretProvider
+from earshot_pulumi.certificates import CertificatesProvider
 
-from components import owner
-from components.aws import secrets
-from components.aws.secrets import LIMIT, SecretProvider
-from components.certificates import CertificatesProvider
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties

@@ -11,9 +11,9 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
 
-from components.gate import GATE_TYPE
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.components.aws.registered import INSTANCE, POLICY, Answers, Engine, deployed
 from tests.components.plain_inputs import visible

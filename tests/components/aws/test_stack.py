@@ -144,7 +144,7 @@ def test_a_listener_goes_when_somebody_says_so(
         asked.extend(names)
         return dict.fromkeys(names, report(ONE))
 
-    monkeypatch.setattr("components.aws.stack.reader", lambda _settings, _region: read)
+    monkeypatch.setattr("earshot_pulumi.aws.stack.reader", lambda _settings, _region: read)
     before = proved(listeners=[INTERNAL, REPL])
     if goes:
         engine = deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi import owner
+from earshot_pulumi.aws import turns
+from earshot_pulumi.aws.machines import Machine
+from earshot_pulumi.aws.turns import TurnProvider, others_of
 
-from components import owner
-from components.aws import turns
-from components.aws.machines import Machine
-from components.aws.turns import TurnProvider, others_of
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, report
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.before_refresh import repair_all
+from earshot_pulumi.docker.identity import remember
 
-from components.docker import labels
-from components.docker.before_refresh import repair_all
-from components.docker.identity import remember
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import plan_docker

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from components.docker import broker_settings, throwaway
+from earshot_pulumi.docker import broker_settings, throwaway
 
 CLIENT: Any = None
 JAVA = """\

@@ -9,13 +9,13 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi import gate
+from earshot_pulumi.docker import cluster as module
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.cluster import DockerCluster
+from earshot_pulumi.docker.identity import TO_BE_MADE
 from pulumi.runtime import mocks
 
-from components import gate
-from components.docker import cluster as module
-from components.docker import labels
-from components.docker.cluster import DockerCluster
-from components.docker.identity import TO_BE_MADE
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import DockerPlan, plan_docker

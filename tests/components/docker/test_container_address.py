@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker.container_address import ContainerAddress
+from earshot_pulumi.docker.kafka_protocol import InnerListener
+from earshot_pulumi.docker.tls_exchange import NodeKeys
 
-from components.docker.container_address import ContainerAddress
-from components.docker.kafka_protocol import InnerListener
-from components.docker.tls_exchange import NodeKeys
 from earshot.listeners.terms import Mechanism
 from tests.components.docker.test_on_engines import wanted
 

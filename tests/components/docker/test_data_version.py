@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker import data_version, labels, throwaway
+from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.throwaway import NotAsked
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.docker import data_version, labels, throwaway
-from components.docker.on_engines import Seen, WantedStack
-from components.docker.throwaway import NotAsked
 from tests.components.docker.test_on_engines import everything, wanted
 
 ENGINES: Any = SimpleNamespace(of=lambda host: host.name)

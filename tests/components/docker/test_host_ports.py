@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from earshot_pulumi.docker import host_ports, throwaway
 
-from components.docker import host_ports, throwaway
 from earshot import sockets
 from earshot.facts.container import PublishedPort
 from earshot.sockets import Bound

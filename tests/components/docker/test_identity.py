@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker import identity, labels
+from earshot_pulumi.docker.identity import FILE, IdentityProvider
+from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume
 
-from components.docker import identity, labels
-from components.docker.identity import FILE, IdentityProvider
-from components.docker.on_engines import Seen, SeenContainer, SeenVolume
 from earshot.cluster_id import check_cluster_id, of_stack_name
 
 A, B = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
+from earshot_pulumi.docker import in_turn, labels, on_engines
+from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume
 
-from components.docker import in_turn, labels, on_engines
-from components.docker.on_engines import Seen, SeenContainer, SeenVolume
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
@@ -57,7 +57,7 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 
         yield SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
 
-    monkeypatch.setattr("components.docker.container_address.connect", connected)
+    monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
     return found
 
 

@@ -14,12 +14,18 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
+from earshot_pulumi.docker import kafka_protocol
+from earshot_pulumi.docker.kafka_protocol import (
+    InnerListener,
+    Metadata,
+    NoAnswer,
+    Partition,
+    Quorum,
+)
+from earshot_pulumi.docker.tls_exchange import NodeKeys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.docker import kafka_protocol
-from components.docker.kafka_protocol import InnerListener, Metadata, NoAnswer, Partition, Quorum
-from components.docker.tls_exchange import NodeKeys
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol, Scope
 

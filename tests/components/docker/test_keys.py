@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, DockerException, NotFound
+from earshot_pulumi.docker import labels, throwaway
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.keys import KeysProvider, with_versions
+from earshot_pulumi.docker.put_back import FOLDER
 from pulumi.output import Unknown
 
-from components.docker import labels, throwaway
-from components.docker.container_address import Engines
-from components.docker.keys import KeysProvider, with_versions
-from components.docker.put_back import FOLDER
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED

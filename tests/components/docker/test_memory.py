@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.docker.identity import FILE, own_id, remember, remembered
 
-from components.docker.identity import FILE, own_id, remember, remembered
 from earshot.cluster_id import of_stack_name
 
 

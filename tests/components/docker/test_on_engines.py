@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
+from earshot_pulumi.docker import images, labels, on_engines, providers, removal, running
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.on_engines import (
+    Seen,
+    SeenContainer,
+    SeenNetwork,
+    SeenVolume,
+    WantedStack,
+)
 from pulumi.output import Unknown
 
-from components.docker import images, labels, on_engines, providers, removal, running
-from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, SeenContainer, SeenNetwork, SeenVolume, WantedStack
 from earshot.cluster_id import of_stack_name
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec

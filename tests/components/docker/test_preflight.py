@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker import broker_settings, host_ports, on_engines, preflight
+from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.preflight import ImagePreflightProvider
+from earshot_pulumi.docker.throwaway import NotAsked
 from pulumi.output import Unknown
 
-from components.docker import broker_settings, host_ports, on_engines, preflight
-from components.docker.on_engines import Seen, WantedStack
-from components.docker.preflight import ImagePreflightProvider
-from components.docker.throwaway import NotAsked
 from earshot.facts.container import PublishedPort
 from tests.components.docker.test_on_engines import container, wanted
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
+from earshot_pulumi.docker import data_version, images, labels, on_engines, removal, running
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.providers import EnginePreflightProvider
 
-from components.docker import data_version, images, labels, on_engines, removal, running
-from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, WantedStack
-from components.docker.providers import EnginePreflightProvider
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import CLUSTER_LABEL
 from tests.components.docker.test_on_engines import MINE, OWN_ID, wanted
@@ -87,7 +87,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     def connected(_where: object) -> Iterator[EngineDouble]:
         yield double
 
-    monkeypatch.setattr("components.docker.container_address.connect", connected)
+    monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
     return double
 
 

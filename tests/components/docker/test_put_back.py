@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
+from earshot_pulumi.docker import in_turn, labels, leftovers, providers, put_back
+from earshot_pulumi.docker.container_address import Disturbed, Engines
+from earshot_pulumi.docker.providers import ReadinessProvider, StopPreflightProvider
 
-from components.docker import in_turn, labels, leftovers, providers, put_back
-from components.docker.container_address import Disturbed, Engines
-from components.docker.providers import ReadinessProvider, StopPreflightProvider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from tests.components.docker.test_readiness import NETWORK, OWN_ID, place
@@ -129,7 +129,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     def connected(_where: object) -> Iterator[EngineDouble]:
         yield double
 
-    monkeypatch.setattr("components.docker.container_address.connect", connected)
+    monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
     (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
     monkeypatch.chdir(tmp_path)
     return double

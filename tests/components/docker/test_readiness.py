@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
-
-from components.docker import kafka_protocol, labels, providers, readiness
-from components.docker.container_address import ContainerAddress, Engines, incarnation
-from components.docker.kafka_protocol import (
+from earshot_pulumi.docker import kafka_protocol, labels, providers, readiness
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines, incarnation
+from earshot_pulumi.docker.kafka_protocol import (
     InnerListener,
     Metadata,
     NoAnswer,
@@ -23,8 +22,9 @@ from components.docker.kafka_protocol import (
     Quorum,
     Refused,
 )
-from components.docker.providers import ReadinessProvider
-from components.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.providers import ReadinessProvider
+from earshot_pulumi.docker.tls_exchange import NodeKeys
+
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
 from tests.doubles.naps import Naps
@@ -116,7 +116,7 @@ def engines(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engines:
     def connected(_where: object) -> Iterator[FakeEngine]:
         yield engine
 
-    monkeypatch.setattr("components.docker.container_address.connect", connected)
+    monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
     monkeypatch.setattr(readiness, "POLL", 0)
     return Engines()
 
@@ -374,7 +374,7 @@ def test_an_engine_that_is_about_to_stop_is_blamed_for_what_it_ends(
         raise EarshotError("Docker engine at x", observed="does not answer")
 
     engine.kill("id-2", code=143)
-    monkeypatch.setattr("components.docker.container_address.connect", refuse)
+    monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", refuse)
     with pytest.raises(EarshotError, match="Docker engine at x: does not answer"):
         wait(engines, place(2))
 

@@ -14,9 +14,9 @@ from unittest import mock
 import pulumi
 import pytest
 import yaml
+from earshot_pulumi.docker import cluster as module
 from pulumi.runtime import mocks
 
-from components.docker import cluster as module
 from tests.components.aws.test_registrations import shown
 from tests.components.docker.test_cluster import Engine, _Answers, deployed
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker import kafka_protocol, labels, removal, throwaway
+from earshot_pulumi.docker.kafka_protocol import Metadata, NoAnswer, Partition
+from earshot_pulumi.docker.on_engines import Seen
+from earshot_pulumi.docker.throwaway import NotAsked
 
-from components.docker import kafka_protocol, labels, removal, throwaway
-from components.docker.kafka_protocol import Metadata, NoAnswer, Partition
-from components.docker.on_engines import Seen
-from components.docker.throwaway import NotAsked
 from tests.components.docker.test_on_engines import container, everything, volume, wanted
 
 ENGINES: Any = SimpleNamespace(of=lambda host: host.name)

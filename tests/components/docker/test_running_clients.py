@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.on_engines import WantedStack
+from earshot_pulumi.docker.running import Running, client_problems
 
-from components.docker.container_address import Engines
-from components.docker.on_engines import WantedStack
-from components.docker.running import Running, client_problems
 from earshot.listeners.properties import read_environment
 from tests.components.docker.test_on_engines import container, wanted
 

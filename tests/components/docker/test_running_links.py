@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException, NotFound
+from earshot_pulumi.docker import running
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.on_engines import Seen, WantedStack
 
-from components.docker import running
-from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, WantedStack
 from earshot.errors import EarshotError
 from tests.components.docker.test_on_engines import container, wanted
 

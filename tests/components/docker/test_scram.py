@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 
 import pytest
+from earshot_pulumi.docker.scram import ScramClient
 
-from components.docker.scram import ScramClient
 from earshot.listeners.terms import Mechanism
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"

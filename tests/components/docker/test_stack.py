@@ -7,10 +7,10 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.change_memory import HeldChanges, Made
+from earshot_pulumi.docker import cluster, stack
 from pulumi.runtime import mocks
 
-from components.change_memory import HeldChanges, Made
-from components.docker import cluster, stack
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import plan_docker

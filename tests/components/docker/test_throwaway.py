@@ -9,9 +9,8 @@ from typing import Any, cast
 
 import pytest
 from docker.errors import APIError, ImageNotFound
-
-from components.docker import labels, throwaway
-from components.docker.throwaway import NotAsked
+from earshot_pulumi.docker import labels, throwaway
+from earshot_pulumi.docker.throwaway import NotAsked
 
 
 class FakeEngine:

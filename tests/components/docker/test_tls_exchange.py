@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
 
-from components.docker.tls_exchange import NodeKeys, exchange
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
 from earshot.errors import EarshotError

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.docker import users
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines
+from earshot_pulumi.docker.kafka_protocol import InnerListener, NoAnswer, Refused
+from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.users import DockerUsersProvider
 
-from components.certificates import CertificatesProvider
-from components.docker import users
-from components.docker.container_address import ContainerAddress, Engines
-from components.docker.kafka_protocol import InnerListener, NoAnswer, Refused
-from components.docker.tls_exchange import NodeKeys
-from components.docker.users import DockerUsersProvider
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism, Scope

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from earshot_pulumi.docker import users
 
-from components.docker import users
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
 from earshot.users.order import UsersOrder

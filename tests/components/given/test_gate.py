@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_pulumi.given.gate import judge
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
 
-from components.given.gate import judge
-from components.provider.kind import UNKNOWN, InvalidInputs
 from earshot.listeners.terms import UnknownHost
 from earshot.placement.given import plan_given, read_given
 

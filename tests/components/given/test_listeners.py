@@ -6,8 +6,7 @@ from typing import Any
 
 import pulumi
 import pytest
-
-from components.given.listeners import _check_words
+from earshot_pulumi.given.listeners import _check_words
 
 
 @pytest.mark.parametrize(

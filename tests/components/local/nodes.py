@@ -15,8 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-
-from components.local.record import Record
+from earshot_pulumi.local.record import Record
 
 SLEEP = "import time; time.sleep(60)"
 NOBODY = 65534

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.local.access import access, problems
 
-from components.local.access import access, problems
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.properties import read_properties

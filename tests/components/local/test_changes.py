@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.local import changes, quorum
+from earshot_pulumi.local.record import Record
 
-from components.local import changes, quorum
-from components.local.record import Record
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer
 from earshot.jvm.java import Java

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.local import client_listeners, users
+from earshot_pulumi.local.client_listeners import ClientListeners
+from earshot_pulumi.local.quorum import node_directory
 
-from components.local import client_listeners, users
-from components.local.client_listeners import ClientListeners
-from components.local.quorum import node_directory
 from earshot.certificates.store import Store
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.render import server_properties

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from earshot_pulumi.local import changes, quorum
+from earshot_pulumi.local.record import Record
 
-from components.local import changes, quorum
-from components.local.record import Record
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.transition.steps import transition

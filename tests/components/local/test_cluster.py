@@ -7,10 +7,10 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.gate import APPROVAL_TYPE, GATE_APPROVAL_TYPE, GATE_TYPE, digest
+from earshot_pulumi.local.cluster import LocalCluster
 from pulumi.runtime import mocks
 
-from components.gate import APPROVAL_TYPE, GATE_APPROVAL_TYPE, GATE_TYPE, digest
-from components.local.cluster import LocalCluster
 from earshot.placement.local import plan_local
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local

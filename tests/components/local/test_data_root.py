@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from earshot_pulumi import writing
+from earshot_pulumi.local import data_root
 
-from components import writing
-from components.local import data_root
 from earshot.errors import EarshotError
 from tests.components.local.nodes import as_root
 
@@ -39,7 +39,7 @@ def test_a_directory_of_another_user_is_named_once(open_folder: Path) -> None:
     (root / "node-1" / "log").mkdir(parents=True)
     asked = f"""
 import pathlib
-from components.local import data_root
+from earshot_pulumi.local import data_root
 from tests.components.local.nodes import become_nobody
 become_nobody()
 root = pathlib.Path({str(root)!r})
@@ -58,7 +58,7 @@ def test_a_read_only_file_system_is_named_to_root_too(tmp_path: Path) -> None:
     """On a file system of its own, in a mount namespace of its own."""
     asked = f"""
 import pathlib
-from components.local import data_root
+from earshot_pulumi.local import data_root
 root = pathlib.Path({str(tmp_path)!r}, "kafka")
 print(*data_root.obstacles(root, [root / "node-1"]), sep="|")
 """

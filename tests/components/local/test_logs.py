@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from components.local.process import why_ended
-from components.local.record import Record
+from earshot_pulumi.local.process import why_ended
+from earshot_pulumi.local.record import Record
+
 from tests.components.local.nodes import recorded
 
 STARTED = 1_700_000_000.0

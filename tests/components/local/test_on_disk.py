@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.local import on_disk, quorum
+from earshot_pulumi.local.on_disk import QuorumMemory
 
-from components.local import on_disk, quorum
-from components.local.on_disk import QuorumMemory
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import PORTS, planned

@@ -7,9 +7,9 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.local.cluster import LocalCluster
 from pulumi.runtime import mocks
 
-from components.local.cluster import LocalCluster
 from earshot.placement.local import LocalPlan, plan_local
 from tests.components.aws.registered import Answers, Engine, Registered
 from tests.config.read import read_local

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from earshot_pulumi.local import process
+from earshot_pulumi.local.process import Launch, check_java, check_room
+from earshot_pulumi.local.record import Record, running
 
-from components.local import process
-from components.local.process import Launch, check_java, check_room
-from components.local.record import Record, running
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.archive import QUICK_START, QUIET, start_options
@@ -106,7 +106,7 @@ def test_a_process_that_this_user_may_not_stop_is_one_clear_error(open_folder: P
         recorded(directory, Record.of(child.pid, "d"))
         asked = f"""
 import pathlib
-from components.local import process
+from earshot_pulumi.local import process
 from earshot.errors import EarshotError
 from tests.components.local.nodes import become_nobody
 become_nobody()

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.local import changes, process, quorum, restart
+from earshot_pulumi.local.process import Launch
+from earshot_pulumi.local.providers import LocalPreflightProvider, NodeProvider
+from earshot_pulumi.local.record import Record, running
 
-from components.local import changes, process, quorum, restart
-from components.local.process import Launch
-from components.local.providers import LocalPreflightProvider, NodeProvider
-from components.local.record import Record, running
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties

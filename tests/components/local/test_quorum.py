@@ -16,10 +16,10 @@ from typing import Any
 
 import psutil
 import pytest
+from earshot_pulumi.local import quorum
+from earshot_pulumi.local.on_disk import QuorumMemory
+from earshot_pulumi.local.record import Record
 
-from components.local import quorum
-from components.local.on_disk import QuorumMemory
-from components.local.record import Record
 from earshot import sockets
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
@@ -298,7 +298,7 @@ def test_data_of_another_user_is_in_nobody_s_order(open_folder: Path) -> None:
     (open_folder / "node-1" / "log" / "meta.properties").touch()
     asked = f"""
 import pathlib, types
-from components.local import quorum
+from earshot_pulumi.local import quorum
 from tests.components.local.nodes import become_nobody
 become_nobody()
 print(len(quorum.ended_first(pathlib.Path({str(open_folder)!r}), [types.SimpleNamespace(id=1)])))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
+from earshot_pulumi.local import quorum, readiness
+from earshot_pulumi.local.client_listeners import ClientListeners
+from earshot_pulumi.local.readiness import CatchingUp, Progress, wait_for
+from earshot_pulumi.local.record import Record
 
-from components.local import quorum, readiness
-from components.local.client_listeners import ClientListeners
-from components.local.readiness import CatchingUp, Progress, wait_for
-from components.local.record import Record
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from tests.components.local.nodes import node, recorded

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-from components.local import record
-from components.local.record import (
+from earshot_pulumi.local import record
+from earshot_pulumi.local.record import (
     Record,
     boot_id,
     process_of,
@@ -26,6 +25,7 @@ from components.local.record import (
     start_ticks,
     unrecorded,
 )
+
 from earshot.errors import EarshotError
 from tests.components.local.nodes import SLEEP, as_root, node, process, recorded
 
@@ -167,7 +167,7 @@ def test_a_process_of_another_user_is_checked_by_its_command_line(open_folder: P
         shutil.copytree(original, copy)
         asked = f"""
 import pathlib
-from components.local.record import running
+from earshot_pulumi.local.record import running
 from tests.components.local.nodes import become_nobody
 become_nobody()
 print([running(pathlib.Path(path)) is not None for path in ({str(original)!r}, {str(copy)!r})])

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.local import quorum, restart
+from earshot_pulumi.local.process import Launch
+from earshot_pulumi.local.readiness import CatchingUp
+from earshot_pulumi.local.record import Record
 
-from components.local import quorum, restart
-from components.local.process import Launch
-from components.local.readiness import CatchingUp
-from components.local.record import Record
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import PORTS, planned

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.local.secured import LocalCertificatesProvider
 
-from components.certificates import CertificatesProvider
-from components.local.secured import LocalCertificatesProvider
 from earshot.listeners.properties import read_properties
 
 

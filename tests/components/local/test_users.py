@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.local import users as local
+from earshot_pulumi.local.quorum import node_directory
+from earshot_pulumi.local.users import LocalUsersProvider
 
-from components.certificates import CertificatesProvider
-from components.local import users as local
-from components.local.quorum import node_directory
-from components.local.users import LocalUsersProvider
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.users import order

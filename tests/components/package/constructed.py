@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pulumi
+from earshot_pulumi.package.provider import PackageProvider
 from pulumi.runtime import mocks
 
-from components.package.provider import PackageProvider
 from tests.components.aws.registered import Answers, Engine
 
 

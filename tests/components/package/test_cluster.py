@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from earshot_pulumi.package import cluster_args, patience
 from pulumi.errors import InputPropertiesError
 from pydantic import BaseModel
 
-from components.package import cluster_args, patience
 from earshot.config.aws import AwsSpec
 from earshot.config.aws_parts import (
     ClientsSpec,

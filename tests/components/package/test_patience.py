@@ -9,10 +9,10 @@ from typing import Any
 
 import pulumi
 import pytest
+from earshot_pulumi.aws.reports import Awaited
+from earshot_pulumi.package import patience
 from pulumi.errors import InputPropertiesError
 
-from components.aws.reports import Awaited
-from components.package import patience
 from earshot.user_data.boot import NodeReport, NodeState
 
 NODE = Awaited(1, "/p/1", "i-1", "a" * 64)

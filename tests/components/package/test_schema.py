@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import earshot_pulumi.package
 import pytest
 import yaml
+from earshot_pulumi.package.provider import PACKAGE, PackageProvider
 
-import components.package
-from components.package.provider import PACKAGE, PackageProvider
 from earshot import __version__
 
-ABOUT = Path(components.package.__file__).with_name("PulumiPlugin.yaml")
+ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,14 @@ from typing import Any
 
 import grpc
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pulumi.provider.experimental.property_value import PropertyValue
-from pulumi.runtime import proto, rpc
-
-from components.provider.host import (
+from earshot_pulumi.provider.host import (
     Package,
     Servicer,
     message,
     plain_properties,
     secret_names,
 )
-from components.provider.kind import (
+from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Difference,
     InvalidInputs,
@@ -30,7 +25,12 @@ from components.provider.kind import (
     OperationFailed,
     Properties,
 )
-from components.provider.parts import COMPONENTS, KINDS
+from earshot_pulumi.provider.parts import COMPONENTS, KINDS
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.runtime import proto, rpc
+
 from earshot import __version__
 
 URN = "urn:pulumi:test::project::earshot:index:Listeners$earshot:index:Proof::proof"

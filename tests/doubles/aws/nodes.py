@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.aws.node import DEVICE
+from earshot_pulumi.aws.node import DEVICE
+
 from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.5

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from earshot_pulumi.docker import labels
 
-from components.docker import labels
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
 from earshot.project import Project

@@ -1,5 +1,0 @@
-"""The `aws` placement: network, groups, names, and the instances behind their gate."""
-
-from components.aws.sdk import load_on_demand
-
-load_on_demand()  # before a module here imports pulumi_aws

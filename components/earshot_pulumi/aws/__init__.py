@@ -1,0 +1,5 @@
+"""The `aws` placement: network, groups, names, and the instances behind their gate."""
+
+from earshot_pulumi.aws.sdk import load_on_demand
+
+load_on_demand()  # before a module here imports pulumi_aws

@@ -1,0 +1,257 @@
+"""The `aws` placement: network, groups and names, then the gate, then instances one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.config.aws import AwsSpec
+from earshot.errors import EarshotError
+from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
+from earshot.placement.aws_secrets import NO_SECRETS
+from earshot.placement.aws_standpoints import GRACE
+from earshot_pulumi.aws.changes import ChangePreflight, ChangePreflightProvider, HeldStack
+from earshot_pulumi.aws.groups import SecurityGroups
+from earshot_pulumi.aws.identity import cluster_identity
+from earshot_pulumi.aws.instances import SharedInputs, newest_images
+from earshot_pulumi.aws.names import Names
+from earshot_pulumi.aws.network import Network, NetworkArgs, existing
+from earshot_pulumi.aws.node import Granted, InstanceNode
+from earshot_pulumi.aws.preflight import AwsPreflight, AwsPreflightProvider, settings_of
+from earshot_pulumi.aws.readiness import AwsReadiness, ReadinessProvider
+from earshot_pulumi.aws.remembered import Remembered
+from earshot_pulumi.aws.turns import AwsTurn, others_of
+from earshot_pulumi.aws.volumes import attached_id, check_given, idle
+from earshot_pulumi.dynamic import formerly
+from earshot_pulumi.gate import UNGATED, AdvertisedListeners, GateApproval, approval_of
+from earshot_pulumi.outputs import with_run_errors, without_dependencies
+
+if TYPE_CHECKING:
+    from earshot_pulumi.aws.secured import Secured
+
+
+class Cluster(pulumi.ComponentResource):
+    """A Kafka cluster of EC2 instances, behind its gate."""
+
+    plan: pulumi.Output[AwsPlan]
+    """Unknown as long as any of its names is."""
+    cluster_id: pulumi.Output[str]
+    incarnations: dict[str, pulumi.Output[str]]
+    """By node id, what changes when its instance does."""
+    _leaving: frozenset[str] = frozenset()
+    """Listeners that a later change takes away."""
+    _root: Path = Path()
+    """The stack's folder of the cluster on this machine."""
+    _gate_note = UNGATED
+
+    def __init__(
+        self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """``name`` is the stack's, and begins the names of all resources."""
+        super().__init__("earshot:aws:AwsCluster", name, {}, opts)
+        self._name, self._spec = name, spec
+        check_region(spec, self)
+        attached = attached_id(name, self)
+        check_given(name, spec, spec.cluster_id or attached, self)
+        if warning := idle(name, spec, spec.cluster_id or attached, self):
+            pulumi.log.warn(warning, self)
+        # groups need only ports and clients, which do not depend on names
+        draft = plan_aws(spec, name, root=self._root)
+        child = pulumi.ResourceOptions(parent=self)
+        self.network = (
+            existing(spec, self)
+            if spec.vpc.id is not None
+            else Network(name, NetworkArgs.of(spec), child).facts
+        )
+        self.vpc_id = pulumi.Output.from_input(self.network.vpc_id)
+        self.cluster_id = cluster_identity(name, spec.cluster_id, attached, self)
+        groups = SecurityGroups(name, draft.groups, self.network.vpc_id, child)
+        self.groups = groups.ids
+        self.names = Names(name, spec, self.network, groups.ids, child)
+        planned = with_run_errors(
+            lambda names: plan_aws(spec, name, names, self.network.dns, root=self._root)
+        )
+        shown = self.names.provisioned.apply(planned)
+        self.plan = self.names.settled.apply(planned)
+        self.gate = AdvertisedListeners(
+            name,
+            shown.apply(lambda made: made.plan),
+            spec.placement,
+            shown.apply(lambda made: made.addresses),
+            child,
+            cloud=shown.apply(lambda made: made.cloud),
+            certificates=draft.certificates,
+        )
+        approval = approval_of(name, self.gate, spec.gate, self, self._gate_note)
+        self.shared = shared = SharedInputs(
+            name,
+            spec,
+            self.names,
+            self.cluster_id,
+            without_dependencies(self.plan),
+            self.gate,
+            approval,
+            self._preflight(approval),
+            newest_images(spec, self),
+            self._leaving,
+        )
+        self.secured = self._secured(shared)
+        self.nodes: dict[int, InstanceNode] = {}
+        last: pulumi.Output[Any] | None = None
+        for id in spec.node_ids:
+            version = self.secured.of_node(id) if self.secured else NO_SECRETS
+            node = self.nodes[id] = InstanceNode(shared, id, last, version, self._granted())
+            last = self._once_ready(node)
+        self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
+
+    def _preflight(self, approval: GateApproval | None) -> pulumi.Resource | None:
+        """The resource that checks an update before an instance is touched, if there is one."""
+        return None
+
+    def _secured(self, shared: SharedInputs) -> Secured | None:
+        """What makes the cluster a secured one, with `security`."""
+        return None
+
+    def _granted(self) -> Granted | None:
+        """What a node's change needs beside its turn."""
+        return None
+
+    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
+        """An output that is known once ``node`` is in sync: the next node's changes wait for it."""
+        raise NotImplementedError
+
+    def _parameter(self, id: int) -> str:
+        """In which node ``id`` reports.
+
+        A name, not a resource: the last node's parameter is made after the first node's readiness.
+        """
+        return report_parameter(self._name, self._spec.name_of(id))
+
+    @property
+    def _deadline(self) -> float:
+        return self._spec.ready_seconds + GRACE
+
+
+class AwsStackCluster(Cluster):
+    """A cluster that waits for readiness by dynamic resources."""
+
+    ready: AwsReadiness
+    _last: AwsReadiness | None = None
+
+    def __init__(
+        self,
+        name: str,
+        spec: AwsSpec,
+        root: Path = Path(),
+        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        leaving: frozenset[str] = frozenset(),
+        remembered: Remembered | None = None,
+    ) -> None:
+        """``name`` is the stack's, and begins the names of all resources.
+
+        ``root`` is the stack's folder of the cluster on this machine, where keys and passwords lie
+        with `security`. ``begin`` makes what must be there before the first instance is touched.
+        Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last run's.
+        """
+        self._begin, self._root, self._leaving = begin, root, leaving
+        self._remembered = remembered or Remembered()
+        super().__init__(name, spec)
+        after = [self._last] if self._last else []
+        self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
+        self.register_outputs({"incarnations": self.incarnations})
+
+    def _preflight(self, approval: GateApproval | None) -> pulumi.Resource:
+        spec, after = self._spec, [approval] if approval is not None else []
+        reports = [self._parameter(id) for id in spec.node_ids]
+        held = HeldStack.of(self._name, spec).to_props()
+        fits = ChangePreflight(
+            ChangePreflightProvider(),
+            self._name,
+            {**held, "region": spec.region, "reports": reports},
+            formerly("AwsGround", pulumi.ResourceOptions(parent=self.gate, depends_on=after)),
+        )
+        properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
+        preflight = AwsPreflight(
+            AwsPreflightProvider(),
+            self._name,
+            {
+                "kafka_version": spec.kafka_version,
+                "archive": spec.archive.model_dump(),
+                "properties": pulumi.Output.secret(properties),
+            },
+            pulumi.ResourceOptions(parent=self.gate, depends_on=[fits]),
+        )
+        if self._begin is None:
+            return preflight
+        return self._begin(pulumi.ResourceOptions(parent=self.gate, depends_on=[preflight]))
+
+    def _secured(self, shared: SharedInputs) -> Secured | None:
+        if self._spec.security is None:
+            return None
+        from earshot_pulumi.aws.secured import Secured  # slow to import
+
+        return Secured(shared, self._spec.security, self._root)
+
+    def _granted(self) -> Granted:
+        spec, held = self._spec, self._remembered
+        names = {
+            id: (spec.name_of(id), self._parameter(id))
+            for id in spec.node_ids
+            if held.served and spec.in_turn and spec.name_of(id) in held.nodes
+        }
+
+        def granted(node: InstanceNode, wanted: pulumi.Output[Any]) -> pulumi.Output[Any]:
+            others = others_of(self._name, names, node.id) if node.id in names else []
+            return AwsTurn(
+                f"{self._name}-{node.name}",
+                {
+                    "node": node.id,
+                    "wanted": wanted,
+                    "others": others,
+                    "stack": self._name,
+                    "region": spec.region,
+                },
+                self.shared.opts(),
+            ).granted
+
+        return granted
+
+    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
+        self._last = self._readiness(node.name, [node], [node.attachment])
+        return self._last.id
+
+    def _readiness(
+        self,
+        name: str,
+        nodes: Sequence[InstanceNode],
+        after: Sequence[pulumi.Resource],
+        whole: bool = False,
+    ) -> AwsReadiness:
+        """The readiness of one node, for which the next one waits, or of the whole cluster."""
+        return AwsReadiness(
+            ReadinessProvider(),
+            f"{self._name}-{name}",
+            {
+                "nodes": [node.awaited for node in nodes],
+                "region": self._spec.region,
+                "deadline": self._deadline,
+                "whole": whole,
+                "in_turn": self._remembered.served and self._spec.in_turn,
+            },
+            pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
+        )
+
+
+def check_region(spec: AwsSpec, parent: pulumi.Resource) -> None:
+    """Raises EarshotError where Pulumi's own provider would work in another region."""
+    found = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
+    if found != spec.region:
+        raise EarshotError(
+            f"region: {spec.region}",
+            observed=f"the AWS provider works in {found}",
+            remedy=f"set aws:region: {spec.region} in the stack's file",
+        )

@@ -1,0 +1,58 @@
+"""The id of a stack's cluster on AWS: made up once, then kept by a parameter of the stack.
+
+It is a parameter because a package can have no dynamic resources. Its name is unique to the stack
+in an account and region, so no second stack can use it. If it is lost, the attached volumes still
+have the id.
+"""
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.cluster_id import new_cluster_id
+from earshot.errors import EarshotError
+from earshot.placement.aws import report_parameter
+from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.outputs import with_run_errors
+
+NAME = "cluster-id"
+
+
+def cluster_identity(
+    stack: str, configured: str | None, attached: str | None, parent: pulumi.Resource
+) -> pulumi.Output[str]:
+    """The id of the cluster of ``stack``.
+
+    ``configured`` is the id in the stack's file, ``attached`` the one of the data on volumes at its
+    instances, if any.
+    """
+    full = f"{stack}-{NAME}"
+    parameter = aws.ssm.Parameter(
+        full,
+        name=report_parameter(stack, NAME),
+        type="String",
+        insecure_value=attached or configured or new_cluster_id(),
+        description=f"Kafka's id of the cluster {stack}",
+        tags=tags(stack, full),
+        opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["insecureValue", "value"]),
+    )
+    return parameter.insecure_value.apply(
+        with_run_errors(lambda known: checked(known, configured, attached))
+    )
+
+
+def checked(known: str, configured: str | None, attached: str | None) -> str:
+    """``known``, the parameter's value. Raises EarshotError where another id contradicts it."""
+    if attached not in (None, known):
+        raise EarshotError(
+            f"parameter {NAME}",
+            observed=f"is {known}, and the volumes at the instances hold data of {attached}",
+            allowed=f"{attached}",
+            remedy="write that value back into the parameter, then run this with --refresh",
+        )
+    if configured not in (None, known):
+        raise EarshotError(
+            f"cluster_id: {configured}",
+            observed=f"this stack's cluster is {known}, which is in the data of every node",
+            remedy=f"take the key away, or write `cluster_id: {known}`",
+        )
+    return known

@@ -1,0 +1,130 @@
+"""What all instances of a stack have in common, nodes and validator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.aws.roles import trust_policy
+from earshot.config.aws import AwsSpec
+from earshot.config.aws_parts import Architecture, InstanceSpec
+from earshot.placement.aws import AwsPlan
+from earshot_pulumi.aws.names import Names
+from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.gate import GateApproval
+
+_IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
+
+
+@dataclass(frozen=True)
+class SharedInputs:
+    """The inputs that all instances of one stack share."""
+
+    stack: str
+    spec: AwsSpec
+    names: Names
+    cluster_id: pulumi.Output[str]
+    planned: pulumi.Output[AwsPlan]
+    """Unknown as long as a name is."""
+    gate: pulumi.Resource
+    """Parent of all resources here: none is made before the names were evaluated."""
+    approval: GateApproval | None
+    """Known once they were evaluated; None with `gate: off`."""
+    preflight: pulumi.Resource | None
+    """Known once an update was checked; None where none is."""
+    images: Mapping[Architecture, str]
+    """By architecture, the id of the current Amazon Linux 2023."""
+    leaving: frozenset[str] = frozenset()
+    """Listeners that a later change takes away, whose clients nodes report."""
+
+    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
+        """The name, tags and options of a resource."""
+        opts = self.opts(*after, **options)
+        return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
+
+    def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
+        before = [item for item in (self.approval, self.preflight) if item is not None]
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=[*before, *after], **options)
+
+    @property
+    def approved_digest(self) -> pulumi.Input[str]:
+        """The digest that the pack approved; without it, even a preview registers no instance."""
+        return self.approval.approved if self.approval is not None else "off"
+
+
+class Profile:
+    """The instance profile and role of one instance, with ``policy``."""
+
+    def __init__(self, shared: SharedInputs, name: str, policy: pulumi.Input[str]) -> None:
+        role = aws.iam.Role(**shared.named(name), assume_role_policy=trust_policy())
+        self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
+        self.name = aws.iam.InstanceProfile(**shared.named(name), role=role.name).name
+
+
+def instance(
+    shared: SharedInputs,
+    name: str,
+    wanted: InstanceSpec,
+    zone: str,
+    interface: pulumi.Input[str],
+    profile: Profile,
+    user_data: pulumi.Input[str],
+    after: Sequence[pulumi.Resource] = (),
+    *,
+    protected: bool,
+) -> aws.ec2.Instance:
+    """An instance at ``interface``, an id, once ``after`` is there."""
+    named = shared.named(
+        name,
+        profile.policy,
+        *after,
+        # an interface, an address and a volume are attached to one instance at a time
+        delete_before_replace=True,
+        # a newer image does not replace an instance that serves
+        ignore_changes=[] if wanted.ami else ["ami"],
+        # EC2 puts no other architecture under an image, and makes no root volume smaller
+        replacement_trigger=[wanted.arch, wanted.root_gib],
+    )
+    return aws.ec2.Instance(
+        **named,
+        ami=wanted.ami or shared.images[wanted.arch],
+        instance_type=wanted.type,
+        availability_zone=zone,
+        primary_network_interface=aws.ec2.InstancePrimaryNetworkInterfaceArgs(
+            network_interface_id=interface
+        ),
+        iam_instance_profile=profile.name,
+        metadata_options=aws.ec2.InstanceMetadataOptionsArgs(
+            http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
+        ),
+        root_block_device=aws.ec2.InstanceRootBlockDeviceArgs(
+            encrypted=True,
+            volume_type="gp3",
+            volume_size=wanted.root_gib,
+            delete_on_termination=True,
+        ),
+        user_data=pulumi.Output.secret(user_data),  # it contains brokers' settings
+        # otherwise EC2 would only restart the instance, and cloud-init would not run again
+        user_data_replace_on_change=True,
+        disable_api_termination=protected,
+        force_destroy=protected,
+    )
+
+
+def newest_images(spec: AwsSpec, parent: pulumi.Resource) -> dict[Architecture, str]:
+    """The ids of the current Amazon Linux 2023, for the architectures that ask for it.
+
+    https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
+    """
+    instances = [spec.instance_of(id) for id in spec.node_ids]
+    if spec.validator is not None:
+        instances.append(spec.validator.instance)
+    found: dict[Architecture, str] = {}
+    for item in dict.fromkeys(item.arch for item in instances if item.ami is None):
+        answer = aws.ssm.get_parameter(
+            name=f"{_IMAGE}{item}", opts=pulumi.InvokeOptions(parent=parent)
+        )
+        found[item] = str(answer.insecure_value or answer.value)
+    return found

@@ -1,0 +1,97 @@
+"""What EC2 says of a stack's instances: whether they run, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from earshot.errors import EarshotError
+from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.reports import Starts
+from earshot_pulumi.aws.tags import STACK
+
+_ENDED: Final = ("terminated", "shutting-down")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One instance that is not terminated."""
+
+    id: str
+    name: str
+    """Its tag."""
+    state: str
+    started: float
+    """When EC2 last started it, in seconds since the epoch."""
+    impaired: str = ""
+    """Which of EC2's own status checks fail."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can serve on it; empty where EC2 knows no reason."""
+        if self.state != "running":
+            return f"its instance {self.id} is {self.state}"
+        return f"EC2 calls its instance {self.id} impaired ({self.impaired})" * bool(self.impaired)
+
+
+def starts(config: Any, region: str) -> Starts:
+    """A function that tells when instances were started; it raises EarshotError where AWS does not
+    answer."""
+
+    def started(ids: Sequence[str]) -> Mapping[str, float]:
+        return {it.id: it.started for it in _machines(config, region, "instance-id", ids)}
+
+    return started
+
+
+def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
+    """The instances of ``stack`` by name. Raises EarshotError."""
+    return {it.name: it for it in _machines(config, region, f"tag:{STACK}", [stack])}
+
+
+def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list[Machine]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    wanted = [{"Name": key, "Values": list(values)}]
+    try:
+        ec2 = client(config, region, "ec2")
+        there = [
+            item
+            for page in ec2.get_paginator("describe_instances").paginate(Filters=wanted)
+            for reservation in page["Reservations"]
+            for item in reservation["Instances"]
+            if item["State"]["Name"] not in _ENDED
+        ]
+        impaired = dict(_impaired(ec2, [item["InstanceId"] for item in there]))
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            f"instances in {region}",
+            observed=f"cannot be described: {' '.join(str(reason).split())}",
+            remedy="see that these credentials may call ec2:DescribeInstances and "
+            "ec2:DescribeInstanceStatus, and run the same command again",
+        ) from None
+    return [
+        Machine(
+            id=item["InstanceId"],
+            name=next((it["Value"] for it in item.get("Tags", ()) if it["Key"] == "Name"), ""),
+            state=item["State"]["Name"],
+            started=item["LaunchTime"].timestamp(),
+            impaired=impaired.get(item["InstanceId"], ""),
+        )
+        for item in there
+    ]
+
+
+def _impaired(ec2: Any, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if not ids:
+        return
+    pages = ec2.get_paginator("describe_instance_status").paginate(
+        Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
+    )
+    for page in pages:
+        for item in page["InstanceStatuses"]:
+            checks = {"system": item["SystemStatus"], "instance": item["InstanceStatus"]}
+            failing = [name for name, it in checks.items() if it["Status"] == "impaired"]
+            if failing and item["InstanceId"] in ids:
+                yield item["InstanceId"], f"{' and '.join(failing)} status"

@@ -1,0 +1,152 @@
+"""Names, before any instance: an interface per node, an Elastic IP, records of a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.config.aws import AwsSpec
+from earshot.facts.security_groups import BROKERS, CONTROLLERS
+from earshot.listeners.terms import UnknownHost
+from earshot.placement.aws import Known, Provisioned, unknown_names
+from earshot_pulumi.aws.network import NetworkFacts
+from earshot_pulumi.aws.tags import TaggedComponent, tags
+from earshot_pulumi.outputs import known_or
+
+
+class Names(TaggedComponent):
+    """What gives every node its names, and keeps them when its instance is replaced."""
+
+    provisioned: pulumi.Output[dict[int, Provisioned]]
+    """Always known: markers stand for values that a preview cannot know yet."""
+    settled: pulumi.Output[dict[int, Provisioned]]
+    """The same, unknown as long as any part of it is."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: AwsSpec,
+        network: NetworkFacts,
+        groups: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``groups`` are the ids of the security groups by name."""
+        super().__init__("earshot:aws:Names", name, {}, opts)
+        self._name, self._spec, self._network, self._groups = name, spec, network, groups
+        self.interfaces = {id: self._interface(id) for id in spec.node_ids}
+        self.addresses = {
+            id: aws.ec2.Eip(
+                **self._named(spec.name_of(id), protect=spec.deletion_protection), domain="vpc"
+            )
+            for id in spec.node_ids
+            if spec.is_public(id)
+        }
+        self.associations = {
+            id: aws.ec2.EipAssociation(
+                f"{name}-{spec.name_of(id)}",
+                allocation_id=address.allocation_id,
+                network_interface_id=self.interfaces[id].id,
+                opts=self._opts(),
+            )
+            for id, address in self.addresses.items()
+        }
+        private = {id: item.private_dns_name for id, item in self.interfaces.items()}
+        beyond = {id: item.public_dns for id, item in self.addresses.items()}
+        if spec.naming == "zone":
+            private, beyond = self._records()
+        self.provisioned = _provisioned(self, spec, private, beyond, _marked)
+        self.settled = _provisioned(self, spec, private, beyond, lambda value, _: value)
+        self.register_outputs({"interfaces": {str(id): i.id for id, i in self.interfaces.items()}})
+
+    def _interface(self, id: int) -> aws.ec2.NetworkInterface:
+        spec, name = self._spec, self._spec.name_of(id)
+        roles = [BROKERS] if id in spec.ids else []
+        roles += [CONTROLLERS] if id in spec.controller_ids else []
+        return aws.ec2.NetworkInterface(
+            # so the instance waits too: it needs a route to what it boots from
+            **self._named(
+                name, protect=spec.deletion_protection, depends_on=[*self._network.routes]
+            ),
+            subnet_id=self._network.subnets[spec.zone_of[id], spec.is_public(id)],
+            security_groups=[self._groups[role] for role in roles],
+            description=f"{name} of {self._name}",
+        )
+
+    def _records(self) -> tuple[dict[int, pulumi.Output[str]], dict[int, pulumi.Output[str]]]:
+        """By node id, the names that the private and the public zone give."""
+        zone = self._spec.zone
+        assert zone is not None  # the spec has one wherever names come from it
+        private_zone = aws.route53.Zone(
+            self._name,
+            name=zone.name,
+            comment=f"Kafka of {self._name}",
+            vpcs=[
+                aws.route53.ZoneVpcArgs(vpc_id=self._network.vpc_id, vpc_region=self._spec.region)
+            ],
+            tags=tags(self._name, zone.name),
+            opts=self._opts(protect=self._spec.deletion_protection),
+        )
+
+        def record(
+            id: int, kind: str, zone_id: pulumi.Input[str], address: pulumi.Input[str]
+        ) -> pulumi.Output[str]:
+            return aws.route53.Record(
+                f"{self._name}-{self._spec.name_of(id)}-{kind}",
+                zone_id=zone_id,
+                name=zone.broker(id) if id in self._spec.ids else zone.controller(id),
+                type="A",
+                ttl=zone.ttl,
+                records=[address],
+                opts=self._opts(),
+            ).fqdn
+
+        private, beyond = {}, {}
+        for id, item in self.interfaces.items():
+            private[id] = record(id, "private", private_zone.zone_id, item.private_ip)
+            if id in self.addresses and zone.public_zone_id is not None:
+                address = self.addresses[id].public_ip
+                beyond[id] = record(id, "public", zone.public_zone_id, address)
+        return private, beyond
+
+    def _opts(self, **options: Any) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, **options)
+
+
+Read = Callable[[pulumi.Output[str], UnknownHost], pulumi.Output[Any]]
+
+
+def _provisioned(
+    names: Names,
+    spec: AwsSpec,
+    private: Mapping[int, pulumi.Output[str]],
+    beyond: Mapping[int, pulumi.Output[str]],
+    read: Read,
+) -> pulumi.Output[dict[int, Provisioned]]:
+    """The provisioned names of all nodes; ``read`` gets each value and its marker."""
+    found: dict[str, dict[str, pulumi.Output[Any]]] = {}
+    for id, marks in unknown_names(spec).items():
+        values = {
+            "private_name": private[id],
+            "private_address": names.interfaces[id].private_ip,
+            "public_name": beyond.get(id),
+            "public_address": names.addresses[id].public_ip if id in names.addresses else None,
+        }
+        found[str(id)] = {
+            key: read(value, getattr(marks, key))
+            for key, value in values.items()
+            if value is not None
+        }
+    return pulumi.Output.all(**found).apply(
+        lambda nodes: {
+            int(id): Provisioned(**{key: it or "" for key, it in values.items()})
+            for id, values in nodes.items()
+        }
+    )
+
+
+def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[Known]:
+    known: pulumi.Output[Known] = value.apply(lambda found: found)
+    return known_or(known, mark)

@@ -1,0 +1,187 @@
+"""The nodes' network: a VPC that the stack makes, or an existing one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.aws.subnets import Nat, Subnet
+from earshot.config.aws import AwsSpec
+from earshot.errors import EarshotError
+from earshot.names.aws import VpcDns
+from earshot_pulumi.aws.tags import TaggedComponent, without_public_access
+
+ANYWHERE = "0.0.0.0/0"
+
+
+@dataclass(frozen=True)
+class NetworkArgs:
+    """What a new network is made from."""
+
+    region: str
+    cidr: str
+    subnets: tuple[Subnet, ...]
+    nat_gateways: Nat
+    flow_logs: bool
+    deletion_protection: bool
+
+    @classmethod
+    def of(cls, spec: AwsSpec) -> NetworkArgs:
+        return cls(
+            region=spec.region,
+            cidr=spec.vpc.cidr,
+            subnets=spec.subnets,
+            nat_gateways=spec.nat_gateways,
+            flow_logs=spec.flow_logs,
+            deletion_protection=spec.deletion_protection,
+        )
+
+
+@dataclass(frozen=True)
+class NetworkFacts:
+    """What a node's interface needs of a network."""
+
+    vpc_id: pulumi.Input[str]
+    dns: VpcDns
+    subnets: Mapping[tuple[str, bool], pulumi.Input[str]]
+    """Ids by zone, and by whether the subnet is public."""
+    routes: tuple[pulumi.Resource, ...] = ()
+    """What an instance needs to reach anything beyond its subnet: routes and associations."""
+
+
+class Network(TaggedComponent):
+    """A VPC over two or three zones, each with a public and a private subnet."""
+
+    facts: NetworkFacts
+
+    def __init__(
+        self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__("earshot:aws:Network", name, {}, opts)
+        self._name, self._args = name, args
+        self.vpc = aws.ec2.Vpc(
+            **self._named(protect=args.deletion_protection),
+            cidr_block=args.cidr,
+            # without both, EC2 gives no public names, and private zones do not resolve
+            enable_dns_support=True,
+            enable_dns_hostnames=True,
+        )
+        self._gateway = aws.ec2.InternetGateway(**self._named(), vpc_id=self.vpc.id)
+        self._routes: list[pulumi.Resource] = []
+        self._subnets = {item: self._subnet(item) for item in args.subnets}
+        tables = self._route()
+        aws.ec2.VpcEndpoint(
+            **self._named("s3"),  # Amazon Linux has its packages in S3
+            vpc_id=self.vpc.id,
+            service_name=f"com.amazonaws.{args.region}.s3",
+            vpc_endpoint_type="Gateway",
+            route_table_ids=[table.id for table in tables],
+        )
+        if args.flow_logs:
+            self._log()
+        self.facts = NetworkFacts(
+            vpc_id=self.vpc.id,
+            dns=VpcDns(support=True, hostnames=True),
+            subnets={(item.zone, item.public): made.id for item, made in self._subnets.items()},
+            routes=tuple(self._routes),
+        )
+        self.register_outputs({"vpc_id": self.vpc.id})
+
+    def _subnet(self, subnet: Subnet) -> aws.ec2.Subnet:
+        return aws.ec2.Subnet(
+            **self._named(subnet.name),
+            vpc_id=self.vpc.id,
+            cidr_block=str(subnet.cidr),
+            availability_zone=subnet.zone,
+            map_public_ip_on_launch=False,  # an instance that stops loses such an address
+        )
+
+    def _route(self) -> list[aws.ec2.RouteTable]:
+        """One table for the public subnets, and one per zone for the private ones."""
+        public = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
+        self._add_route("public", public, gateway_id=self._gateway.id)
+        tables = [public]
+        shared: aws.ec2.NatGateway | None = None
+        for subnet, made in self._subnets.items():
+            table = public
+            if not subnet.public:
+                table = aws.ec2.RouteTable(**self._named(subnet.name), vpc_id=self.vpc.id)
+                tables.append(table)
+                if self._args.nat_gateways == "per-zone" or (
+                    self._args.nat_gateways == "one" and shared is None
+                ):
+                    shared = self._nat(subnet.zone)
+                if shared is not None:
+                    self._add_route(subnet.name, table, nat_gateway_id=shared.id)
+            self._routes.append(
+                aws.ec2.RouteTableAssociation(
+                    f"{self._name}-{subnet.name}",
+                    subnet_id=made.id,
+                    route_table_id=table.id,
+                    opts=pulumi.ResourceOptions(parent=self),
+                )
+            )
+        return tables
+
+    def _add_route(
+        self, suffix: str, table: aws.ec2.RouteTable, **target: pulumi.Input[str]
+    ) -> None:
+        self._routes.append(
+            aws.ec2.Route(
+                f"{self._name}-{suffix}",
+                route_table_id=table.id,
+                destination_cidr_block=ANYWHERE,
+                opts=pulumi.ResourceOptions(parent=self),
+                **target,
+            )
+        )
+
+    def _nat(self, zone: str) -> aws.ec2.NatGateway:
+        suffix = f"nat-{zone[-1]}"
+        public = next(
+            made for subnet, made in self._subnets.items() if subnet.public and subnet.zone == zone
+        )
+        address = aws.ec2.Eip(**self._named(suffix), domain="vpc")
+        return aws.ec2.NatGateway(
+            **self._named(suffix, depends_on=[self._gateway]),
+            allocation_id=address.allocation_id,
+            subnet_id=public.id,
+        )
+
+    def _log(self) -> None:
+        suffix = "flow-logs"
+        bucket = aws.s3.Bucket(
+            **self._named(suffix), force_destroy=not self._args.deletion_protection
+        )
+        child = pulumi.ResourceOptions(parent=self)
+        closed = without_public_access(f"{self._name}-{suffix}", bucket, child)
+        aws.ec2.FlowLog(
+            **self._named(suffix, depends_on=[closed]),
+            vpc_id=self.vpc.id,
+            traffic_type="ALL",
+            log_destination_type="s3",
+            log_destination=bucket.arn,
+        )
+
+
+def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:
+    """The VPC that ``spec`` names by id. Raises EarshotError where it differs from the spec."""
+    found = aws.ec2.get_vpc(id=spec.vpc.id, opts=pulumi.InvokeOptions(parent=parent))
+    if found.cidr_block != spec.vpc.cidr:
+        raise EarshotError(
+            f"vpc.cidr: {spec.vpc.cidr}",
+            observed=f"the range of {spec.vpc.id} is {found.cidr_block}",
+            remedy=f"write vpc.cidr: {found.cidr_block}",
+        )
+    return NetworkFacts(
+        vpc_id=found.id,
+        dns=VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames),
+        subnets={
+            (zone, key == "public_subnets"): id
+            for key, subnets in spec.vpc.subnets.items()
+            for zone, id in subnets.items()
+        },
+    )

@@ -1,0 +1,146 @@
+"""One node: its role, its data volume, its instance; everything but its names."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.aws.roles import node_policy
+from earshot.placement.aws import node_user_data, parameters_of, report_parameter
+from earshot.placement.aws_secrets import SecretVersions
+from earshot.user_data.render import digest
+from earshot_pulumi.aws.instances import Profile, SharedInputs, instance
+from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.aws.volumes import of_volume
+from earshot_pulumi.outputs import once, with_run_errors
+
+SILENT = "nothing yet"
+"""The value of a node's parameter before its first report."""
+DEVICE = "/dev/sdf"
+"""EC2's name of the data volume; the instance finds it by the volume's id."""
+
+
+Granted = Callable[["InstanceNode", pulumi.Output[Any]], pulumi.Output[str]]
+
+
+class InstanceNode:
+    """The resources of node ``id``, whose instance is touched once ``turn`` is known."""
+
+    def __init__(
+        self,
+        shared: SharedInputs,
+        id: int,
+        turn: pulumi.Output[Any] | None,
+        version: pulumi.Input[SecretVersions],
+        granted: Granted | None = None,
+    ) -> None:
+        """``version`` is that of the secrets of `security`; empty without it. ``granted`` makes an
+        output that is known once the node may be touched, of what replaces or restarts its
+        instance."""
+        self._shared, self.id = shared, id
+        self.name = shared.spec.name_of(id)
+        self._full = f"{shared.stack}-{self.name}"
+        self.parameter = aws.ssm.Parameter(
+            # whatever else of it would change, AWS would be given the value of the beginning again
+            **shared.named(self._full, ignore_changes=["insecureValue", "value", "description"]),
+            name=report_parameter(shared.stack, self.name),
+            type="String",
+            insecure_value=SILENT,
+            description=f"What {self.name} of {shared.stack} reports of itself",
+        )
+        # a volume that the stack was given is no resource of it
+        self.volume_id = shared.spec.volumes.get(id) or self._volume().id
+        self.user_data = pulumi.Output.all(
+            shared.planned,
+            shared.cluster_id,
+            self.volume_id,
+            self.parameter.name,
+            version,
+            sorted(shared.leaving),
+            shared.approved_digest,
+        ).apply(
+            with_run_errors(
+                lambda found: node_user_data(found[0], shared.spec, shared.stack, id, *found[1:6])
+            )
+        )
+        if turn is not None:
+            self.user_data = once(turn, self.user_data)
+        self._granted: pulumi.Input[str] = ""
+        if granted is not None:
+            wanted = pulumi.Output.all(
+                self.user_data.apply(digest), self.hardware, shared.spec.instance_of(id).ami or ""
+            )
+            self._granted = granted(self, wanted)
+            self.user_data = once(self._granted, self.user_data)
+        self.instance = self._instance()
+        self.attachment = aws.ec2.VolumeAttachment(
+            self._full,
+            device_name=DEVICE,
+            volume_id=self.volume_id,
+            instance_id=self.instance.id,
+            # Kafka closes its files before they go
+            stop_instance_before_detaching=True,
+            opts=shared.opts(delete_before_replace=True),
+        )
+
+    @property
+    def hardware(self) -> str:
+        """What EC2 changes in place: it stops the instance and starts it again, with a new boot."""
+        return self._shared.spec.instance_of(self.id).type
+
+    @property
+    def incarnation(self) -> pulumi.Output[str]:
+        """Changes when the instance was replaced or restarted."""
+        return pulumi.Output.all(self.instance.id, self.user_data).apply(
+            lambda found: f"{found[0]} {digest(found[1])[:12]} {self.hardware}"
+        )
+
+    @property
+    def awaited(self) -> dict[str, Any]:
+        """The fields of `Awaited`."""
+        return {
+            "node": self.id,
+            "parameter": self.parameter.name,
+            "instance": self.instance.id,
+            "user_data": self.user_data.apply(digest),
+            "hardware": self.hardware,
+            "granted": self._granted,
+            "size_gib": self._shared.spec.volume_of(self.id).size_gib,
+        }
+
+    def _volume(self) -> aws.ebs.Volume:
+        spec, wanted = self._shared.spec, self._shared.spec.volume_of(self.id)
+        return aws.ebs.Volume(
+            self._full,
+            availability_zone=spec.zone_of[self.id],
+            size=wanted.size_gib,
+            type=wanted.type,
+            iops=wanted.iops,
+            throughput=wanted.throughput,
+            encrypted=True,
+            tags=self._shared.cluster_id.apply(
+                lambda known: tags(self._shared.stack, self._full) | of_volume(spec, self.id, known)
+            ),
+            opts=self._shared.opts(
+                protect=spec.deletion_protection, retain_on_delete=spec.data == "keep"
+            ),
+        )
+
+    def _instance(self) -> aws.ec2.Instance:
+        shared, spec = self._shared, self._shared.spec
+        associated = shared.names.associations.get(self.id)
+        secrets = list(parameters_of(spec, shared.stack, self.id).values())
+        policy = self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
+        return instance(
+            shared,
+            self._full,
+            spec.instance_of(self.id),
+            spec.zone_of[self.id],
+            shared.names.interfaces[self.id].id,
+            Profile(shared, self._full, policy),
+            self.user_data,
+            [associated] if associated else [],
+            # protects from all but Pulumi, which must replace it when the plan changes
+            protected=spec.deletion_protection,
+        )

@@ -1,0 +1,71 @@
+"""Checks on this machine before any instance is touched.
+
+They ask whether Kafka's archive is where instances will fetch it, and whether Kafka itself accepts
+the settings of every node. A preview skips the settings while a node's name is not known.
+"""
+
+from collections.abc import Mapping
+
+from pulumi.dynamic import Resource
+from pulumi.output import Unknown
+
+from earshot.config.aws_parts import KafkaRelease
+from earshot.errors import EarshotError
+from earshot.jvm.broker_settings import ask_kafka, lacks_class
+from earshot.jvm.jars import kafka_broker_jars
+from earshot.jvm.java import find_java
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.properties import without_references
+from earshot.listeners.render import server_properties
+from earshot_pulumi.aws import archive
+from earshot_pulumi.dynamic import CheckedProvider, Props
+from earshot_pulumi.refusals import refused_settings
+
+
+class AwsPreflightProvider(CheckedProvider):
+    """Asks the archive's server, and Kafka on this machine."""
+
+    def problems(self, olds: Props, news: Props) -> list[str]:
+        return [*_archive_problems(olds, news), *_settings_problems(olds, news)]
+
+
+class AwsPreflight(Resource, module="earshot", name="AwsPreflight"):
+    """The checks before an instance is touched, as a resource."""
+
+
+def settings_of(plan: ClusterPlan) -> dict[str, str]:
+    """The input `properties`: by node id, the text of its settings."""
+    return {str(node.id): server_properties(plan, node) for node in plan.nodes}
+
+
+def _archive_problems(olds: Props, news: Props) -> list[str]:
+    if news["archive"] == olds.get("archive"):
+        return []
+    try:
+        found = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=print)
+    except EarshotError as reason:
+        print(reason.line)
+        return []
+    return [found] if found else []
+
+
+def _settings_problems(olds: Props, news: Props) -> list[str]:
+    version, texts = news["kafka_version"], news["properties"]
+    if isinstance(texts, Unknown):  # as a name in them is
+        return []
+    before = olds["properties"] if version == olds.get("kafka_version") else {}
+    changed = {int(id): text for id, text in texts.items() if before.get(id) != text}
+    return list(refused_settings(version, _refusals(version, changed)))
+
+
+def _refusals(version: str, properties: Mapping[int, str]) -> dict[int, str]:
+    if not properties:
+        return {}
+    asked = {id: without_references(text) for id, text in properties.items()}
+    try:
+        refusals = ask_kafka(find_java(), kafka_broker_jars(version), asked).refusals
+    except EarshotError as reason:
+        print(f"Kafka has not read the settings beforehand: {reason.line}")
+        return {}
+    # the archive may hold more classes than the published jars
+    return {id: text for id, text in refusals.items() if not lacks_class(text)}

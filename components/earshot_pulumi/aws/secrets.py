@@ -1,0 +1,186 @@
+"""Secrets of a secured cluster as SSM parameters, each for the instances that need it.
+
+They are SecureStrings that this machine writes itself: states have fingerprints alone.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store
+from earshot.errors import EarshotError
+from earshot.listeners.security import VALIDATOR
+from earshot.listeners.terms import Mechanism, read_mechanisms
+from earshot.placement import aws_secrets
+from earshot.users.access import grants
+from earshot.users.lines import lines
+from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.certificates import store_of
+from earshot_pulumi.dynamic import Props, Provider, on_lines_of_its_own
+from earshot_pulumi.users import merged, remember, remembered
+
+_FEWER = "let there be fewer users or prefixes in `security.users`"
+_SHORTER = {
+    aws_secrets.USERS_PARAMETER: _FEWER,
+    aws_secrets.COPY_PARAMETER: "let there be fewer users in `security.users`",
+}
+"""By the kind of secret, what makes it shorter; of others are certificates."""
+_REMEMBERED = 50
+"""Versions of a secret; SSM keeps 100 of a parameter:
+https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-paramstore-versions.html"""
+LIMIT = 8192
+"""Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
+
+
+class SecretProvider(Provider):
+    """Writes one parameter, and again where the secret changes or another program wrote it.
+
+    Inputs: its `kind`, a key store's name or one of those in `aws_secrets`; `parameter`, `region`
+    and `tags`; `root`, the folder of the stack's cluster on this machine; `version`, which differs
+    where the secret does; `mechanism`; `users`, prefixes by name; and `logs_in`, whether some
+    listener asks for passwords.
+    """
+
+    ID_IN = "parameter"
+    DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
+
+    @on_lines_of_its_own()
+    def differs(self, olds: Props, news: Props) -> bool:
+        if super().differs(olds, news):  # also while the version is not known
+            return True
+        is_pinned = news["version"] in (olds.get("numbers") or {})  # not by an earlier release
+        return not is_pinned or self._version(olds) != olds.get("written")
+
+    def delete(self, _id: str, props: Props) -> None:
+        with on_lines_of_its_own(), _called(props):
+            # unlike the call for one, this one takes what is not there
+            self._ssm(props).delete_parameters(Names=[props["parameter"]])
+
+    def _ssm(self, props: Props) -> Any:
+        return client(self._config, props["region"])
+
+    def made(self, olds: Props, news: Props) -> Props:
+        known = _known_from_now_on(olds, news)
+        text = _content(store_of(news), {**news, "known": known})
+        if (size := len(text.encode())) > LIMIT:
+            shorter = "have certificates issued for keys of EC, or by fewer authorities"
+            raise EarshotError(
+                f"SSM parameter {news['parameter']}",
+                observed=f"would have {size} bytes",
+                allowed=f"{LIMIT} bytes",
+                remedy=_SHORTER.get(news["kind"], shorter),
+            )
+        with _called(news):
+            written = self._put(news, text)
+        numbers = _numbers(olds, news["version"], written)
+        return {
+            **news,
+            "known": known,
+            "written": written,
+            "numbers": numbers,
+            "pinned": numbers[news["version"]],
+        }
+
+    def _put(self, props: Props, text: str) -> int:
+        """The version of the parameter, which now holds ``text``."""
+        ssm, tags = self._ssm(props), [{"Key": k, "Value": it} for k, it in props["tags"].items()]
+        # beyond 4 KiB a parameter costs something
+        asked = {"Name": props["parameter"], "Type": "SecureString", "Tier": "Intelligent-Tiering"}
+        try:
+            return int(ssm.put_parameter(**asked, Value=text, Tags=tags)["Version"])
+        except ssm.exceptions.ParameterAlreadyExists:
+            return int(ssm.put_parameter(**asked, Value=text, Overwrite=True)["Version"])
+
+    def _version(self, props: Props) -> int | None:
+        """That of the parameter that is there."""
+        with _called(props):
+            found = self._ssm(props).get_parameters(Names=[props["parameter"]])["Parameters"]
+        return int(found[0]["Version"]) if found else None
+
+
+class Secret(Resource, module="earshot", name="AwsSecret"):
+    """One secret of a cluster, in a parameter."""
+
+    pinned: pulumi.Output[float]
+    """The number of the parameter's version that has this secret; the last one, or one before it
+    where the secret is as it was then."""
+
+
+def _numbers(olds: Props, version: str, written: int) -> dict[str, int]:
+    """By version of the secret, the number that SSM gave it first; ``written`` is the last one.
+
+    An instance reads its secret by that number. A restored secret keeps its number, so its instance
+    is not replaced.
+    """
+    known = {key: int(number) for key, number in (olds.get("numbers") or {}).items()}
+    if any(number >= written for number in known.values()):
+        known = {}  # the parameter was deleted and created again
+    return dict(list({**known, version: known.get(version, written)}.items())[-_REMEMBERED:])
+
+
+def _known_from_now_on(olds: Props, news: Props) -> Props:
+    """Whom the cluster may know, and by which mechanisms they may log in: all that ever were.
+
+    The folder knows of them too, for volumes may be kept without a state.
+    """
+    if "users" not in news:
+        return {}
+    known, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
+    users = merged(merged(remembered(store), known["users"]), news["users"])
+    remember(store, users)
+    return {
+        "users": users,
+        "mechanisms": sorted({*known["mechanisms"], *news["mechanism"].split(",")}),
+    }
+
+
+def _content(store: Store, props: Props) -> str:
+    match props["kind"]:
+        case aws_secrets.TRUSTED_PARAMETER:
+            return store.authority()
+        case aws_secrets.COPY_PARAMETER:
+            return store.copied()
+        case aws_secrets.VALIDATOR_PARAMETER:
+            return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]), whole=True)
+        case aws_secrets.USERS_PARAMETER:
+            return _users(store, props)
+        case kind:
+            return store.key_store(kind).read_text()
+
+
+def _users(store: Store, props: Props) -> str:
+    """What leads from whatever the cluster may know to what is wanted."""
+    known, wanted = props["known"], props["users"]
+    mechanisms = read_mechanisms(props["mechanism"])
+    old, new = grants(known["users"]), grants(wanted)
+    forbidden = [item for item in old if item not in new]
+    if not props["logs_in"]:
+        return lines(forbidden, new, {}, mechanisms, [])
+    gone = [
+        (user, Mechanism(kind))
+        for kind in known["mechanisms"]
+        for user in (VALIDATOR, *known["users"])
+        if kind not in mechanisms or user not in (VALIDATOR, *wanted)
+    ]
+    passwords = {user: store.password(user) for user in (VALIDATOR, *wanted)}
+    return lines(forbidden, new, passwords, mechanisms, gone)
+
+
+@contextlib.contextmanager
+def _called(props: Props) -> Iterator[None]:
+    """A context in which AWS's errors are EarshotErrors."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            f"SSM parameter {props['parameter']} in {props['region']}",
+            observed=f"cannot be written or read: {' '.join(str(reason).split())}",
+            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
+            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
+        ) from None

@@ -1,0 +1,122 @@
+"""What makes a cluster on AWS a secured one: certificates, and what instances fetch of them."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from earshot.config.security import SecuritySpec
+from earshot.listeners.security import VALIDATOR, node_name
+from earshot.placement import aws_secrets
+from earshot_pulumi.aws.copies import AwsCertificatesProvider
+from earshot_pulumi.aws.instances import SharedInputs
+from earshot_pulumi.aws.secrets import Secret, SecretProvider
+from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.certificates import Certificates
+
+
+class Secured:
+    """The certificates of a cluster and its secrets, below the gate."""
+
+    certificates: Certificates
+
+    def __init__(self, shared: SharedInputs, security: SecuritySpec, root: Path) -> None:
+        """``root`` is the folder of the stack's cluster on this machine."""
+        self._shared, self._security, self._root = shared, security, root
+        plan = shared.planned.apply(lambda made: made.plan)
+        self.certificates = Certificates(
+            shared.stack,
+            security,
+            plan,
+            root,
+            shared.opts(),
+            AwsCertificatesProvider(),
+            region=shared.spec.region,
+        )
+        authorities = str(list(security.tls.authorities))
+        first = self.certificates.of_node(shared.spec.ids[0])
+        self._trusted = self._secret(aws_secrets.TRUSTED_PARAMETER, _version(authorities, first))
+        self._secret(aws_secrets.COPY_PARAMETER, _version(authorities, first, self._passwords))
+
+    def of_node(self, id: int) -> pulumi.Output[aws_secrets.SecretVersions]:
+        """The secrets of node ``id``, which are there once it is known."""
+        certificate, users = self.certificates.of_node(id), pulumi.Output.from_input("")
+        pinned = {
+            aws_secrets.TRUSTED_PARAMETER: self._trusted,
+            node_name(id): self._secret(node_name(id), certificate),
+        }
+        secrets = [*pinned.values()]
+        if aws_secrets.makes_users(self._shared.spec, id):
+            users = _version(
+                json.dumps([item.model_dump(mode="json") for item in self._security.users]),
+                self._mechanisms,
+                self._passwords,
+            )
+            secrets.append(
+                self._secret(
+                    aws_secrets.USERS_PARAMETER,
+                    users,
+                    mechanism=self._mechanisms,
+                    users={item.name: list(item.prefixes) for item in self._security.users},
+                    logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
+                )
+            )
+        digest = _version(certificate, users, *(item.id.apply(str) for item in secrets))
+        numbers = pulumi.Output.all(**{what: it.pinned for what, it in pinned.items()})
+        return pulumi.Output.all(digest, numbers).apply(
+            # in the state of an earlier release there are no numbers
+            lambda it: aws_secrets.SecretVersions(it[0], {k: int(v) for k, v in it[1].items() if v})
+        )
+
+    def of_validator(self) -> pulumi.Output[str]:
+        """The same of the validator in the VPC."""
+        found = _version(
+            str(self._security.mechanism),
+            str(list(self._security.tls.authorities)),
+            self.certificates.of(VALIDATOR),
+            self.certificates.password_of(VALIDATOR),
+        )
+        mechanism = str(self._security.mechanism)
+        secret = self._secret(aws_secrets.VALIDATOR_PARAMETER, found, mechanism=mechanism)
+        return _version(found, secret.id.apply(str))
+
+    @property
+    def _mechanisms(self) -> str:
+        return ",".join(self._shared.spec.mechanisms(self._security))
+
+    @property
+    def _passwords(self) -> pulumi.Output[str]:
+        """What differs where any user's password does."""
+        return _version(*map(self.certificates.password_of, self._security.user_names))
+
+    def _secret(self, kind: str, version: pulumi.Output[str], **more: Any) -> Secret:
+        stack, name = self._shared.stack, f"{self._shared.stack}-{kind}"
+        return Secret(
+            SecretProvider(),
+            name,
+            {
+                "kind": kind,
+                "parameter": aws_secrets.secret_parameter(stack, kind),
+                "region": self._shared.spec.region,
+                "root": str(self._root),
+                "version": version,
+                "tags": tags(stack, name),
+                "mechanism": "",
+                "logs_in": False,
+                "known": None,
+                "written": None,
+                "numbers": None,
+                "pinned": None,
+                **more,
+            },
+            self._shared.opts(self.certificates),
+        )
+
+
+def _version(*parts: pulumi.Input[str]) -> pulumi.Output[str]:
+    """One text that differs where any of ``parts`` does."""
+    return pulumi.Output.all(*parts).apply(
+        lambda found: hashlib.sha256("\0".join(found).encode()).hexdigest()[:16]
+    )

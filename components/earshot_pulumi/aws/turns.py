@@ -1,0 +1,105 @@
+"""A node's turn as a resource: no node of a cluster is touched while another one is down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pulumi
+from pulumi.dynamic import Resource
+from pulumi.output import Unknown
+
+from earshot.listeners.listed import listed
+from earshot.user_data.boot import NodeReport
+from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.machines import Machine, machines
+from earshot_pulumi.dynamic import CheckedProvider, Props
+
+
+@dataclass(frozen=True)
+class Other:
+    """A node beside the one whose turn it is."""
+
+    node: int
+    name: str
+    """The tag of its instance."""
+    parameter: str
+    """In which it reports."""
+
+
+class TurnProvider(CheckedProvider):
+    """Refuses a change of a node while others are down.
+
+    Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;
+    `others`, the nodes that must serve (empty: the node may change whichever nodes are down);
+    `stack`; and `region`.
+    """
+
+    ID = "turn"
+    DECISIVE = ("wanted",)
+
+    def problems(self, olds: Props, news: Props) -> Iterable[str]:
+        wanted, others = news["wanted"], news["others"]
+        if not others or isinstance(wanted, Unknown) or wanted == olds.get("wanted"):
+            return
+        known = machines(self._config, news["region"], news["stack"])
+        values = reader(self._config, news["region"])([item["parameter"] for item in others])
+        found = dict(_down([Other(**it) for it in others], known, values))
+        if found:
+            yield _refusal(int(news["node"]), found)
+
+    def made(self, olds: Props, news: Props) -> Props:
+        # a change that is taken back restarts the instance too, and is waited for again
+        return {**news, "granted": uuid4().hex}
+
+
+class AwsTurn(Resource, module="earshot", name="AwsTurn"):
+    """Known once a node may be touched."""
+
+    granted: pulumi.Output[str]
+    """Differs with every change of the node."""
+
+    def __init__(self, name: str, props: Props, opts: pulumi.ResourceOptions) -> None:
+        super().__init__(TurnProvider(), name, {**props, "granted": None}, opts)
+
+
+def _down(
+    others: Iterable[Other], known: Mapping[str, Machine], values: Mapping[str, str]
+) -> Iterator[tuple[int, str]]:
+    """By node that does not serve, the reason."""
+    for item in others:
+        if reason := _reason(int(item.node), known.get(item.name), values.get(item.parameter, "")):
+            yield int(item.node), reason
+
+
+def _reason(node: int, machine: Machine | None, text: str) -> str:
+    if machine is None:
+        return "it has no instance"
+    if machine.problem:
+        return machine.problem
+    report = NodeReport.read(text)
+    if report is None:
+        return f"{machine.id} has not reported; `systemctl start kafka-ready` there makes it"
+    return report.outdated(node, machine.id, machine.started) or report.lacking
+
+
+def _refusal(node: int, down: Mapping[int, str]) -> str:
+    details = "".join(f"\n  - node {id}: {reason}" for id, reason in sorted(down.items()))
+    others = listed(sorted(down))
+    return (
+        f"node {node} would be restarted while node {others} is down:{details}\n"
+        f"  Bring node {others} back first: start its instance, or replace a lost one alone "
+        "(`pulumi up --refresh` with the settings of before). Where the cluster is down as a "
+        "whole, `in_turn: false` changes all nodes at once"
+    )
+
+
+def others_of(stack: str, names: Mapping[int, tuple[str, str]], node: int) -> list[dict[str, Any]]:
+    """The input `others` for ``node``; ``names`` are each node's name and parameter by its id."""
+    return [
+        {"node": id, "name": f"{stack}-{name}", "parameter": parameter}
+        for id, (name, parameter) in names.items()
+        if id != node
+    ]

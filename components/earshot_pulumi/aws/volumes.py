@@ -1,0 +1,133 @@
+"""Data volumes that outlive their stack, and checks where a later stack takes them over."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.cluster_id import of_stack_name
+from earshot.config.aws import AwsSpec
+from earshot.errors import SpecError
+from earshot_pulumi.aws.tags import STACK
+
+NODE: Final = "earshot:node"
+VOTERS: Final = "earshot:voters"
+"""The ids of the voters, which are in the data and never change."""
+CLUSTER: Final = "earshot:cluster-id"
+"""Earlier releases set none: they derived the id from the stack's name."""
+
+SHOWN: Final = 9
+"""Volumes that one warning names."""
+
+
+def of_volume(spec: AwsSpec, id: int, cluster_id: str) -> dict[str, str]:
+    """Tags of a data volume, besides its stack's: whose data is on it."""
+    return {NODE: str(id), VOTERS: _voters(spec), CLUSTER: cluster_id}
+
+
+def attached_id(stack: str, parent: pulumi.Resource) -> str | None:
+    """The id of the cluster whose data the volumes at the instances of ``stack`` hold, or None."""
+    ids = _of_stack(stack, "in-use", parent)
+    return _id_of(_volume(min(ids), parent).tags or {}) if ids else None
+
+
+def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> None:
+    """Raises SpecError for volumes of ``spec`` that are not there, or hold something else.
+
+    ``cluster_id`` is the cluster's, if the stack's file or attached volumes decide it.
+    """
+    if not spec.volumes:
+        return
+    listed = aws.ebs.get_ebs_volumes(
+        filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
+    )
+    found: list[str] = []
+    for id, volume in spec.volumes.items():
+        texts: Iterable[str] = [f"is not in {spec.region}"]
+        if volume in listed.ids:
+            texts = problems(stack, spec, id, cluster_id, _volume(volume, parent))
+        found += [f"volumes.{id}: {volume} {text}" for text in texts]
+    if found:
+        raise SpecError.of(f"stack {stack}", found)
+
+
+def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> str:
+    """A warning about volumes of ``stack`` that are not attached; empty where there are none.
+
+    Usually an earlier stack of that name has kept them, and the nodes start on blank ones.
+    """
+    ids = sorted(set(_of_stack(stack, "available", parent)) - set(spec.volumes.values()))
+    if not ids:
+        return ""
+    held = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]
+    first = _id_of(held[0])
+    key = f" and `cluster_id: {first}` take" if first != cluster_id else " takes"
+    nodes = [f"{marks.get(NODE, '?')}: {id}" for id, marks in zip(ids, held, strict=False)]
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    return (
+        f"volumes of stack {stack} are attached to nothing, by node: {', '.join(nodes)}{more}. If "
+        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}`{key} the first over"
+    )
+
+
+def _of_stack(stack: str, status: str, parent: pulumi.Resource) -> Sequence[str]:
+    return aws.ebs.get_ebs_volumes(
+        tags={STACK: stack},
+        filters=[{"name": "status", "values": [status]}],
+        opts=pulumi.InvokeOptions(parent=parent),
+    ).ids
+
+
+def _volume(id: str, parent: pulumi.Resource) -> aws.ebs.GetVolumeResult:
+    return aws.ebs.get_volume(filters=[_by_id([id])], opts=pulumi.InvokeOptions(parent=parent))
+
+
+def _id_of(tags: Mapping[str, str]) -> str:
+    """The id of the cluster whose data a stack's volume holds."""
+    return tags.get(CLUSTER) or of_stack_name(tags[STACK])
+
+
+def problems(
+    stack: str, spec: AwsSpec, id: int, cluster_id: str | None, there: Any
+) -> Iterator[str]:
+    """Why node ``id`` must not get the volume ``there``, as AWS describes it."""
+    tags: Mapping[str, str] = there.tags or {}
+    if not tags.get(STACK):
+        yield f"is of no stack; allowed: volumes of stack {stack}"
+    elif (held := _id_of(tags)) != cluster_id:
+        whose = f"is of stack {tags[STACK]}, and " if tags[STACK] != stack else ""
+        yield (
+            f"{whose}holds data of cluster {held}"
+            + (f"; this stack's is {cluster_id}" if cluster_id else "")
+            + f". A new stack takes it over with `cluster_id: {held}`"
+        )
+    elif (node := tags.get(NODE)) != str(id):
+        yield f"holds the data of node {node or '(unknown)'}; allowed: that of node {id}"
+    elif (voters := tags.get(VOTERS)) != _voters(spec):
+        yield (
+            f"was formatted for a quorum of {voters or '(unknown)'} and would get one of "
+            f"{_voters(spec)}; voters are in every node's data, and a static quorum cannot change "
+            "them"
+        )
+    if there.availability_zone != spec.zone_of[id]:
+        yield (
+            f"is in {there.availability_zone}, and node {id} in {spec.zone_of[id]}; "
+            f"keep the node there: `pinned: {{{id}: {there.availability_zone}}}`"
+        )
+    wanted = spec.volume_of(id).size_gib
+    if there.size < wanted:
+        yield (
+            f"has {there.size} GiB, and `size_gib` asks for {wanted}; ask for less, or enlarge it: "
+            f"aws ec2 modify-volume --volume-id {there.volume_id} --size {wanted}"
+        )
+    if not there.encrypted:
+        yield "is not encrypted; copy it by way of an encrypted snapshot"
+
+
+def _by_id(ids: Iterable[str]) -> Any:
+    return {"name": "volume-id", "values": list(ids)}
+
+
+def _voters(spec: AwsSpec) -> str:
+    return ",".join(map(str, spec.controller_ids))

@@ -1,0 +1,123 @@
+"""Repair of a stack's containers before Pulumi refreshes its state.
+
+The official provider reads no published ports of a container that is on no network, or that its
+engine is about to start again. The update would then replace the container, and its log and exit
+status would be lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from docker.errors import DockerException
+
+from earshot.config.docker import DockerSpec
+from earshot.engine import root_cause
+from earshot.errors import EarshotError
+from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot.placement.docker import DockerPlan
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines, inspected, is_up
+from earshot_pulumi.docker.identity import own_id
+from earshot_pulumi.docker.readiness import POLL, fits, how_ended, log_of, repair
+
+LONG_ENOUGH: Final = 10.0
+"""Seconds that a container has to run for its engine to start it again without a pause."""
+
+
+def repair_all(
+    spec: DockerSpec, stack: str, planned: DockerPlan, state_dir: Path, say: Callable[[str], None]
+) -> None:
+    """Start, unpause and connect the containers of ``stack``, and stop those in a crash loop.
+
+    A stopped container survives a refresh, and the update starts it when its turn comes. Containers
+    of another checkout's stack of that name are left alone. ``say`` gets one line per container, a
+    failed repair included: the update may replace that container, or reports it again. Raises
+    EarshotError where an engine fails.
+    """
+    ids = {spec.cluster_id, own_id(stack, state_dir)} - {None}
+    with Engines() as engines:
+        for node in planned.plan.nodes:
+            container = planned.containers[node.id]
+            host = planned.hosts[container.host]
+            address = ContainerAddress.of(planned.plan, node, container, host)
+            found = engines.inspect(str(address), address, address.name)
+            if found is not None and _is_own(found, stack, node.id, ids):
+                _repair(engines, address, found, say)
+
+
+def _is_own(
+    found: Mapping[str, Any], stack: str, node: int, cluster_ids: Collection[str | None]
+) -> bool:
+    config = found["Config"]
+    own, variables = config["Labels"] or {}, config["Env"] or ()
+    return (own.get(labels.STACK), own.get(labels.NODE)) == (stack, str(node)) and any(
+        f"CLUSTER_ID={id}" in variables for id in cluster_ids
+    )
+
+
+def _repair(
+    engines: Engines,
+    address: ContainerAddress,
+    found: dict[str, Any],
+    say: Callable[[str], None],
+) -> None:
+    found = _settled(engines, address, found)
+    if fits(found, address) and not found["State"]["Restarting"]:
+        return
+    say(f"{address} {_trouble(engines, address, found)} ...")
+    try:
+        if found["State"]["Restarting"]:
+            engines.of(address).api.stop(found["Id"], timeout=0)
+        else:
+            repair(engines, address, found["Id"])
+    except EarshotError as error:
+        say(error.line)
+    except (DockerException, OSError) as reason:
+        say(f"{address}: cannot be stopped: {root_cause(reason)}")
+
+
+def _settled(engines: Engines, address: ContainerAddress, found: dict[str, Any]) -> dict[str, Any]:
+    """The container, inspected again until it restarts or has run for `LONG_ENOUGH`.
+
+    That is the longest that this waits, and only for a container that its engine has just started
+    again.
+    """
+    end = time.monotonic() + LONG_ENOUGH
+    while _may_end_soon(found) and time.monotonic() < end:
+        time.sleep(POLL)
+        found = inspected(engines, address, found["Id"])
+    return found
+
+
+def _may_end_soon(found: Mapping[str, Any]) -> bool:
+    state = found["State"]
+    if not found["RestartCount"] or not is_up(found) or state["Restarting"] or state["Paused"]:
+        return False
+    since = datetime.fromisoformat(state["StartedAt"])
+    return (datetime.now(UTC) - since).total_seconds() < LONG_ENOUGH
+
+
+def _trouble(engines: Engines, address: ContainerAddress, found: Mapping[str, Any]) -> str:
+    """What is wrong with the container, and what is done about it."""
+    state = found["State"]
+    if state["Status"] == "created":
+        return "was never started; starting it"
+    if state["Restarting"] or not is_up(found):
+        log = log_of(engines, address, found["Id"])
+        last = without_frames(log)[-1:] if state["Restarting"] else ()
+        cause = cause_of_end(log) or "".join(last).strip()
+        ended = how_ended(state) + (f": {cause}" if cause else "")
+        looping = "is started again and again by its engine, and "
+        done = "stopping it until its turn" if state["Restarting"] else "starting it"
+        return (
+            f"{looping if state['Restarting'] else ''}{ended} (`docker logs {address.name}` has "
+            f"its log); {done}"
+        )
+    if state["Paused"]:
+        return "is paused; unpausing it"
+    return f"is off its network {address.network}; connecting it"

@@ -1,0 +1,425 @@
+"""The `docker` placement as a component: gate, preflight, then resources of hosts and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pulumi_docker as docker
+from pulumi.dynamic import Resource
+
+from earshot.config.docker import DockerHost, DockerSpec
+from earshot.engine import address_of, in_clear
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.security import node_name
+from earshot.placement.docker import DockerPlan
+from earshot.placement.node_container import KEYS, NodeContainer
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.container_address import ContainerAddress
+from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity, IdentityProvider
+from earshot_pulumi.docker.in_turn import GRACE
+from earshot_pulumi.docker.leftovers import clearing
+from earshot_pulumi.docker.on_engines import WantedStack, spots
+from earshot_pulumi.docker.preflight import ImagePreflight, ImagePreflightProvider
+from earshot_pulumi.docker.providers import (
+    EnginePreflightProvider,
+    ReadinessProvider,
+    StopPreflightProvider,
+    digest,
+)
+from earshot_pulumi.dynamic import formerly
+from earshot_pulumi.gate import AdvertisedListeners, approval_of
+from earshot_pulumi.outputs import kept, known_or
+
+if TYPE_CHECKING:
+    from earshot_pulumi.certificates import Certificates
+    from earshot_pulumi.docker.keys import DockerKeys
+
+OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
+LOGS = {"max-size": "50m", "max-file": "3"}
+
+
+class EnginePreflight(Resource, module="earshot", name="EnginePreflight"):
+    """What must hold on the engines before anything is touched."""
+
+    deployment: pulumi.Output[str]
+    """The random id in the labels of this deployment's containers and networks."""
+
+
+class DockerStopPreflight(Resource, module="earshot", name="DockerStopPreflight"):
+    """What must hold before a container is stopped that runs."""
+
+
+class DockerReadiness(Resource, module="earshot", name="DockerReadiness"):
+    """Starts containers that do not run, and waits until their nodes are in sync."""
+
+    incarnation: pulumi.Output[str]
+
+
+class _Host:
+    """The provider, network and image of one Docker host."""
+
+    def __init__(
+        self,
+        cluster: DockerCluster,
+        host: DockerHost,
+        container: NodeContainer,
+        opts: Callable[..., pulumi.ResourceOptions],
+    ) -> None:
+        self.hooks = clearing(host, cluster.hosts)
+        certificates = host.cert_path and str(Path(host.cert_path).expanduser())
+        self.provider = docker.Provider(
+            host.name, host=address_of(host), cert_path=certificates, opts=opts()
+        )
+        self.network = docker.Network(
+            host.name,
+            name=container.network,
+            driver="bridge",
+            labels=cluster.own_labels,
+            opts=opts(provider=self.provider, hooks=self.hooks),
+        )
+        self.image = docker.RemoteImage(
+            host.name, name=container.image, keep_locally=True, opts=opts(provider=self.provider)
+        )
+
+
+class DockerCluster(pulumi.ComponentResource):
+    """A Kafka cluster of containers, behind its gate."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: DockerSpec,
+        planned: DockerPlan,
+        state_dir: Path,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        wanted: ClusterPlan | None = None,
+        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        ended: Collection[int] = (),
+    ) -> None:
+        """``name`` is the stack's, and part of the names of volumes and networks.
+
+        In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
+        ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
+        ``begin`` makes what must be there before the first node is touched. ``ended`` are the nodes
+        that do not run and did: they come first, so that no further one is stopped before that.
+        """
+        super().__init__("earshot:docker:DockerCluster", name, {}, opts)
+        self.stack, self._spec, self._planned = name, spec, planned
+        self.plan, self.state, self._root = planned.plan, state_dir, state_dir / "kafka"
+        self.hosts = planned.hosts
+        self._wanted = WantedStack(name, "", "", self.plan, planned.containers, planned.hosts)
+        child = pulumi.ResourceOptions(parent=self)
+        self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
+        self.cluster_id = ClusterIdentity(
+            IdentityProvider(),
+            name,
+            {
+                "stack": name,
+                "spots": sorted(spots(planned.hosts, planned.containers.values())),
+                "hosts": self._host_props,
+                "said": spec.cluster_id,
+                "state_dir": str(state_dir),
+                "cluster_id": None,
+            },
+            child,
+        ).cluster_id
+        self._gate = AdvertisedListeners(
+            name,
+            self.plan,
+            spec.placement,
+            {},
+            child,
+            containers={
+                id: known_or(self.cluster_id, TO_BE_MADE).apply(item.inputs)
+                for id, item in planned.containers.items()
+            },
+            certificates=planned.certificates,
+        )
+        self.preflight = self._engine_preflight()
+        self.own_labels = self.preflight.deployment.apply(
+            lambda deployment: _labels(labels.of_deployment(name, deployment))
+        )
+        self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
+        self._hosts = {
+            index: _Host(self, planned.hosts[index], container, self._opts)
+            for index, container in {it.host: it for it in planned.containers.values()}.items()
+        }
+        self._image_preflight = ImagePreflight(
+            ImagePreflightProvider(),
+            name,
+            {
+                **self._wanted.to_props(),
+                "plan": kept(self.plan),
+                "deployment": "",
+                "images": {str(index): host.image.image_id for index, host in self._hosts.items()},
+                "last": kept(wanted) if wanted and wanted != self.plan else None,
+            },
+            self._opts(),
+        )
+        self._certificates = self._issued()
+        self.incarnations: dict[str, pulumi.Output[str]] = {}
+        self._containers: dict[int, docker.Container] = {}
+        last: pulumi.Resource = self._image_preflight
+        if begin is not None:
+            last = begin(self._opts(depends_on=[last]))
+        for node in sorted(self.plan.nodes, key=lambda node: node.id not in ended):
+            last = self._node(node, after=last)
+        self.ready = self._with_users(self._readiness("cluster", self.plan.nodes, last, whole=True))
+        self.register_outputs({"incarnations": self.incarnations})
+
+    @property
+    def expires(self) -> pulumi.Output[str] | None:
+        """When the first of the cluster's certificates ends; None where it has none."""
+        return None if self._certificates is None else self._certificates.expires
+
+    def _issued(self) -> Certificates | None:
+        if self._spec.security is None:
+            return None
+        for host in filter(in_clear, self._planned.hosts):
+            pulumi.log.warn(
+                f"keys and passwords reach the engine at {address_of(host)} in clear: let it take "
+                "TLS (`hosts[].cert_path`), or name it by ssh://",
+                self,
+            )
+        from earshot_pulumi.certificates import Certificates  # slow to import
+
+        opts = self._opts(depends_on=[self._image_preflight])
+        return Certificates(self.stack, self._spec.security, self.plan, self._root, opts)
+
+    def _with_users(self, ready: pulumi.Resource) -> pulumi.Resource:
+        """``ready``, or where there are users, what they are ready with."""
+        if self._certificates is None:
+            return ready
+        from earshot_pulumi.docker.users import DockerUsersProvider
+        from earshot_pulumi.users import Users
+
+        return Users(
+            DockerUsersProvider(),
+            self.stack,
+            self._spec,
+            self._root,
+            self.cluster_id,
+            self._certificates,
+            self._reached(),
+            pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
+        )
+
+    def _reached(self) -> dict[str, Any]:
+        from earshot_pulumi.docker.users import reached
+
+        return reached(self.stack, self._spec, self._planned, self._addresses.values())
+
+    def _keys(self, node: Node, host: _Host, name: str) -> DockerKeys | None:
+        """The node's key store, where its container finds it."""
+        if self._certificates is None:
+            return None
+        from earshot_pulumi.docker.keys import DockerKeys, KeysProvider
+
+        container = self._planned.containers[node.id]
+        volume = docker.Volume(
+            f"{name}-keys",
+            name=container.keys,
+            driver="local",
+            labels=self.own_labels,
+            opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
+        )
+        return DockerKeys(
+            KeysProvider(),
+            name,
+            {
+                "host": self._host_props[container.host],
+                "volume": volume.name,
+                "folder": KEYS,
+                "image": host.image.image_id,
+                "store": node_name(node.id),
+                "certificate": self._certificates.of_node(node.id),
+                "root": str(self._root),
+                "made": None,
+                "files": None,
+            },
+            self._opts(depends_on=[volume]),
+        )
+
+    def _engine_preflight(self) -> EnginePreflight:
+        approval = approval_of(self.stack, self._gate, self._spec.gate, self)
+        return EnginePreflight(
+            EnginePreflightProvider(),
+            self.stack,
+            {
+                **self._wanted.to_props(),
+                "plan": kept(self.plan),
+                "cluster_id": self.cluster_id,
+                "gate": approval.approved if approval else "off",
+                "deployment": None,
+                "remove": self._spec.remove,
+            },
+            formerly("DockerGround", pulumi.ResourceOptions(parent=self._gate)),
+        )
+
+    def _address(self, node: Node) -> ContainerAddress:
+        container = self._planned.containers[node.id]
+        host = self._planned.hosts[container.host]
+        return ContainerAddress.of(self.plan, node, container, host, self._root)
+
+    def _opts(self, **options: Any) -> pulumi.ResourceOptions:
+        """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
+        after = options.pop("depends_on", [self.preflight])
+        return pulumi.ResourceOptions(parent=self._gate, depends_on=after, **options)
+
+    def _node(self, node: Node, after: pulumi.Resource) -> pulumi.Resource:
+        """The readiness of a node, made with its container; the next node waits for it."""
+        container = self._planned.containers[node.id]
+        host, name = self._hosts[container.host], f"{node.roles[0]}-{node.id}"
+        volume = docker.Volume(
+            name,
+            name=container.volume,
+            driver="local",
+            labels=self.cluster_id.apply(
+                lambda known: _labels(labels.of_volume(self.stack, known, self.plan, node))
+            ),
+            opts=self._opts(
+                provider=host.provider,
+                depends_on=[self._image_preflight],
+                retain_on_delete=self._spec.data == "keep",
+                # a volume with other labels would be another volume, and an empty one
+                ignore_changes=["labels", "driver", "driverOpts"],
+            ),
+        )
+        keys = self._keys(node, host, name)
+        settings = self._settings(node, host, volume, keys)
+        stop = DockerStopPreflight(
+            StopPreflightProvider(),
+            name,
+            {
+                "place": self._addresses[node.id].to_props(),
+                "hosts": self._host_props,
+                "state_dir": str(self.state),
+                "settings": digest(settings),
+            },
+            self._opts(depends_on=[after]),
+        )
+        self._containers[node.id] = docker.Container(
+            name,
+            **settings,
+            opts=self._opts(
+                provider=host.provider,
+                depends_on=[after, stop, *([keys] if keys else [])],
+                delete_before_replace=True,
+                hooks=host.hooks,
+            ),
+        )
+        return self._readiness(name, (node,), self._containers[node.id])
+
+    def _settings(
+        self, node: Node, host: _Host, volume: docker.Volume, keys: DockerKeys | None
+    ) -> dict[str, Any]:
+        """All inputs of a node's container. Defaults too: where the engine filled one in, the next
+        update would find a difference."""
+        container = self._planned.containers[node.id]
+        return {
+            "name": container.name,
+            "hostname": container.name,
+            "image": host.image.image_id,
+            "envs": pulumi.Output.secret(
+                pulumi.Output.all(self.cluster_id, keys.certificate if keys else "").apply(
+                    lambda it: [f"{k}={v}" for k, v in sorted(_variables(container, *it).items())]
+                )
+            ),
+            "ports": [
+                docker.ContainerPortArgs(
+                    internal=item.container_port,
+                    external=item.host_port,
+                    ip=item.host_ip or "0.0.0.0",
+                    protocol=item.protocol,
+                )
+                for item in container.ports
+            ],
+            "networks_advanced": [
+                docker.ContainerNetworksAdvancedArgs(
+                    name=host.network.name, aliases=[container.name]
+                )
+            ],
+            "network_mode": "bridge",
+            "volumes": [
+                docker.ContainerVolumeArgs(
+                    volume_name=volume.name if item.volume == container.volume else item.volume,
+                    container_path=item.path,
+                    read_only=item.read_only or None,
+                )
+                for item in container.mounts
+            ],
+            "dns": list(self._spec.dns),
+            "healthcheck": docker.ContainerHealthcheckArgs(
+                tests=self._addresses[node.id].endpoint.health(),
+                interval="10s",
+                timeout="10s",
+                start_period="1m0s",
+                retries=3,
+            ),
+            "labels": pulumi.Output.all(
+                self.preflight.deployment, keys.certificate if keys else ""
+            ).apply(
+                lambda it: _labels(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
+            ),
+            "restart": "unless-stopped",
+            # True would make a refresh report no ports of a stopped container, which then is
+            # replaced; DockerReadiness starts it, so that its log and exit status stay
+            "must_run": False,
+            "start": True,
+            "remove_volumes": True,
+            "stop_signal": "SIGTERM",
+            "stop_timeout": GRACE,
+            "destroy_grace_seconds": GRACE,
+            "ipc_mode": "private",
+            "shm_size": 64,
+            "log_driver": "json-file",
+            "log_opts": LOGS,
+            **dict.fromkeys(OFF, False),
+        }
+
+    def _readiness(
+        self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
+    ) -> DockerReadiness:
+        addresses, security = self._addresses, self._spec.security
+        users = {}
+        if security is not None:
+            kinds = ",".join(self._spec.mechanisms(security))
+            users = {"users": {**self._reached(), "root": str(self._root), "mechanism": kinds}}
+        ready = DockerReadiness(
+            ReadinessProvider(),
+            name,
+            {
+                "nodes": [
+                    {"place": addresses[it.id].to_props(), "container": self._containers[it.id].id}
+                    for it in nodes
+                ],
+                "voters": [addresses[it.id].to_props() for it in self.plan.controllers],
+                "tellers": [it.to_props() for it in addresses.values() if it.can_be_asked],
+                "incarnations": dict(self.incarnations) if whole else {},
+                "cluster_id": self.cluster_id,
+                "whole": whole,
+                "incarnation": None,
+                "state_dir": str(self.state),
+                **users,
+            },
+            pulumi.ResourceOptions(parent=self._gate, depends_on=[after]),
+        )
+        if not whole:
+            self.incarnations[str(nodes[0].id)] = ready.incarnation
+        return ready
+
+
+def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> dict[str, str]:
+    """The environment of a node that shows the ``certificate``, its version; empty: none."""
+    from earshot_pulumi.docker.keys import with_versions  # slow to import
+
+    variables = container.variables(cluster_id)
+    return with_versions(variables, certificate) if certificate else variables
+
+
+def _labels(values: Mapping[str, str]) -> Any:
+    return [{"label": key, "value": value} for key, value in sorted(values.items())]

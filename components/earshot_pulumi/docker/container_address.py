@@ -1,0 +1,184 @@
+"""One node's container as plain data: its engine, and the endpoint at which to ask its broker."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import docker
+from docker.errors import DockerException, NotFound
+
+from earshot.config.docker import DockerHost
+from earshot.engine import HasEngine, address_of, connect, root_cause
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.security import node_name
+from earshot.placement.node_container import NodeContainer
+from earshot_pulumi.docker.kafka_protocol import InnerListener
+from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.dynamic import read, write
+
+
+@dataclass(frozen=True)
+class ContainerAddress:
+    """Where a node's container is, and how to ask its broker."""
+
+    node_id: int
+    name: str
+    """Of the container."""
+    network: str
+    host: str
+    """The Docker host's name, for messages."""
+    broker: bool
+    voter: bool
+    endpoint: InnerListener
+    engine: str | None = None
+    cert_path: str | None = None
+    clients: tuple[InnerListener, ...] = ()
+    """The listeners of a broker that no other node uses."""
+
+    @classmethod
+    def of(
+        cls,
+        plan: ClusterPlan,
+        node: Node,
+        container: NodeContainer,
+        host: DockerHost,
+        root: Path | None = None,
+    ) -> Self:
+        """``root`` is the folder with the keys of a secured cluster."""
+        return cls(
+            node_id=node.id,
+            name=container.name,
+            network=container.network,
+            host=host.name,
+            broker=node.is_broker,
+            voter=node.is_controller,
+            endpoint=_endpoint(plan, node, container.name, root),
+            engine=host.engine,
+            cert_path=host.cert_path,
+            clients=tuple(
+                _inner(plan, node, item, root)
+                for item in node.listeners
+                if node.is_broker and item.name not in (plan.controller, plan.inter_broker)
+            ),
+        )
+
+    @classmethod
+    def from_props(cls, props: Mapping[str, Any]) -> Self:
+        """Read from a resource's inputs."""
+        return read(cls, {**props, "endpoint": props["door"]})
+
+    def to_props(self) -> dict[str, Any]:
+        props: dict[str, Any] = write(self)
+        props["door"] = props.pop("endpoint")  # as states of release 0.1.0 have it
+        return props
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether its broker can be asked about the cluster."""
+        return self.broker and self.endpoint.answers
+
+    def __str__(self) -> str:
+        return f"container {self.name} on Docker host {self.host}"
+
+
+def _endpoint(plan: ClusterPlan, node: Node, name: str, root: Path | None) -> InnerListener:
+    """The inter-broker listener if it answers, else any that does, else the first."""
+    if not node.is_broker:  # it may be bound to the container's name alone
+        (listener, *_) = node.listeners
+        return replace(InnerListener.of(listener), host=name)
+    listeners = [item for item in node.listeners if item.name != plan.controller]
+    listeners.sort(key=lambda item: item.name != plan.inter_broker)
+    endpoints = [_inner(plan, node, item, root) for item in listeners]
+    return next((endpoint for endpoint in endpoints if endpoint.answers), endpoints[0])
+
+
+def _inner(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None) -> InnerListener:
+    security = plan.security
+    if security is None or root is None:
+        return InnerListener.of(listener)
+    keys = NodeKeys(str(root), node_name(node.id), listener.advertised.host)
+    return InnerListener.of(listener, keys, security.mechanisms(listener))
+
+
+class Disturbed(EarshotError):
+    """A container was stopped, paused or removed by hand: its settings are not the cause."""
+
+
+class Engines(contextlib.AbstractContextManager["Engines"]):
+    """Clients of several engines, each connected at its first use, all closed at the end."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str | None, str | None], docker.DockerClient] = {}
+        self._stack = contextlib.ExitStack()
+
+    def of(self, where: HasEngine) -> docker.DockerClient:
+        """Raises EarshotError where no engine answers."""
+        key = (where.engine, where.cert_path)
+        if key not in self._open:
+            self._open[key] = self._stack.enter_context(connect(where))
+        return self._open[key]
+
+    def inspect(self, what: str, where: HasEngine, id: str) -> dict[str, Any] | None:
+        """The container ``id`` as its engine describes it, or None where it is gone.
+
+        Raises EarshotError about ``what`` where the engine fails.
+        """
+        with contextlib.suppress(NotFound), asking(what, where):
+            found: dict[str, Any] = self.of(where).api.inspect_container(id)
+            return found
+        return None
+
+    def __exit__(self, *details: object) -> None:
+        self._stack.close()
+
+
+def check_engine(where: HasEngine) -> None:
+    """Raises EarshotError where the engine takes no new clients, as one that is about to stop:
+    it ends its containers, and still serves the clients that it has."""
+    with connect(where):
+        pass
+
+
+def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+    """The container ``id`` as its engine describes it. Raises EarshotError where it is gone."""
+    found = engines.inspect(str(address), address, id)
+    if found is None:
+        raise Disturbed(
+            str(address),
+            observed="is gone; it was removed by hand, its volume is still there",
+            remedy="`pulumi up --refresh` makes it anew, as `make up` does",
+        )
+    return found
+
+
+@contextlib.contextmanager
+def asking(what: str, where: HasEngine) -> Iterator[None]:
+    """A context in which a failure of an engine that answered before is an EarshotError.
+
+    ``what`` is its object. What the engine does not have (NotFound) is no failure.
+    """
+    try:
+        yield
+    except NotFound:
+        raise
+    except (DockerException, OSError) as reason:
+        raise EarshotError(
+            what,
+            observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
+            remedy="see that the engine runs, then run the same command again",
+        ) from None
+
+
+def is_up(found: Mapping[str, Any]) -> bool:
+    """Whether it runs, or is about to by its restart policy."""
+    return bool(found["State"]["Running"] or found["State"]["Restarting"])
+
+
+def incarnation(found: Mapping[str, Any]) -> str:
+    """An id that changes when the container is replaced or restarted."""
+    return f"{found['Id'][:12]}@{found['State']['StartedAt']}"

@@ -1,0 +1,65 @@
+"""The nodes' image on each Docker host, pulled before anything is changed.
+
+The official provider pulls as well. Where it cannot, it reports the engine's words twice, and names
+neither the Docker host nor a remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import docker
+from docker.errors import DockerException, ImageNotFound
+
+from earshot.config.docker import DockerHost
+from earshot.engine import address_of, root_cause
+from earshot.errors import EarshotError
+from earshot_pulumi.docker.container_address import Engines, asking
+from earshot_pulumi.docker.on_engines import WantedStack
+
+AT_ONCE: Final = 8
+"""Engines that pull at the same time."""
+
+
+def absent(engines: Engines, wanted: WantedStack) -> list[str]:
+    """The names of the Docker hosts that lack their nodes' image. Raises EarshotError."""
+    return [host.name for host, image in _images(wanted) if not _has(engines, host, image)]
+
+
+def pull(engines: Engines, wanted: WantedStack, hosts: Sequence[str]) -> None:
+    """Pull the nodes' image to ``hosts``, by name. Raises EarshotError."""
+    jobs = [(engines.of(host), host, it) for host, it in _images(wanted) if host.name in hosts]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(lambda job: _pull(*job), jobs):
+            pass
+
+
+def _images(wanted: WantedStack) -> list[tuple[DockerHost, str]]:
+    found = {it.host: it.image for it in wanted.containers.values()}
+    return [(wanted.hosts[index], image) for index, image in sorted(found.items())]
+
+
+def _has(engines: Engines, host: DockerHost, image: str) -> bool:
+    try:
+        with asking(f"Docker host {host.name}", host):
+            engines.of(host).api.inspect_image(image)
+    except ImageNotFound:
+        return False
+    return True
+
+
+def _pull(client: docker.DockerClient, host: DockerHost, image: str) -> None:
+    print(f"Docker host {host.name}: pulling {image} ...")
+    try:
+        client.images.pull(image)
+    except (DockerException, OSError) as reason:
+        raise EarshotError(
+            f"image {image} on Docker host {host.name}",
+            observed=f"is missing, and its engine cannot pull it ({root_cause(reason)}); nothing "
+            "was changed",
+            remedy="correct `image` or `kafka_version` in the stack file, or let the engine reach "
+            "the registry; or bring the image over from elsewhere: docker save "
+            f"{image} | docker --host {address_of(host)} load",
+        ) from None

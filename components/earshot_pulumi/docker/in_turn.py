@@ -1,0 +1,92 @@
+"""No broker is stopped while another one is down: two at a time are too many for records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from earshot.config.docker import DockerHost
+from earshot.errors import EarshotError
+from earshot.placement.docker import DockerPlan
+from earshot_pulumi.docker import labels, on_engines
+from earshot_pulumi.docker.container_address import Engines, asking
+
+GRACE: Final = 60
+"""Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
+NO_QUORUM_GRACE: Final = 3
+"""Seconds without a quorum: nothing can be handed over, and all data is on disk."""
+SETTLED: Final = 60.0
+"""Seconds after which a container that was started again counts as up: a broker that cannot work
+ends sooner, and the engine waits no longer than this between two starts."""
+
+
+def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
+    """The nodes of ``planned`` that have data and do not run, or do not stay up.
+
+    Empty where an engine does not answer: the preflight says so.
+    """
+    volumes = {it.volume: id for id, it in planned.containers.items()}
+    hosts = {it.name: it for it in planned.hosts}
+    try:
+        with Engines() as engines:
+            seen = on_engines.look(engines, planned.hosts)
+            up = {
+                it.node
+                for it in seen.containers
+                if it.labels.get(labels.STACK) == stack
+                and it.running
+                and _stays_up(engines, hosts[it.host], it.id)
+            }
+    except EarshotError:
+        return frozenset()
+    held = {
+        it.node
+        for it in seen.volumes
+        if it.labels.get(labels.STACK) == stack and volumes.get(it.name) == it.node
+    }
+    return frozenset(held - up)
+
+
+def _stays_up(engines: Engines, host: DockerHost, id: str) -> bool:
+    """Whether the container runs, and the engine has not had to start it again a moment ago."""
+    found = engines.inspect(f"Docker host {host.name}", host, id)
+    if found is None:
+        return False
+    state = found["State"]
+    if not state["Running"] or state["Paused"] or state["Restarting"]:
+        return False
+    if not found["RestartCount"]:
+        return True
+    since = datetime.fromisoformat(state["StartedAt"])
+    return (datetime.now(UTC) - since).total_seconds() > SETTLED
+
+
+def check_others(
+    engines: Engines, hosts: Iterable[DockerHost], name: str, own: Mapping[str, str]
+) -> None:
+    """Raises EarshotError where another node of the deployment has a container that does not run,
+    is paused, or waits for the engine to start it again.
+
+    ``name`` is the container that would be stopped, ``own`` are its labels.
+    """
+    seen: dict[str, dict[str, bool]] = {}
+    of_deployment = {"label": f"{labels.DEPLOYMENT}={own.get(labels.DEPLOYMENT, '')}"}
+    for host in hosts:
+        with asking(f"Docker host {host.name}", host):
+            containers = engines.of(host).api.containers(all=True, filters=of_deployment)
+        for found in containers:
+            node = found["Labels"].get(labels.NODE, "")
+            if node != own.get(labels.NODE):
+                up = found["State"] == "running"
+                listed = found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12]
+                seen.setdefault(node, {})[listed] = up
+    gone = sorted(next(iter(it)) for it in seen.values() if not any(it.values()))
+    if gone:
+        listed = ", ".join(gone)
+        raise EarshotError(
+            f"container {name} was not stopped",
+            observed=f"down already: container {listed}; with one more away, brokers could take no "
+            "records",
+            remedy=f"run the same command again: it starts {listed} first",
+        )

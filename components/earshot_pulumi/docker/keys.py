@@ -1,0 +1,129 @@
+"""A node's key store on its engine: in a volume of its own, written before its container starts.
+
+The engine shows a volume's name, not its content: no key is in a container's
+description, its environment, a layer of its image or a state. The names of files begin with the
+version of the certificate, so that the container before it finds its own until the new one serves.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import docker
+import pulumi
+from docker.errors import DockerException, NotFound
+from pulumi.dynamic import Resource
+
+from earshot.config.docker import DockerHost
+from earshot.engine import root_cause
+from earshot.errors import EarshotError
+from earshot.listeners.security import AUTHORITY, TRUSTED
+from earshot.placement.node_container import KEYS
+from earshot_pulumi.certificates import store_of
+from earshot_pulumi.docker import put_back, throwaway
+from earshot_pulumi.docker.container_address import Engines, asking
+from earshot_pulumi.dynamic import Props, Provider, here
+
+_DIGITS: Final = 12
+"""Of a certificate's version, in the names of files."""
+
+
+class KeysProvider(Provider):
+    """Writes the key store, and the authority's certificate beside it.
+
+    Inputs: the Docker `host`; the `volume`, and its place in the node's container (`folder`); the
+    id of the container's `image`; the key `store`'s name below `root` on this machine; its
+    `certificate`'s fingerprint.
+    """
+
+    ID_IN = "volume"
+    DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
+
+    def differs(self, olds: Props, news: Props) -> bool:
+        if super().differs(olds, news):  # also while the certificate is not known
+            return True
+        # an earlier release has written other names
+        written = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
+        return not written or _made(olds) != olds.get("made")
+
+    def made(self, _olds: Props, props: Props) -> Props:
+        store, name, folder = store_of(props), props["store"], props["folder"]
+        with Engines() as engines:
+            texts = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
+            if (store.folder / TRUSTED).exists():
+                texts[TRUSTED] = texts[AUTHORITY]
+            files = {versioned(props["certificate"], it): text for it, text in texts.items()}
+            host = DockerHost.model_validate(props["host"])
+            client = engines.of(host)
+            try:
+                used = _paths_in_use(client, props["volume"], here(props["root"]).parent)
+                throwaway.fill(
+                    client,
+                    props["image"],
+                    props["volume"],
+                    folder,
+                    files,
+                    keep=lambda it: f"{folder}/{it}" in used,
+                )
+            except throwaway.NotAsked as reason:
+                raise EarshotError(
+                    f"keys of {name} in volume {props['volume']} on Docker host {host.name}",
+                    observed=f"cannot be written: {reason.object}: {reason.observed}",
+                    remedy="see that the engine runs and has space, then run the same command "
+                    "again",
+                ) from None
+        return {**props, "made": _made(props), "files": sorted(files)}
+
+    def delete(self, _id: str, props: Props) -> None:
+        """Releases the volume, which is removed next; Pulumi reports where that fails."""
+        with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
+            client = engines.of(DockerHost.model_validate(props["host"]))
+            throwaway.remove_left(client, props["volume"])
+
+
+def versioned(certificate: str, name: str) -> str:
+    """The name of a node's file with the version of its certificate."""
+    return f"{certificate[:_DIGITS]}-{name}"
+
+
+def with_versions(variables: Mapping[str, str], certificate: str) -> dict[str, str]:
+    """A container's environment, with the files in `KEYS` by their names for ``certificate``."""
+    place = f"{KEYS}/"
+    return {
+        key: place + versioned(certificate, value.removeprefix(place))
+        if value.startswith(place)
+        else value
+        for key, value in variables.items()
+    }
+
+
+def _paths_in_use(client: docker.DockerClient, volume: str, state: Path) -> str:
+    """Texts that name each file of ``volume`` with which a container runs or may be made again.
+
+    Raises NotAsked.
+    """
+    try:
+        found = client.containers.list(all=True, filters={"volume": volume}, ignore_removed=True)
+        texts = [text for it in found for text in it.attrs["Config"]["Env"] or ()]
+    except (DockerException, OSError) as reason:
+        raise throwaway.NotAsked(f"volume {volume}", observed=root_cause(reason)) from None
+    return "\n".join((*texts, *put_back.kept_texts(state))) + "\n"
+
+
+class DockerKeys(Resource, module="earshot", name="DockerKeys"):
+    """What a node shows to others, and whom it trusts."""
+
+    certificate: pulumi.Output[str]
+    """The fingerprint of the certificate that is there."""
+
+
+def _made(props: Props) -> str:
+    """When the volume was made: another one of its name is empty. Raises EarshotError where its
+    engine does not tell; empty where there is none."""
+    host = DockerHost.model_validate(props["host"])
+    with Engines() as engines:
+        client = engines.of(host)
+        with contextlib.suppress(NotFound), asking(f"volume {props['volume']}", host):
+            return str(client.api.inspect_volume(props["volume"])["CreatedAt"])
+    return ""

@@ -1,0 +1,291 @@
+"""What must hold on the engines before a stack touches them, and what is on them.
+
+Labels on containers and volumes are a stack's memory: data outlives the stack and its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulumi.output import Unknown
+
+from earshot.config.docker import DockerHost
+from earshot.facts.container import PublishedPort
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import voters
+from earshot.placement.node_container import NodeContainer
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
+from earshot_pulumi.dynamic import read, write
+from earshot_pulumi.refusals import moving_controllers
+
+
+class _Labelled:
+    labels: Mapping[str, str]
+
+    @property
+    def node(self) -> int:
+        return int(self.labels.get(labels.NODE, "-1"))
+
+
+@dataclass(frozen=True)
+class SeenContainer(_Labelled):
+    """A container as an engine lists it."""
+
+    host: str
+    id: str
+    name: str
+    image: str
+    running: bool
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[PublishedPort, ...] = ()
+
+
+@dataclass(frozen=True)
+class SeenVolume(_Labelled):
+    host: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class SeenNetwork(SeenVolume):
+    pass
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is on all hosts of a stack."""
+
+    containers: tuple[SeenContainer, ...] = ()
+    volumes: tuple[SeenVolume, ...] = ()
+    networks: tuple[SeenNetwork, ...] = ()
+
+
+@dataclass(frozen=True)
+class WantedStack:
+    """What a stack is to be."""
+
+    stack: str
+    deployment: str
+    cluster_id: str
+    """Empty where it is not known, as in the preview of a new stack."""
+    plan: ClusterPlan
+    containers: Mapping[int, NodeContainer]
+    hosts: tuple[DockerHost, ...]
+
+    @classmethod
+    def from_props(cls, props: Mapping[str, Any]) -> WantedStack:
+        """Read from a resource's inputs."""
+        known = "" if isinstance(props["cluster_id"], Unknown) else props["cluster_id"]
+        containers = {it["node_id"]: it for it in props["containers"]}
+        return read(cls, {**props, "cluster_id": known, "containers": containers})
+
+    def to_props(self) -> dict[str, Any]:
+        """The properties, without the containers' environment, which is not needed here."""
+        props: dict[str, Any] = write(self)
+        del props["deployment"]  # the update makes it up
+        return props | {
+            "containers": [{**it, "environment": {}} for it in props["containers"].values()]
+        }
+
+    def host_of(self, id: int) -> str:
+        return self.hosts[self.containers[id].host].name
+
+    def address_of(self, id: int) -> ContainerAddress:
+        container = self.containers[id]
+        return ContainerAddress.of(
+            self.plan, self.plan.node(id), container, self.hosts[container.host]
+        )
+
+    def owns(self, found: Mapping[str, str]) -> bool:
+        """Whether these labels are of this deployment."""
+        return found.get(labels.DEPLOYMENT) == self.deployment
+
+
+def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
+    """The Docker hosts in a resource's inputs; none where there are no inputs yet."""
+    return tuple(DockerHost.model_validate(host) for host in props.get("hosts", ()))
+
+
+def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:
+    """What is on the engines of ``hosts``. Raises EarshotError where one does not answer."""
+    containers: list[SeenContainer] = []
+    volumes: list[SeenVolume] = []
+    networks: list[SeenNetwork] = []
+    for host in hosts:
+        api = engines.of(host).api
+        with asking(f"Docker host {host.name}", host):
+            containers += (_container(host.name, it) for it in api.containers(all=True))
+            for it in api.volumes()["Volumes"] or ():
+                volumes.append(SeenVolume(host.name, it["Name"], it["Labels"] or {}))
+            for it in api.networks():
+                networks.append(SeenNetwork(host.name, it["Name"], it["Labels"] or {}))
+    return Seen(tuple(containers), tuple(volumes), tuple(networks))
+
+
+def _container(host: str, found: Mapping[str, Any]) -> SeenContainer:
+    return SeenContainer(
+        host=host,
+        id=found["Id"],
+        name=found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12],
+        image=found["Image"],
+        running=found["State"] in ("running", "restarting", "paused"),
+        labels=found["Labels"] or {},
+        ports=tuple(
+            PublishedPort(it["PrivatePort"], it["PublicPort"], it.get("IP", ""), it["Type"])
+            for it in found["Ports"] or ()
+            if it.get("PublicPort")
+        ),
+    )
+
+
+def problems(wanted: WantedStack, seen: Seen) -> Iterator[str]:
+    """Why ``wanted`` must not be applied over what is there; see `removal` for removed brokers.
+
+    Each text says what was found, what is allowed and how to fix it.
+    """
+    yield from _taken_names(wanted, seen)
+    yield from _foreign_data(wanted, seen)
+    if wanted.cluster_id:  # else `identity` decides it in this run, and has looked
+        planned = spots(wanted.hosts, wanted.containers.values())
+        yield from another_clusters_data(wanted.stack, wanted.cluster_id, planned, seen)
+    yield from _moved_controllers(wanted, seen)
+    yield from _taken_ports(wanted, seen)
+
+
+def _taken_names(wanted: WantedStack, seen: Seen) -> Iterator[str]:
+    planned = {(wanted.host_of(id), it.name): id for id, it in wanted.containers.items()}
+    for found in seen.containers:
+        id = planned.get((found.host, found.name))
+        if id is not None and not wanted.owns(found.labels):
+            yield (
+                f"the name {found.name} of node {id} is taken on Docker host {found.host} by "
+                f"{_whose(found.labels, f'a container of the image {found.image}')}. "
+                f"Remove it (`docker rm --force {found.name}` leaves its volumes), or choose "
+                f"another name: `names: {{{id}: …}}`"
+            )
+    names = {it.network for it in wanted.containers.values()}
+    for network in seen.networks:
+        if network.name in names and not wanted.owns(network.labels):
+            yield (
+                f"the network {network.name} exists on Docker host {network.host} and is "
+                f"{_whose(network.labels, 'not of this stack')}. "
+                f"Remove it (`docker network rm {network.name}`), or name the stack otherwise"
+            )
+
+
+def _whose(found: Mapping[str, str], otherwise: str) -> str:
+    if stack := found.get(labels.STACK):
+        return f"another deployment of a stack {stack}, whose state is kept elsewhere or was lost"
+    return otherwise
+
+
+def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
+    planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
+    ids = labels.voter_ids(wanted.plan)
+    for volume in seen.volumes:
+        id = planned.get((volume.host, volume.name))
+        if id is None:
+            continue
+        subject = f"volume {volume.name} on Docker host {volume.host}"
+        if volume.labels.get(labels.STACK) != wanted.stack or volume.node != id:
+            yield (
+                f"{subject} is there already and does not hold node {id} of stack {wanted.stack}. "
+                "Name the stack or the node otherwise, or remove the volume if nobody needs it"
+            )
+            continue
+        if (held := volume.labels.get(labels.VOTERS, "")) != ids:
+            yield (
+                f"{subject} was formatted for a quorum of {held} and would get one of {ids}: "
+                "voters are in every node's data, and a static quorum cannot change them. Set "
+                f"`controllers.count: {len(held.split(','))}` to keep them, or remove the data "
+                f"with `make clean STACK={wanted.stack}`"
+            )
+
+
+Spot = tuple[str, str, int]
+"""A Docker host's name, a volume's name, and the id of the node with its data there."""
+
+
+def spots(hosts: Sequence[DockerHost], containers: Iterable[NodeContainer]) -> set[Spot]:
+    return {(hosts[it.host].name, it.volume, it.node_id) for it in containers}
+
+
+def own_volumes(stack: str, planned: Collection[Spot], seen: Seen) -> Iterator[SeenVolume]:
+    """Volumes of ``stack`` at ``planned`` spots; those of other stacks or nodes are refused."""
+    for volume in seen.volumes:
+        at = (volume.host, volume.name, volume.node)
+        if at in planned and volume.labels.get(labels.STACK) == stack:
+            yield volume
+
+
+def held_by_cluster(
+    stack: str, planned: Collection[Spot], seen: Seen
+) -> dict[str, list[SeenVolume]]:
+    """Volumes of ``stack`` at ``planned`` spots, by the id of the cluster whose data they hold."""
+    held: dict[str, list[SeenVolume]] = {}
+    for volume in own_volumes(stack, planned, seen):
+        held.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
+    return held
+
+
+def another_clusters_data(
+    stack: str, cluster_id: str | None, planned: Collection[Spot], seen: Seen
+) -> Iterator[str]:
+    """One message for each other cluster with data where that of ``cluster_id`` would go.
+
+    None stands for a new cluster.
+    """
+    for id, volumes in held_by_cluster(stack, planned, seen).items():
+        if id == cluster_id:
+            continue
+        where = ", ".join(f"{it.name} on Docker host {it.host}" for it in volumes)
+        names = [it.name for it in seen.containers if it.labels.get(labels.STACK) == stack]
+        yield (
+            f"{where}: data of cluster {id}, which a stack called {stack} has made, of this "
+            f"checkout or another; this one is {cluster_id or 'a new one'}. "
+            + (f"Containers of such a stack are there: {', '.join(names)}. " if names else "")
+            + f"To take it over, write `cluster_id: {id}` into the stack's file; if nobody needs "
+            "it, remove the volumes (`docker volume rm`); else name the stack otherwise"
+        )
+
+
+def _moved_controllers(wanted: WantedStack, seen: Seen) -> Iterator[str]:
+    now = voters(wanted.plan)
+    for found in seen.containers:
+        held = found.labels.get(labels.VOTERS, now)
+        if wanted.owns(found.labels) and found.running and held != now and _ids(held) == _ids(now):
+            yield moving_controllers(
+                held,
+                now,
+                f"Stop the cluster first (`make down STACK={wanted.stack}`; data is kept)",
+            )
+            return
+
+
+def _taken_ports(wanted: WantedStack, seen: Seen) -> Iterator[str]:
+    for id, container in wanted.containers.items():
+        for port in container.ports:
+            for found in seen.containers:
+                held = next((it for it in found.ports if _clash(it, port)), None)
+                is_this_node = wanted.owns(found.labels) and found.node == id
+                if held is None or found.host != wanted.host_of(id) or is_this_node:
+                    continue
+                whose = f", node {found.node} of this stack" if wanted.owns(found.labels) else ""
+                yield (
+                    f"port {port.host_port} of Docker host {found.host}, for node {id}, is taken "
+                    f"by container {found.name}{whose}. Free the port, or choose another `port` "
+                    "(or `published`) for the listener"
+                )
+
+
+def _clash(held: PublishedPort, port: PublishedPort) -> bool:
+    anywhere = {"", "0.0.0.0", "::"}
+    same = held.host_ip == port.host_ip or anywhere & {held.host_ip, port.host_ip}
+    return bool(same) and held.host_port == port.host_port and held.protocol == port.protocol
+
+
+def _ids(quorum: str) -> set[str]:
+    return {entry.partition("@")[0] for entry in quorum.split(",")}

@@ -1,0 +1,393 @@
+"""Waiting for containers: running, on their network, answering, in sync.
+
+All requests run inside the containers, by way of the engine: this machine may reach none of their
+ports. Listeners with TLS or SASL answer nothing without keys: where the stack has none, a node with
+no other listener is ready when it accepts connections.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from docker import DockerClient
+from docker.errors import DockerException
+
+from earshot.engine import root_cause
+from earshot.errors import EarshotError
+from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot_pulumi.docker import kafka_protocol
+from earshot_pulumi.docker.container_address import (
+    ContainerAddress,
+    Disturbed,
+    Engines,
+    check_engine,
+    inspected,
+    is_up,
+)
+from earshot_pulumi.docker.kafka_protocol import (
+    CAUGHT_UP_MS,
+    InnerListener,
+    NoAnswer,
+    NotEnabled,
+    Quorum,
+    Refused,
+)
+from earshot_pulumi.docker.put_back import take_back
+
+DEADLINE: Final = 180.0
+"""Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
+POLL: Final = 0.25
+SAY_SECONDS: Final = 5.0
+RESTARTS: Final = 2
+"""More restarts than these during one wait are a loop."""
+LINES: Final = 12
+SETTLE: Final = 0.1
+"""Seconds; an engine may log a container's last line shortly after its end."""
+_SCANNED: Final = 300
+_AGAIN: Final = (
+    "take the change back in the stack's file, or change what the log names, then run the same "
+    "command again"
+)
+_NO_ROOM: Final = ("No space left on device", "unsafe memory access")
+"""The second is Java's message for a mapped file (Kafka's indexes) on a full disk."""
+_MAKE_ROOM: Final = (
+    "the disk that its data is on seems to be full; make room there, then run the same command "
+    "again"
+)
+
+GiveAgain = Callable[[int], None]
+"""Gives the users of the cluster their passwords again, which a broker with that id has lost."""
+
+
+def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+    """The container, inspected after it was connected, unpaused or started where needed; one that
+    was set aside has its place again.
+
+    The official provider leaves a killed, paused or disconnected container alone, unless a refresh
+    has noticed. Raises EarshotError.
+    """
+    found = inspected(engines, address, id)
+    api = engines.of(address).api
+    try:
+        take_back(engines, address, found)
+        if address.network not in found["NetworkSettings"]["Networks"]:
+            api.connect_container_to_network(id, address.network, aliases=[address.name])
+        if found["State"]["Paused"]:
+            api.unpause(id)
+        if not is_up(found):
+            api.start(id)
+    except (DockerException, OSError) as reason:
+        raise EarshotError(
+            str(address),
+            observed=f"cannot be started: {root_cause(reason)}",
+            remedy="fix what the engine names, then run the same command again",
+        ) from None
+    return inspected(engines, address, id)
+
+
+def fits(found: dict[str, Any], address: ContainerAddress) -> bool:
+    """Whether the container needs no repair."""
+    state = found["State"]
+    return (
+        is_up(found)
+        and not state["Paused"]
+        and address.network in found["NetworkSettings"]["Networks"]
+    )
+
+
+def majority_runs(engines: Engines, voters: Sequence[ContainerAddress]) -> bool:
+    """Whether enough voters run for a quorum; a lone voter of three never answers."""
+    return sum(_runs(engines, address) for address in voters) * 2 > len(voters)
+
+
+def _runs(engines: Engines, address: ContainerAddress) -> bool:
+    try:
+        return is_up(inspected(engines, address, address.name))
+    except EarshotError:
+        return False
+
+
+def wait_for(
+    engines: Engines,
+    nodes: Sequence[tuple[ContainerAddress, str]],
+    asked: Sequence[ContainerAddress],
+    cluster_id: str,
+    whole: bool = False,
+    deadline: float = DEADLINE,
+    progress: Callable[[str], None] = lambda _: None,
+    give_again: GiveAgain | None = None,
+) -> None:
+    """Returns when each of ``nodes`` (with its container's id) answers and is in sync.
+
+    A broker also has to serve clients through each of its listeners, with a login where it asks for
+    one. If another broker accepts the login that it refuses, it has lost its users (KAFKA-20774):
+    ``give_again`` gives them their passwords again.
+
+    ``asked`` are the brokers to ask about the quorum. With ``whole``, partitions without a leader
+    must be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
+    EarshotError with the last lines of a container's log where it died, restarts in a loop, or is
+    not ready when ``deadline`` (s) has passed.
+    """
+    began = shown = time.monotonic()
+    restarts = {id: inspected(engines, address, id)["RestartCount"] for address, id in nodes}
+    waiting = dict(nodes)
+    missing: dict[ContainerAddress, str] = {}
+    listeners = ClientListeners(engines, asked, progress, give_again)
+    while True:
+        before, missing = missing, {}
+        ask_all = time.monotonic() - shown > SAY_SECONDS
+        nodes_first = sorted(asked, key=lambda it: it not in waiting)
+        # one answer has all voters
+        quorum = functools.cache(functools.partial(_quorum, engines, nodes_first))
+        for address, id in waiting.items():
+            _check_alive(engines, address, id, restarts[id])
+            if missing and address in before and not ask_all:
+                # one missing node is enough to go on waiting, and asking slows the starting brokers
+                missing[address] = before[address]
+                continue
+            reason = _hindrance(engines, address, id, quorum, cluster_id, whole)
+            reason = reason or listeners.problem(address, id)
+            if reason is not None:
+                missing[address] = reason
+        waiting = {address: id for address, id in waiting.items() if address in missing}
+        now = time.monotonic()
+        if not waiting:
+            return
+        if now - began > deadline:
+            raise _late(engines, waiting, missing, deadline)
+        if now - shown > SAY_SECONDS:
+            shown = now
+            reasons = "; ".join(f"{address.name} ({reason})" for address, reason in missing.items())
+            progress(f"waiting for {reasons}, {now - began:.0f} s")
+        time.sleep(POLL)
+
+
+def _hindrance(
+    engines: Engines,
+    address: ContainerAddress,
+    id: str,
+    quorum: Callable[[], Quorum | None],
+    cluster_id: str,
+    whole: bool,
+) -> str | None:
+    """Why a node is not ready yet, or None."""
+    client = engines.of(address)
+    if address.broker and not address.can_be_asked:
+        return _health(engines, address, id)
+    try:
+        if address.broker:
+            known = kafka_protocol.metadata(client, id, address.endpoint)
+            if known.cluster_id not in (cluster_id, ""):
+                return f"answers as a broker of cluster {known.cluster_id}, not of {cluster_id}"
+            if address.node_id not in known.brokers:
+                return "does not count itself among the brokers"
+            if behind := known.behind(address.node_id, led=not whole):
+                return f"{len(behind)} partition(s) not in sync"
+        elif (answer := _health(engines, address, id)) is not None:
+            return answer
+        if not address.voter or (known_quorum := quorum()) is None:
+            return None
+        lag = known_quorum.lag(address.node_id)
+        return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
+    except NoAnswer as reason:
+        return _short(str(reason))
+
+
+class ClientListeners:
+    """Whether brokers serve clients, listener by listener. One that does is not asked again."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        asked: Sequence[ContainerAddress],
+        progress: Callable[[str], None],
+        give_again: GiveAgain | None,
+    ) -> None:
+        """``asked`` are the brokers to compare with, ``give_again`` is as in `wait_for`."""
+        self._engines, self._asked = engines, asked
+        self._progress, self._give_again = progress, give_again
+        self._served: set[tuple[int, str]] = set()
+        self._given: set[int] = set()
+
+    def problem(self, address: ContainerAddress, id: str) -> str | None:
+        """Why a client of the broker in the container ``id`` is not served, or None."""
+        for listener in address.clients:
+            if (address.node_id, listener.name) in self._served:
+                continue
+            if reason := self._problem(address, id, listener):
+                return f"{listener.name}: {reason}"
+            self._served.add((address.node_id, listener.name))
+        return None
+
+    def _problem(self, address: ContainerAddress, id: str, listener: InnerListener) -> str | None:
+        client = self._engines.of(address)
+        try:
+            if listener.answers:
+                kafka_protocol.metadata(client, id, listener)
+            elif listener.keys is not None:
+                kafka_protocol.log_in(client, id, listener)
+            else:
+                return _accepts(client, id, listener)
+        except Refused as reason:
+            if not self._is_known_elsewhere(address, listener):
+                return None  # users may be made by the end of this update
+            if self._give_again is not None and address.node_id not in self._given:
+                self._given.add(address.node_id)
+                self._progress(
+                    f"{address.name} does not know its users any more: they get their passwords "
+                    "again"
+                )
+                self._give_again(address.node_id)
+            return f"refuses a user that other brokers accept ({reason})"
+        except NotEnabled:
+            return None
+        except NoAnswer as reason:
+            return _short(str(reason))
+        return None
+
+    def _is_known_elsewhere(self, address: ContainerAddress, listener: InnerListener) -> bool:
+        for other in self._asked:
+            for same in other.clients:
+                if other.node_id == address.node_id or same.name != listener.name:
+                    continue
+                with contextlib.suppress(NoAnswer, EarshotError):
+                    kafka_protocol.log_in(self._engines.of(other), other.name, same)
+                    return True
+        return False
+
+
+def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:
+    """As the first of ``asked`` that answers reports it; None where there is nobody to ask.
+
+    Raises NoAnswer.
+    """
+    last: NoAnswer | None = None
+    for broker in asked:
+        try:
+            return kafka_protocol.quorum(engines.of(broker), broker.name, broker.endpoint)
+        except (NoAnswer, EarshotError) as reason:
+            last = NoAnswer(str(reason))
+    if last is not None:
+        raise last
+    return None
+
+
+def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
+    """Why the container's own health check fails, or None."""
+    return _accepts(engines.of(address), id, address.endpoint)
+
+
+def _accepts(client: DockerClient, id: str, listener: InnerListener) -> str | None:
+    """Why the health check of ``listener`` fails, or None."""
+    kind, *command = listener.health()
+    assert kind == "CMD"
+    try:
+        code, output = client.containers.get(id).exec_run(command)
+    except (DockerException, OSError) as reason:
+        return _short(root_cause(reason))
+    return None if code == 0 else _short(output.decode(errors="replace"))
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    if "Connection refused" in words:
+        return "not listening yet"
+    return words if len(words) <= 80 else f"{words[:77]}..."
+
+
+def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts: int) -> None:
+    found = inspected(engines, address, id)
+    state = found["State"]
+    since: str | None = None
+    until: str | None = None
+    kind = EarshotError
+    if state["Status"] == "removing":
+        return  # it was killed to be removed; the next inspection finds it gone
+    if not is_up(found):
+        check_engine(address)
+        reason, since = how_ended(state), state["StartedAt"]
+        # the engine starts again what ends by itself
+        kind = EarshotError if state["Error"] else Disturbed
+    elif state["Paused"]:
+        reason, kind = "was paused by hand", Disturbed
+    elif address.network not in found["NetworkSettings"]["Networks"]:
+        reason, kind = f"was taken off its network {address.network}", Disturbed
+    elif found["RestartCount"] - restarts > RESTARTS:
+        reason, until = "restarts in a loop", state["FinishedAt"]
+        if state["Restarting"]:  # while it runs it has no status
+            reason += f", the last time with status {state['ExitCode']}"
+    else:
+        return
+    log = log_of(engines, address, id, since, until)
+    last_lines = _last_lines(log)
+    raise kind(
+        str(address),
+        observed=_why(id, reason, last_lines, cause_of_end(log) if since or until else ""),
+        remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
+    )
+
+
+def how_ended(state: Mapping[str, Any]) -> str:
+    """How a container that does not run ended, by its inspected ``state``."""
+    details = ["out of memory"] if state.get("OOMKilled") else []
+    details += [state["Error"]] if state["Error"] else []
+    return f"ended with status {state['ExitCode']}" + "".join(f" ({it})" for it in details)
+
+
+def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
+    """``reason`` with the ``cause`` that Kafka logged, or else with the last lines."""
+    if cause:
+        return f"{reason}: {cause}\n  (`docker logs {id[:12]}` has the whole)"
+    return f"{reason}; the last lines of its log:\n{last_lines}"
+
+
+def _late(
+    engines: Engines,
+    waiting: dict[ContainerAddress, str],
+    missing: dict[ContainerAddress, str],
+    deadline: float,
+) -> EarshotError:
+    details = "".join(
+        f"\n{address}: {missing[address]}; the last lines of its log:\n"
+        + _last_lines(log_of(engines, address, id), 5)
+        for address, id in list(waiting.items())[:3]
+    )
+    names = ", ".join(address.name for address in waiting)
+    return EarshotError(
+        names, observed=f"not in sync after {deadline:.0f} s{details}", remedy=_AGAIN
+    )
+
+
+def log_of(
+    engines: Engines,
+    address: ContainerAddress,
+    id: str,
+    since: str | None = None,
+    until: str | None = None,
+) -> str:
+    """The end of a container's log.
+
+    ``since`` is when the container started, ``until`` when it ended if it was restarted since; both
+    in the engine's format.
+    """
+    try:
+        log = engines.of(address).api.logs(
+            id,
+            tail=_SCANNED,
+            since=since and datetime.fromisoformat(since).timestamp(),
+            until=until and datetime.fromisoformat(until).timestamp() + SETTLE,
+        )
+    except (DockerException, OSError, EarshotError):
+        return ""
+    return str(log.decode(errors="replace"))
+
+
+def _last_lines(log: str, lines: int = LINES) -> str:
+    """The end of ``log``."""
+    kept = without_frames(log)[-lines:]
+    return "\n".join(f"    {line}" for line in kept) or "    (it wrote none)"

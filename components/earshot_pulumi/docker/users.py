@@ -1,0 +1,134 @@
+"""Makes users and permissions of brokers in containers, from a container on their network."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from earshot.config.docker import DockerSpec
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.security import node_name
+from earshot.listeners.terms import Scope, read_mechanisms
+from earshot.placement.docker import DockerPlan
+from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
+from earshot.remote.container import FOLDER, DockerHostSession, Say, docker_session, ended, quoted
+from earshot.users.access import Login
+from earshot.users.order import UsersOrder
+from earshot.validation.deadline import Deadline
+from earshot_pulumi.certificates import store_of
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines
+from earshot_pulumi.docker.kafka_protocol import NoAnswer, Refused, log_in
+from earshot_pulumi.dynamic import Props
+from earshot_pulumi.users import UsersProvider, client_of, kept_passwords, logins
+
+SECONDS = 180.0
+"""For all users of a cluster, once the validator image is there."""
+
+
+class DockerUsersProvider(UsersProvider):
+    """Brokers that a container on their network reaches by their names."""
+
+    def access(self, props: Props) -> Mapping[str, str]:
+        store, first = store_of(props), next(iter(props["brokers"]))
+        pem = store.key_store(node_name(int(first))).read_text()
+        return {
+            "security.protocol": "SSL",
+            "ssl.ca.pem": store.authority(),
+            "ssl.certificate.pem": pem,
+            "ssl.key.pem": pem,
+        }
+
+    def carry_out(self, order: UsersOrder, props: Props) -> None:
+        standpoint = Standpoint.model_validate(props["standpoint"])
+        with docker_session(standpoint, props["stack"], print) as session:
+            carry_out_on(session, props["stack"], order, Deadline(SECONDS), print)
+
+    def refused(self, props: Props) -> list[str]:
+        problems = []
+        with Engines() as engines:
+            for address in map(ContainerAddress.from_props, props["places"]):
+                for listener in filter(lambda it: it.mechanisms, address.clients):
+                    try:
+                        log_in(engines.of(address), address.name, listener)
+                    except Refused as reason:
+                        problems.append(f"{address.name}: {listener.name}: {reason}")
+                    except NoAnswer:
+                        continue  # what it would accept is not known
+        return problems
+
+    def give_again(self, props: Props, broker: int) -> None:
+        """Gives all users of the cluster their passwords again; returns when ``broker`` knows them.
+
+        ``props`` are as `reached` returns them, with those that say which users. Raises
+        EarshotError.
+        """
+        store, mechanisms = store_of(props), read_mechanisms(props["mechanism"])
+        ways = map(Login.model_validate, props["logins"])
+        order = UsersOrder(
+            bootstrap=",".join(props["brokers"].values()),
+            access=dict(self.access(props)),
+            mechanisms=mechanisms,
+            passwords=kept_passwords(store),
+            logins=tuple(it for it in ways if it.broker == broker),
+            client=client_of(store, mechanisms[0]),
+        )
+        self.carry_out(order, props)
+
+
+def reached(
+    stack: str, spec: DockerSpec, planned: DockerPlan, places: Iterable[ContainerAddress]
+) -> dict[str, Any]:
+    """From where on which engine brokers are reached, and how."""
+    (host,), plan = planned.hosts, planned.plan
+    network = next(iter(planned.containers.values())).network
+    standpoint = Standpoint(
+        name=Scope.INTERNAL,
+        scope=Scope.INTERNAL,
+        kind=Kind.CONTAINER,
+        engines=(CandidateEngine(engine=host.engine, cert_path=host.cert_path),),
+        network=network,
+        base=spec.validator.base,
+        dns=spec.dns,
+    )
+    between = {node.id: _between(plan, node) for node in plan.brokers}
+    return {
+        "stack": stack,
+        "standpoint": standpoint.model_dump(mode="json"),
+        "brokers": {str(id): str(item.advertised) for id, item in between.items()},
+        # a certificate holds all advertised hosts, so that one address's host goes with any port
+        "logins": logins(
+            plan, lambda node, item: f"{between[node.id].advertised.host}:{item.bind_port}"
+        ),
+        "places": [it.to_props() for it in places if it.broker],
+    }
+
+
+def _between(plan: ClusterPlan, node: Node) -> Listener:
+    listener = node.listener(plan.inter_broker)
+    assert listener is not None  # the spec holds the inter-broker listener for every broker
+    return listener
+
+
+FILE: Final = "order.json"
+PROGRAM: Final = ("python", "-m", "earshot.users")
+_WHAT: Final = "users and permissions"
+_AGAIN: Final = "see that the engine runs, and the brokers' logs, then run the same command again"
+
+
+def carry_out_on(
+    session: DockerHostSession, cluster: str, order: UsersOrder, end: Deadline, say: Say
+) -> None:
+    """Carries out ``order`` in a container of ``session``, by ``end``.
+
+    The order reaches it as a file, which goes with the container. Raises EarshotError.
+    """
+    files = {FILE: order.model_dump_json().encode()}
+    command = [f"{FOLDER}/{FILE}"]
+    try:
+        with ended(session, cluster, command, files, end, say, program=PROGRAM) as (made, said):
+            code = made.attrs["State"]["ExitCode"]
+    except EarshotError as error:
+        observed = f"are not settled ({error.line})"
+        raise EarshotError(_WHAT, observed=observed, remedy=_AGAIN) from None
+    if code:
+        observed = f"are not settled (status {code}){quoted(said)}"
+        raise EarshotError(_WHAT, observed=observed)

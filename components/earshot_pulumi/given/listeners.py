@@ -1,0 +1,217 @@
+"""Listeners of brokers that the program has already: names in, checked settings out.
+
+Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
+strings here: this module does without postponed annotations.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import environment, server_properties
+from earshot.listeners.terms import Scope, UnknownHost
+from earshot.placement.given import plan_given, read_given
+from earshot.validation.contract import Contract
+from earshot_pulumi.given.gate import VANTAGES, Gate
+from earshot_pulumi.provider.resource import PACKAGE
+
+
+class BrokerNames(TypedDict):
+    """The names of one node; each may be an output of another resource."""
+
+    internal: NotRequired[pulumi.Input[str]]
+    """Host for clients on the brokers' network, and for the brokers themselves."""
+    host: NotRequired[pulumi.Input[str]]
+    """Host for clients on the machine that runs the broker."""
+    external: NotRequired[pulumi.Input[str]]
+    """Host for clients beyond the brokers' network."""
+    controller: NotRequired[pulumi.Input[str]]
+    """Host that the quorum's voters name. Default: the internal host."""
+    ports: NotRequired[dict[str, int]]
+    """Advertised port by listener name, where it differs from the port that the broker binds."""
+    rack: NotRequired[pulumi.Input[str]]
+    """Failure domain of the node, such as an availability zone."""
+    log_dir: NotRequired[str]
+    """Data directory of the node. Default: /var/lib/kafka/data."""
+    addresses: NotRequired[list[pulumi.Input[str]]]
+    """IP addresses of the node: its names must resolve to one of them."""
+    roles: NotRequired[list[str]]
+    """broker, controller or both. Default: broker, and the first three brokers are controllers."""
+
+
+class ListenerArgs(TypedDict):
+    """One listener of all brokers."""
+
+    name: str
+    """Name of the listener, as in INTERNAL."""
+    port: int
+    """Port that brokers bind and, without an entry in a node's `ports`, advertise."""
+    scopes: list[str]
+    """Clients that the listener serves: internal, host, external, or several of them."""
+    protocol: NotRequired[str]
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Default: PLAINTEXT."""
+    bind: NotRequired[str]
+    """Address to bind. Default: all interfaces."""
+    advertised: NotRequired[dict[str, str]]
+    """Host or host:port by broker id, to advertise instead of the node's name."""
+
+
+class QuorumArgs(TypedDict):
+    """The listener of the KRaft quorum."""
+
+    name: NotRequired[str]
+    """Name of the listener. Default: CONTROLLER."""
+    port: NotRequired[int]
+    """Port of the listener. Default: 29092."""
+    protocol: NotRequired[str]
+    """Security protocol of the listener. Default: PLAINTEXT."""
+
+
+class NameArgs(TypedDict):
+    """How advertised names are looked up."""
+
+    resolvers: NotRequired[dict[str, list[str]]]
+    """DNS servers (`ip` or `ip:port`) by scope, or `system` for this machine's own lookup."""
+    timeout: NotRequired[float]
+    """Seconds for all lookups. Default: 5."""
+    retry: NotRequired[float]
+    """Seconds for which a name that does not resolve is looked up again. Default: 0."""
+    waived: NotRequired[dict[str, str]]
+    """Names that need not resolve, each with the reason."""
+
+
+class ListenersArgs(TypedDict):
+    """What brokers are to advertise."""
+
+    nodes: pulumi.Input[dict[str, pulumi.Input[BrokerNames]]]
+    """The nodes of the cluster by node id."""
+    listeners: list[ListenerArgs]
+    """The listeners of all brokers; one of them serves scope internal."""
+    controllers: NotRequired[QuorumArgs]
+    """The listener of the KRaft quorum."""
+    inter_broker: NotRequired[str]
+    """Listener between brokers. Default: the first of scope internal."""
+    kafka_version: NotRequired[str]
+    """Kafka release of the brokers, 3.9.x or 4.x.y."""
+    replication_factor: NotRequired[int]
+    """Replicas of new topics. Default: 3, or the number of brokers if there are fewer."""
+    min_insync_replicas: NotRequired[int]
+    """In-sync replicas for a write. Default: one less than the replication factor, at least 1."""
+    extra: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """Further broker properties; computed ones are refused, and so are secrets in clear."""
+    vantage: NotRequired[str]
+    """Where clients of scope internal run: machine (the machine that runs this program, with the
+    brokers), network (the brokers' Docker network), vpc, or elsewhere. Default: elsewhere."""
+    declared: NotRequired[dict[str, pulumi.Input[str]]]
+    """By scope, why its names resolve although they cannot be looked up from here, such as "records
+    of the private zone in this stack". A scope whose resolvers answer needs none."""
+    names: NotRequired[NameArgs]
+    """How advertised names are looked up."""
+
+
+class Listeners(pulumi.ComponentResource):
+    """Advertised listeners of brokers that other means provision.
+
+    All outputs wait for the gate: a name that clients cannot resolve ends the preview or the
+    update before any resource that depends on an output is touched.
+    """
+
+    properties: pulumi.Output[dict[str, str]]
+    """The server.properties of each node, by node id."""
+    environment: pulumi.Output[dict[str, dict[str, str]]]
+    """The same settings as KAFKA_* variables of the apache/kafka image, by node id."""
+    bootstrap: pulumi.Output[dict[str, str]]
+    """Bootstrap addresses by listener name."""
+    contract: pulumi.Output[dict[str, Any]]
+    """What clients of each listener should see: the input of `Proof`, and of `earshot doctor`."""
+    approved: pulumi.Output[str]
+    """Digest of the plan that the gate has approved in this run."""
+
+    def __init__(
+        self, name: str, args: ListenersArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
+        _check_words(name, args)
+        given = pulumi.Output.all(nodes=args["nodes"], extra=args.get("extra") or {})
+        plan = given.apply(lambda known: _plan(name, args, known), run_with_unknowns=True)
+        policy = args.get("names") or {}
+        gate = Gate(
+            f"{name}-gate",
+            {
+                "plan": plan.apply(lambda known: known.model_dump(mode="json")),
+                "vantage": args.get("vantage", "elsewhere"),
+                "names": policy,
+                "declared": args.get("declared") or {},
+                "addresses": given.apply(_addresses, run_with_unknowns=True),
+            },
+            pulumi.ResourceOptions(parent=self),
+        )
+        # with `given`, nothing is known before all names are: the plan has markers for unknown ones
+        approved = pulumi.Output.all(given, plan, gate.approved)
+
+        def output(make: Callable[[ClusterPlan], Any]) -> pulumi.Output[Any]:
+            return approved.apply(lambda known: make(known[1]))
+
+        def contract(known: ClusterPlan) -> Contract:
+            return Contract.of(known, name, "given")
+
+        self.properties = output(
+            lambda known: {str(node.id): server_properties(known, node) for node in known.nodes}
+        )
+        self.environment = output(
+            lambda known: {str(node.id): environment(known, node) for node in known.nodes}
+        )
+        self.bootstrap = output(
+            lambda known: {item.name: item.bootstrap for item in contract(known).listeners}
+        )
+        self.contract = output(lambda known: contract(known).model_dump(mode="json"))
+        self.approved = gate.approved
+        outputs = ("properties", "environment", "bootstrap", "contract", "approved")
+        self.register_outputs({output: getattr(self, output) for output in outputs})
+
+
+def _check_words(name: str, args: ListenersArgs) -> None:
+    """Raises RunError for values that no input allows; the engine shows it without a trace."""
+    problems = []
+    if (vantage := args.get("vantage", "elsewhere")) not in VANTAGES:
+        problems.append(f"vantage: found {vantage}; allowed: {', '.join(VANTAGES)}")
+    for scope in args.get("declared") or {}:
+        if scope not in list(Scope):
+            problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
+    if problems:
+        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
+
+
+def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPlan:
+    settings = {
+        key: item
+        for key, item in dict(args).items()
+        if key not in ("nodes", "extra", "vantage", "declared", "names")
+    }
+    nodes = {id: _named(id, node) for id, node in known["nodes"].items()}
+    extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
+    try:
+        return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
+    except EarshotError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _named(id: str, node: Mapping[str, Any]) -> dict[str, Any]:
+    """``node`` with a marker for each host that is not known yet; other unknown values left out."""
+    return {
+        key: UnknownHost(f"nodes.{id}.{key}") if pulumi.contains_unknowns(item) else item
+        for key, item in node.items()
+        if key in ("internal", "host", "external", "controller")
+        or not pulumi.contains_unknowns(item)
+    }
+
+
+def _addresses(known: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {
+        id: list(own)
+        for id, node in known["nodes"].items()
+        if (own := node.get("addresses")) and not pulumi.contains_unknowns(own)
+    }

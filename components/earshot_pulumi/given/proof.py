@@ -1,0 +1,172 @@
+"""Proof of a contract: the doctor, or Spark with records, as a custom resource.
+
+Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
+strings here: this module does without postponed annotations.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from earshot.doctor.doctor import examine
+from earshot.listeners.properties import NodeSettings, write_properties
+from earshot.listeners.terms import CLIENT_SCOPES
+from earshot.validation.contract import Contract
+from earshot.validation.terms import Stage
+from earshot_pulumi.provider.kind import (
+    UNKNOWN,
+    Difference,
+    InvalidInputs,
+    Kind,
+    Operation,
+    OperationFailed,
+    Properties,
+    changed,
+)
+from earshot_pulumi.provider.resource import EarshotResource
+from earshot_pulumi.validation import GRACE, run_child, unproved
+
+DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
+DECISIVE = ("contract", "after", "scopes", "records", "client")
+"""Inputs whose change proves the contract again."""
+ASK_SECONDS = 5.0
+"""Seconds of one round of questions to brokers that start."""
+STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
+"""Stages at which a broker fails that has not started yet."""
+
+
+class ProofArgs(TypedDict):
+    """What is proved, and when again."""
+
+    contract: pulumi.Input[dict[str, Any]]
+    """The contract of `Listeners` or of a cluster."""
+    after: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Values that change when a broker does, such as container or instance ids: any change proves
+    the contract again."""
+    scopes: NotRequired[list[str]]
+    """Scopes whose listeners are proved from here. Default: all of them. Listeners of other scopes
+    stay unproved, and `unproved` names them."""
+    records: NotRequired[int]
+    """Records that Spark sends through every listener. Default: 0, for the doctor alone, which
+    needs no Java."""
+    deadline: NotRequired[int]
+    """Seconds for the whole run. Default: 60."""
+    ready_seconds: NotRequired[int]
+    """Seconds that brokers have until they answer. Default: 60."""
+    client: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """Kafka client properties to log in with; a secret."""
+
+
+class Proof(EarshotResource):
+    """Every broker reached through every listener, from the machine that runs the program.
+
+    A listener that fails ends the update with the whole matrix, the cause and the fix.
+    """
+
+    verdict: pulumi.Output[str]
+    """`pass`; a contract that fails makes no resource."""
+    report: pulumi.Output[str]
+    """The report of the last run, as text."""
+    unproved: pulumi.Output[list[str]]
+    """Listeners of the contract that this proof leaves out."""
+
+    def __init__(
+        self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        kept = dict(args)
+        if (client := args.get("client")) is not None:
+            kept["client"] = pulumi.Output.secret(client)
+        self._register(name, kept, opts)
+
+
+class ProofKind(Kind):
+    """Runs `earshot validate` against the contract."""
+
+    secrets = ("client",)
+
+    def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        for scope in news.get("scopes") or ():
+            if scope is not UNKNOWN and scope not in CLIENT_SCOPES:
+                allowed = ", ".join(CLIENT_SCOPES)
+                raise InvalidInputs({"scopes": f"scopes: found {scope}; allowed: {allowed}"})
+        return {**DEFAULTS, **news}
+
+    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+        return Difference(changed(olds, news, DECISIVE))
+
+    def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
+        if operation.preview:
+            return "", {**news, "verdict": UNKNOWN, "report": UNKNOWN, "unproved": UNKNOWN}
+        whole = Contract.model_validate(news["contract"])
+        contract = _of_scopes(whole, news.get("scopes") or list(whole.scopes))
+        _wait_until_up(operation, contract, news)
+        with tempfile.TemporaryDirectory(prefix="earshot-proof-") as folder:
+            report = _prove(operation, Path(folder), contract, news)
+        proved = {item.name for item in contract.listeners}
+        rest = [item.name for item in whole.listeners if item.name not in proved]
+        outputs = {"verdict": "pass", "report": report, "unproved": rest}
+        return contract.cluster, {**news, **outputs}
+
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        """A proof leaves nothing behind."""
+
+
+def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:
+    """The listeners of ``contract`` that serve one of ``scopes``. Raises OperationFailed."""
+    names = [item.name for item in contract.listeners if set(item.scopes) & set(scopes)]
+    if not names:
+        offered = ", ".join(contract.scopes)
+        raise OperationFailed(
+            f"scopes: found {', '.join(scopes)}, and no listener of the contract serves them; "
+            f"allowed: {offered}"
+        )
+    return contract.with_listeners(names)
+
+
+def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties) -> None:
+    """Waits until every broker answers at every listener, at most `readySeconds`.
+
+    A published port accepts connections before its broker does, so brokers are asked for metadata.
+    The proof itself reports what is still missing afterwards.
+    """
+    end = time.monotonic() + inputs["readySeconds"]
+    while True:
+        report = examine(contract, client=inputs.get("client"), deadline=ASK_SECONDS, produce=False)
+        missing = [cell for cell in report.cells if cell.failed_stage in STARTING]
+        if not missing or time.monotonic() > end:
+            return
+        operation.log("waiting for " + ", ".join(str(cell.address) for cell in missing[:3]))
+        operation.wait(0.5)
+
+
+def _prove(operation: Operation, folder: Path, contract: Contract, inputs: Properties) -> str:
+    """The text of the report. Raises OperationFailed with it unless the verdict is a pass."""
+    (folder / "contract.json").write_text(contract.to_json())
+    command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
+    command += ["--contract", str(folder / "contract.json")]
+    command += ["--output", str(folder / "report.json"), "--format", "json"]
+    command += ["--records", str(inputs["records"]), "--deadline", str(inputs["deadline"])]
+    if client := inputs.get("client"):
+        file = folder / "client.properties"
+        file.touch(mode=0o600)
+        file.write_text(write_properties(NodeSettings(client, {})))
+        command += ["--client-config", str(file)]
+    patience = inputs["deadline"] + GRACE
+    code, errors = run_child(
+        command, patience, os.environ, operation.log, operation.cancelled.is_set
+    )
+    operation.wait(0)
+    if code != 0:
+        raise OperationFailed("\n" + unproved(folder / "report.json", code, errors))
+    from earshot.report import render
+    from earshot.validation.result import Report
+
+    text = json.loads((folder / "report.json").read_text())
+    return render(Report.model_validate(text), "text")

@@ -1,0 +1,49 @@
+"""Listeners that running nodes have and a plan takes away, and who still uses them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from earshot.config.removal import goes_anyway
+from earshot.listeners.grammar import parse_entries
+from earshot.listeners.model import ClusterPlan
+from earshot_pulumi.rolling import Links
+
+SHOWN = 5
+"""Origins that one message names."""
+
+
+def matters(remove: str) -> bool:
+    """Whether it holds an update up today that clients use what goes; ``remove`` is of the spec."""
+    return not goes_anyway(remove, datetime.now(UTC).date())
+
+
+def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, str]:
+    """By port, the listeners of node ``id`` that ``plan`` lacks, or has with another protocol.
+
+    ``values`` are the Kafka settings that the node was started with.
+    """
+    protocols = Links.of_settings(values).protocols
+    staying = {item.name: item.protocol for item in plan.node(id).listeners}
+    return {
+        address.port: name
+        for name, address in parse_entries(values.get("listeners", ""))
+        if staying.get(name) != protocols.get(name)
+    }
+
+
+def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """A message for each listener in ``used``, which has connections counted by their origin."""
+    for name, origins in used.items():
+        total = sum(origins.values())
+        listed = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
+        if len(origins) > SHOWN:
+            listed.append(f"{len(origins) - SHOWN} more origins")
+        yield (
+            f"listener {name} would go, and has {total} connection{'s' * (total > 1)} of clients: "
+            f"{', '.join(listed)}. Let them use another listener (the contract marks {name} as "
+            "leaving), then run the same command again; or set `remove: anyway` in the stack's "
+            "file, or a date from which on it goes"
+        )

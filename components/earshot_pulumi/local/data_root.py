@@ -1,0 +1,58 @@
+"""The directory of the nodes' data: whether this user can write there, and how to fix errors."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from earshot.errors import EarshotError, remedy_of
+from earshot_pulumi.writing import is_read_only, owner, remedy, right_to_write, user
+
+_READ_ONLY = OSError(errno.EROFS, "read-only")
+
+
+def remove(root: Path) -> None:
+    """Removes all data; raises EarshotError for what cannot be removed."""
+    if root.is_symlink():
+        raise EarshotError(
+            f"data in {root}",
+            observed=f"is a symbolic link to {root.readlink()}, and is not followed",
+            remedy="remove what it leads to, then the link",
+        )
+    try:
+        shutil.rmtree(root)
+    except FileNotFoundError:
+        if root.exists():  # a process that ends removes files of its own
+            remove(root)
+    except OSError as reason:
+        failed = Path(reason.filename or root)
+        raise EarshotError(
+            f"data in {root}: {failed}",
+            observed=f"cannot be removed ({reason.strerror})",
+            remedy=remedy(reason, failed.parent),
+        ) from None
+
+
+def obstacles(root: Path, directories: Iterable[Path]) -> Iterator[str]:
+    """Why nothing could be written below ``root`` or one of the nodes' ``directories``."""
+    paths = [root, *(path for folder in directories for path in (folder, folder / "log"))]
+    # several nodes often have the same obstacle
+    yield from dict.fromkeys(problem for path in paths if (problem := _obstacle(path)))
+
+
+def _obstacle(directory: Path) -> str:
+    """Why ``directory`` cannot be written, by its nearest existing parent; empty if it can."""
+    there = directory
+    while not os.path.lexists(there):
+        there = there.parent
+    if not there.is_dir():
+        return f"{there} is a file where a directory belongs. Move it away"
+    if not os.access(there, os.W_OK | os.X_OK):
+        if is_read_only(there):
+            text, what = "is on a file system that is mounted read-only", remedy_of(_READ_ONLY)
+        else:
+            text = f"belongs to {owner(there)}, and this user ({user()}) may not write there"
+            what = right_to_write(there)
+        return f"{there} {text}. {what[0].upper()}{what[1:]}"
+    return ""

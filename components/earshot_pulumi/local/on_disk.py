@@ -1,0 +1,140 @@
+"""The cluster as the nodes' own directories describe it, if `cluster.json` is lost.
+
+node-1/log/meta.properties  Kafka's own: cluster.id, node.id
+node-1/server.properties    what it was last started with: roles, voters, version
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.errors import EarshotError
+from earshot.listeners.properties import NodeSettings, read_properties
+from earshot.listeners.terms import Role
+from earshot_pulumi.local.record import PROPERTIES
+from earshot_pulumi.refusals import release
+
+_REMEDY = (
+    "put cluster.json back from a copy, or move away the directories that do not belong there; "
+    "`make clean` removes all data"
+)
+
+
+_Id = Annotated[str, Field(pattern=r"^\d+$")]
+_Version = Annotated[str, Field(pattern=r"^\d+\.\d+")]
+
+
+@dataclass(frozen=True)
+class QuorumMemory:
+    """What was decided when the cluster was formatted, and whether it serves."""
+
+    cluster_id: str
+    voters: dict[_Id, str]
+    """host:port by node id."""
+    kafka_version: _Version
+    """The newest that a broker has served with; before that, the first one planned."""
+    brokers: tuple[int, ...]
+    serving: bool = False
+    """Whether there was a quorum since the last orderly stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    directory: Path
+    meta: NodeSettings
+    server: NodeSettings
+
+    @property
+    def id(self) -> str:
+        return self.directory.name.removeprefix("node-")
+
+
+def found(root: Path) -> QuorumMemory | None:
+    """The cluster whose nodes have data under ``root``, or None where there are none.
+
+    Raises EarshotError where the nodes contradict each other, or their files lack a value.
+    """
+    nodes = [
+        _Node(meta.parent.parent, _settings(meta), _settings(meta.parent.parent / PROPERTIES))
+        for meta in _formatted(root)
+    ]
+    if not nodes:
+        return None
+    for node in nodes:
+        node_id = node.meta.values.get("node.id", node.id)
+        if node_id != node.id:
+            raise _refusal(root, f"the data in {node.directory} is of node {node_id}")
+    ids = {node: node.meta.values.get("cluster.id", "") for node in nodes}
+    voters = {
+        node: addresses(node.server.values.get("controller.quorum.voters", "")) for node in nodes
+    }
+    voter_ids = {node: ", ".join(sorted(them)) for node, them in voters.items()}
+    own = {id: address for node in nodes for id, address in voters[node].items() if id == node.id}
+    cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
+    versions = [version for it in nodes if (version := it.server.notes.get("kafka_version"))]
+    if not versions:
+        raise _refusal(root, f"no node's {PROPERTIES} names its version of Kafka")
+    return QuorumMemory(
+        cluster_id=cluster_id,
+        # each voter's own address counts: a change of addresses may have reached only some nodes
+        voters={id: own.get(id, at) for them in voters.values() for id, at in them.items()},
+        kafka_version=max(versions, key=release),
+        brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
+        serving=True,  # assumed: then a change waits for each broker
+    )
+
+
+def stored(root: Path, key: str) -> dict[str, str]:
+    """By name of a node's directory, what Kafka's own file in its data has for ``key``."""
+    settings = {meta.parent.parent.name: _settings(meta) for meta in _formatted(root)}
+    return {name: value for name, it in settings.items() if (value := it.values.get(key))}
+
+
+def _formatted(root: Path) -> list[Path]:
+    found = sorted(root.glob("node-*/log/meta.properties"))
+    return [path for path in found if path.parts[-3].removeprefix("node-").isdigit()]
+
+
+def _agreed(root: Path, reported: dict[_Node, str], what: str) -> str:
+    """The one value that the nodes have for ``what``. Raises EarshotError."""
+    values = sorted({value for value in reported.values() if value})
+    if len(values) == 1:
+        return values[0]
+    if not values:
+        raise _refusal(root, f"no node's files tell the {what}")
+    held = (f"{node.directory.name}: {value}" for node, value in reported.items() if value)
+    raise _refusal(root, f"the nodes contradict each other about the {what} ({'; '.join(held)})")
+
+
+def _refusal(root: Path, observed: str) -> EarshotError:
+    return EarshotError(
+        f"cluster.json in {root}",
+        observed=f"is missing or unreadable, and cannot be made again: {observed}",
+        remedy=_REMEDY,
+    )
+
+
+def _settings(path: Path) -> NodeSettings:
+    try:
+        return read_properties(path.read_text(encoding="latin-1"))  # as Java reads it
+    except FileNotFoundError:
+        return NodeSettings({})
+    except OSError as reason:
+        raise EarshotError(str(path), observed=f"cannot be read ({reason.strerror})") from None
+
+
+def addresses(voters: str) -> dict[str, str]:
+    """By id, the host:port of each of ``voters``, as Kafka's settings list them."""
+    parts = (entry.partition("@") for entry in voters.split(",") if "@" in entry)
+    return {id: address for id, _, address in parts}
+
+
+def _is_broker(node: _Node) -> bool:
+    roles = node.server.values.get("process.roles", "")
+    # a node whose roles are not known may hold replicas: it counts as a broker
+    return Role.BROKER in roles.split(",") if roles else int(node.id) < FIRST_SEPARATE_CONTROLLER

@@ -1,0 +1,364 @@
+"""Kafka processes of this machine: format once, start detached, recognise, stop exactly that one.
+
+This module does without Pulumi. Each node has its own directory:
+
+    node-1/log                data (Kafka's log.dirs); outlives the process
+    node-1/server.properties  what it was started with
+    node-1/files/             copies of files that those name: see earshot_pulumi.local.node_files
+    node-1/server.log         the broker's log, rotated
+    node-1/console.log        what the JVM itself prints
+    node-1/process.json       which process it is: see earshot_pulumi.local.record
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from earshot import cache
+from earshot.errors import EarshotError, remedy_of
+from earshot.jvm.archive import recording, start_options
+from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot.jvm.jars import class_path
+from earshot.jvm.java import jvm_environment
+from earshot.listeners.properties import read_properties
+from earshot.listeners.security import token_options
+from earshot_pulumi.local.node_files import with_own_files
+from earshot_pulumi.local.record import (
+    FILE,
+    MAIN_CLASS,
+    PROPERTIES,
+    Record,
+    process_of,
+    read_record,
+    running,
+)
+from earshot_pulumi.writing import user, writing
+
+_HERE = Path(__file__).parent
+KAFKA_LOG, JVM_LOG = "server.log", "console.log"
+MTIME_SLACK = 1.0
+"""Seconds by which a file's time may lag behind the clock."""
+FORMAT_SECONDS = 120
+KILL_SECONDS = 10.0
+_POLL_SECONDS = 0.2
+_ROOM = 1 << 20
+"""Bytes: settings, a record and what the JVM says take a tenth of it."""
+_UMASK = 0o077
+"""Kafka's umask: its logs contain the secrets in `extra`."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """All that decides how a node runs; see `digest` for what means a restart."""
+
+    id: int
+    directory: Path
+    properties: str
+    heap: str
+    kafka_version: str
+    java: Path
+    jars: tuple[Path, ...]
+    certificate: str = ""
+    """Which one the key store that `properties` name holds; empty where they name none."""
+    started_with: str = ""
+    """The text of `server.properties` that the node ran with, which names its own files; empty: one
+    is made of `properties`."""
+
+    @property
+    def digest(self) -> str:
+        # not the jars' paths: a moved cache is no reason to restart a broker
+        return digest(self.properties, self.heap, self.kafka_version, self.certificate)
+
+    @property
+    def log_dir(self) -> Path:
+        return self.directory / "log"
+
+
+def digest(properties: str, heap: str, kafka_version: str, certificate: str) -> str:
+    """What is recorded of how a node was started; another one means a restart."""
+    parts = [properties, heap, kafka_version]
+    text = "\0".join([*parts, certificate] if certificate else parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_room(launch: Launch) -> None:
+    """Raises EarshotError where the files of a start would find no room on the disk.
+
+    Asked while the node still runs: without them it could not be started as before either.
+    """
+    with (
+        writing(f"node {launch.id}", launch.directory),
+        tempfile.TemporaryFile(dir=launch.directory) as file,
+    ):
+        file.write(bytes(_ROOM))
+        file.flush()
+
+
+def check_java(launch: Launch) -> None:
+    """Raises EarshotError where Java does not run with the node's options, its heap among them.
+
+    Asked while the node still runs, as `check_room` is.
+    """
+    command = [*_java(launch, class_path(launch.jars), _options(launch)), "-version"]
+    with _starting(launch):
+        code, output = _run_java(launch, command)
+    if code != 0:
+        raise EarshotError(
+            f"node {launch.id}: {launch.java}",
+            observed=f"does not run with a heap of {launch.heap}: "
+            + (" ".join(output[-2:]) or f"it ended with status {code}"),
+            remedy="see that JAVA_HOME names a Java that runs and that this machine has memory "
+            "left, then run the same command again",
+        )
+
+
+def start(launch: Launch, cluster_id: str) -> Record:
+    """The node's process: the one that already runs with these settings, or a new one.
+
+    Returns as soon as the JVM has started: one voter of three cannot answer on its own.
+    Raises EarshotError where storage cannot be formatted, the old process cannot be stopped, the
+    directory cannot be written, or Java cannot be run.
+    """
+    alive = running(launch.directory)
+    if alive is not None and alive.digest == launch.digest:
+        return alive  # an interrupted run started it
+    classes = class_path(launch.jars)
+    stop(launch.directory)
+    with writing(f"node {launch.id}", launch.directory):
+        text = launch.started_with or with_own_files(launch.directory, launch.properties)
+        cache.write(launch.directory / PROPERTIES, text, mode=0o600)
+        for name in ("log4j2.properties", "log4j.properties"):
+            cache.write(launch.directory / name, (_HERE / name).read_text())
+        appended = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        console = os.fdopen(os.open(launch.directory / JVM_LOG, appended, 0o600), "ab")
+    with console, _starting(launch):
+        if not (launch.log_dir / "meta.properties").exists():
+            _format(launch, classes, cluster_id)
+        process = subprocess.Popen(
+            [
+                *_java(launch, classes, _options(launch)),
+                MAIN_CLASS,
+                str(launch.directory / PROPERTIES),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            cwd=launch.directory,
+            env=jvm_environment(),
+            umask=_UMASK,
+            # a new session: the engine signals its plugins' process groups when it ends
+            start_new_session=True,
+        )
+    try:
+        record = Record.of(process.pid, launch.digest)
+        with writing(f"node {launch.id}", launch.directory):
+            cache.write(launch.directory / FILE, json.dumps(asdict(record)))
+    except BaseException:
+        process.kill()  # it would run without a record
+        process.wait()
+        raise
+    process.returncode = 0  # it outlives this handle, which would warn about that
+    return record
+
+
+@contextlib.contextmanager
+def _starting(launch: Launch) -> Iterator[None]:
+    """A context in which an OSError, as Java cannot be started, becomes an EarshotError."""
+    try:
+        yield
+    except OSError as reason:
+        raise EarshotError(
+            f"node {launch.id}: {launch.java}",
+            observed=f"cannot be started ({reason.strerror})",
+            remedy=remedy_of(reason)
+            or "see that Java is there and that this machine has memory left, then run the same "
+            "command again",
+        ) from None
+
+
+def stop(directory: Path, grace: float = 30.0) -> bool:
+    """Stops the node's process; True where there was one. Waits ``grace`` s before SIGKILL.
+
+    Raises EarshotError where this user may not stop it, or it does not end.
+    """
+    process = process_of(directory)
+    if process is None:
+        return False
+    for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
+        try:
+            process.send_signal(send)
+            if _ends(process, patience):
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        except psutil.AccessDenied:
+            raise _not_ours(directory, process) from None
+    raise EarshotError(
+        f"{_node(directory)}: process {process.pid}",
+        observed=f"still runs {KILL_SECONDS:.0f} s after SIGKILL",
+        remedy="see what it waits for (a disk or a network file system that does not answer), "
+        "then run the same command again",
+    )
+
+
+def _ends(process: psutil.Process, seconds: float) -> bool:
+    """Whether ``process`` ends within ``seconds``.
+
+    Where a container's first process collects no children, one that has ended stays a zombie.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(psutil.TimeoutExpired):
+            process.wait(min(left, _POLL_SECONDS))
+            return True
+        if process.status() == psutil.STATUS_ZOMBIE:
+            with contextlib.suppress(psutil.TimeoutExpired):
+                process.wait(0)  # collects it where it is a child of ours
+            return True
+    return False
+
+
+def _not_ours(directory: Path, process: psutil.Process) -> EarshotError:
+    try:
+        holder = process.username()
+    except psutil.Error:
+        holder = "another user"
+    return EarshotError(
+        f"{_node(directory)}: process {process.pid}",
+        observed=f"belongs to {holder}, and this user ({user()}) may not stop it",
+        remedy=f"run the same command as {holder}",
+    )
+
+
+def _node(directory: Path) -> str:
+    return directory.name.replace("-", " ")
+
+
+def settings_of(pid: int | None) -> str:
+    """The path of the server.properties of the Kafka process ``pid``; empty if it is none."""
+    try:
+        command = psutil.Process(pid).cmdline() if pid else []
+    except psutil.Error:
+        return ""
+    return command[-1] if command[-2:-1] == ["kafka.Kafka"] else ""
+
+
+def why_ended(directory: Path) -> str:
+    """Why the node in ``directory`` ended, or else its last log lines; then where its logs are."""
+    record = read_record(directory)
+    since = record.started if record is not None else 0.0
+    log, console = (_written(directory / name, since) for name in (KAFKA_LOG, JVM_LOG))
+    cause = cause_of_end(log, console) or f"its last lines:\n{last_words(directory)}"
+    return f"{cause}\n  logs: {directory / KAFKA_LOG}, {JVM_LOG}"
+
+
+def _written(path: Path, since: float) -> str:
+    """The text of a log; empty if only an earlier run, before ``since`` (s), wrote it."""
+    try:
+        if path.stat().st_mtime < since - MTIME_SLACK:
+            return ""
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def last_words(directory: Path, lines: int = 12) -> str:
+    """The last ``lines`` of the broker's log and of the JVM's own output, stack frames left out."""
+    found: list[str] = []
+    for name in (KAFKA_LOG, JVM_LOG):
+        try:
+            text = (directory / name).read_text(errors="replace")
+        except OSError:
+            continue
+        found += [f"  {name}: {line}" for line in without_frames(text)[-lines:]]
+    return "\n".join(found) or "  (it wrote no log)"
+
+
+def _format(launch: Launch, classes: str, cluster_id: str) -> None:
+    """Formats the node's storage; the first time, what this JVM loads is kept for those after it.
+
+    About half of a broker's classes: three brokers are there in four seconds, and not in five.
+    """
+    recorded = recording(launch.java, launch.jars)
+    try:
+        options = recorded.options if recorded else start_options(launch.java, launch.jars)
+        _run_format(launch, _java(launch, classes, options), cluster_id)
+        if recorded:
+            with contextlib.suppress(OSError):  # a start that is slower, and nothing else
+                recorded.keep()
+    finally:
+        if recorded:
+            recorded.discard()
+
+
+def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
+    command = [*java, "kafka.tools.StorageTool", "format"]
+    command += ["-t", cluster_id, "-c", str(launch.directory / PROPERTIES)]
+    code, output = _run_java(launch, command)
+    if code is None:
+        output = [f"Kafka's storage tool {output[0]}"]
+    if code != 0:
+        raise EarshotError(
+            f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
+            observed=" ".join(output[-2:]),
+            remedy="see the property that Kafka names; `make clean` removes all data",
+        )
+
+
+def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[str]]:
+    """The exit status of a Java that does not stay, and what it wrote; None: it did not end."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=FORMAT_SECONDS,
+            check=False,
+            cwd=launch.directory,  # Kafka's tool writes its logs there
+            env=jvm_environment(),
+            umask=_UMASK,
+        )
+    except subprocess.TimeoutExpired:
+        return None, [f"did not end within {FORMAT_SECONDS} s"]
+    return done.returncode, without_frames((done.stderr or done.stdout).strip())
+
+
+def _options(launch: Launch) -> tuple[str, ...]:
+    """Of a node's JVM, besides those that all have."""
+    settings = read_properties(launch.properties).values
+    return (*start_options(launch.java, launch.jars), *token_options(settings))
+
+
+def _java(launch: Launch, classes: str, options: Sequence[str]) -> list[str]:
+    """The command of a JVM with the class path ``classes``, up to its main class.
+
+    ``options`` are those of `earshot.jvm.archive`.
+    """
+    directory = launch.directory
+    return [
+        str(launch.java),
+        f"-Xmx{launch.heap}",
+        # small and quick to start, for brokers that share a developer's machine
+        "-XX:+UseSerialGC",
+        *options,
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        f"-Dkafka.logs.dir={directory}",
+        f"-Dlog4j2.configurationFile={(directory / 'log4j2.properties').as_uri()}",
+        f"-Dlog4j.configuration={(directory / 'log4j.properties').as_uri()}",
+        "-cp",
+        classes,
+    ]

@@ -1,0 +1,279 @@
+"""What a cluster of this machine must keep: its id, its voters, its newest Kafka version.
+
+`cluster.json` in the data root holds it, and not Pulumi's state: data outlives a stack. Where it is
+lost, it is made again from the nodes' own files.
+"""
+
+import contextlib
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import psutil
+from pydantic import TypeAdapter
+
+from earshot import cache, sockets
+from earshot.cluster_id import new_cluster_id
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.render import voters
+from earshot.listeners.terms import Protocol
+from earshot_pulumi.local import on_disk
+from earshot_pulumi.local.data_root import obstacles
+from earshot_pulumi.local.on_disk import QuorumMemory
+from earshot_pulumi.local.process import settings_of
+from earshot_pulumi.local.record import is_suspended, process_of, read_record, running, runs_from
+from earshot_pulumi.node_data import is_formatted, replicas
+from earshot_pulumi.refusals import holds_replicas, moving_controllers, other_voters, release
+from earshot_pulumi.writing import owner, user, writing
+
+_MEMORY = TypeAdapter(QuorumMemory)
+
+
+def recall(root: Path) -> QuorumMemory | None:
+    """The memory of the cluster under ``root``, or None before its first start.
+
+    Raises EarshotError where it is lost and cannot be made again from the nodes' data.
+    """
+    return kept(root) or on_disk.found(root)
+
+
+def kept(root: Path) -> QuorumMemory | None:
+    """What `cluster.json` holds, or None where it is missing, cut short or something else."""
+    path = root / "cluster.json"
+    try:
+        return _MEMORY.validate_json(path.read_bytes())
+    except PermissionError:
+        raise EarshotError(
+            str(path),
+            observed=f"this user ({user()}) may not read it",
+            remedy=f"run the command as its owner ({owner(path)})",
+        ) from None
+    except (OSError, ValueError):
+        return None
+
+
+def remember(root: Path, memory: QuorumMemory) -> None:
+    with writing("the cluster", root):
+        cache.write(root / "cluster.json", json.dumps(asdict(memory), indent=2))
+
+
+def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
+    """The memory for ``plan``: a new cluster id on the first start, else the old one."""
+    old = recall(root)
+    memory = QuorumMemory(
+        cluster_id=old.cluster_id if old else new_cluster_id(),
+        voters=on_disk.addresses(voters(plan)),
+        # the wanted version may never run
+        kafka_version=old.kafka_version if old else plan.kafka_version,
+        brokers=tuple(node.id for node in plan.brokers),
+        serving=old.serving if old else False,
+    )
+    remember(root, memory)
+    return memory
+
+
+def mark_stopped(root: Path) -> None:
+    """Record that all nodes stop, so that the next start starts all voters together."""
+    memory = recall(root)
+    if memory is not None and memory.serving:
+        remember(root, replace(memory, serving=False))
+
+
+def mark_serving(root: Path, versions: Collection[str], whole: bool) -> None:
+    """Record that nodes with these Kafka ``versions`` serve: with ``whole``, all of the cluster."""
+    memory = recall(root)
+    if memory is None:
+        return
+    seen = versions if whole and versions else (*versions, memory.kafka_version)
+    newest = max(seen, key=release)
+    changed = replace(memory, kafka_version=newest, serving=memory.serving or whole)
+    if changed != memory:
+        remember(root, changed)
+
+
+def serves(root: Path) -> bool:
+    """Whether there is a quorum that a started node can join."""
+    memory = recall(root)
+    return memory is not None and memory.serving and majority_runs(root)
+
+
+def majority_runs(root: Path) -> bool:
+    """Whether enough voters run for a quorum; a lone voter of three never answers."""
+    memory = recall(root)
+    if memory is None:
+        return False
+    alive = sum(running(node_directory(root, int(id))) is not None for id in memory.voters)
+    return alive * 2 > len(memory.voters)
+
+
+def ended(root: Path, but: int) -> list[int]:
+    """The nodes of the cluster under ``root`` that ran once and do not now, but for one."""
+    return [id for id in _others(root, but) if _has_ended(root, id)]
+
+
+def suspended(root: Path, but: int) -> list[int]:
+    """The processes of the same nodes that run and answer nobody until they get a SIGCONT."""
+    found = (process_of(node_directory(root, id)) for id in _others(root, but))
+    return [process.pid for process in found if process is not None and is_suspended(process)]
+
+
+def _others(root: Path, but: int) -> list[int]:
+    memory = recall(root)
+    known = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
+    return sorted(known - {but})
+
+
+def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:
+    """``nodes`` in the order in which a change takes them: those that have ended come first.
+
+    So no further one is stopped before they serve again.
+    """
+    return sorted(nodes, key=lambda node: not _has_ended(root, node.id))
+
+
+def _has_ended(root: Path, id: int) -> bool:
+    directory = node_directory(root, id)
+    return is_formatted([directory / "log"]) and running(directory) is None
+
+
+def any_runs(root: Path) -> bool:
+    """Whether a node of the cluster under ``root`` runs. Raises EarshotError."""
+    return any(running(directory) is not None for directory in root.glob("node-*"))
+
+
+def node_directory(root: Path, id: int) -> Path:
+    return root / f"node-{id}"
+
+
+def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
+    """Why ``plan`` must not be applied over the data under ``root``.
+
+    Each text says what was found, what is allowed and how to fix it. Raises EarshotError where the
+    data cannot be read.
+    """
+    if blocked := list(obstacles(root, [node_directory(root, node.id) for node in plan.nodes])):
+        yield from blocked
+        return
+    memory = recall(root)
+    if memory is not None:
+        yield from _foreign_data(root, memory)
+        yield from _quorum_problems(root, memory, plan)
+        for id in removed(root, plan):
+            if held := replicas_on_disk(node_directory(root, id)):
+                yield holds_replicas(id, held)
+    yield from _open_quorum(root, plan)
+    yield from _port_problems(root, plan)
+
+
+def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
+    for name, id in on_disk.stored(root, "cluster.id").items():
+        if id != memory.cluster_id:
+            yield (
+                f"the data in {root / name} is of the cluster {id}, and cluster.json says "
+                f"{memory.cluster_id}: the broker would refuse to start. Move that directory away; "
+                "if all nodes are of one other cluster, remove cluster.json, and it is made again "
+                "from their data"
+            )
+    for name, id in on_disk.stored(root, "node.id").items():
+        if name != f"node-{id}":
+            yield (
+                f"the data in {root / name} is of node {id}: the broker would refuse to start. "
+                f"Put {root / name / 'log'} back to where it was"
+            )
+
+
+def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
+    wanted = on_disk.addresses(voters(plan))
+    if set(wanted) != set(memory.voters):
+        yield other_voters(map(int, memory.voters), map(int, wanted), "`make clean`")
+    elif wanted != memory.voters and any(
+        running(node_directory(root, int(id))) for id in memory.voters
+    ):
+        yield moving_controllers(
+            ", ".join(memory.voters.values()),
+            ", ".join(wanted.values()),
+            "Stop the cluster first (`make down`; data is kept)",
+        )
+
+
+def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
+    """That the quorum of a secured cluster would be in plain text without need."""
+    plain = plan.controller_protocol is Protocol.PLAINTEXT
+    if plan.security is not None and plain and not any_runs(root):
+        yield (
+            f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and no node that "
+            "runs: anyone who reaches the quorum's port could do everything. It is for a cluster "
+            "in plain text that gets TLS while it runs; take `protocol` away, so that the quorum "
+            "has TLS, too"
+        )
+
+
+def removed(root: Path, plan: ClusterPlan) -> list[int]:
+    """Brokers of the cluster under ``root`` that ``plan`` no longer has."""
+    memory = recall(root)
+    held = memory.brokers if memory is not None else ()
+    return sorted(set(held) - {node.id for node in plan.brokers})
+
+
+def replicas_on_disk(directory: Path) -> list[str]:
+    """The `topic-partition` replicas in a node's data, without the metadata log."""
+    return replicas(path.name for path in (directory / "log").glob("*-*") if path.is_dir())
+
+
+def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
+    directories = {*root.glob("node-*"), *(node_directory(root, node.id) for node in plan.nodes)}
+    listening = sockets.listening()
+    for node in plan.nodes:
+        for item in node.listeners:
+            if (wanted := _wanted(item)) is None:
+                continue
+            remedy = f"Free the port, or choose another `port` for {item.name}"
+            holders = [held for held in listening if sockets.clash(wanted, held.bound)]
+            for holder in holders:
+                neighbour = _node_of(holder.pid, directories)
+                if neighbour != node.id:
+                    settings = settings_of(holder.pid)
+                    yield (
+                        f"listener {item.name} of node {node.id}: {holder}"
+                        + (f" (Kafka with {settings})" if settings and not neighbour else "")
+                        + (f", which is node {neighbour} of this cluster" if neighbour else "")
+                        + f". {remedy}"
+                    )
+                    break
+            if not holders and (keeper := sockets.kept(wanted)):
+                yield _held(f"listener {item.name} of node {node.id}", keeper, remedy)
+
+
+def _held(subject: str, holder: sockets.Holder, remedy: str) -> str:
+    """Why the port of ``subject`` is not free though no socket listens there."""
+    if holder.passing:
+        remedy = remedy.replace(
+            "Free the port", "It is free within a minute: run the same command again then"
+        )
+    outgoing = sockets.outgoing_ports()
+    more = f", outside {outgoing}, the ports of this machine's own connections" if outgoing else ""
+    return f"{subject}: {holder}. {remedy}{more}"
+
+
+def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
+    """The id of the node whose process ``pid`` is, or None.
+
+    A process without a record counts too: its starter was killed before it could write one.
+    """
+    for directory in directories if pid else ():
+        record = read_record(directory)
+        recorded = record is not None and record.pid == pid and record.process(directory)
+        with contextlib.suppress(psutil.Error):
+            if recorded or runs_from(psutil.Process(pid), directory):
+                return int(directory.name.removeprefix("node-"))
+    return None
+
+
+def _wanted(listener: Listener) -> sockets.Bound | None:
+    """What a JVM binds for ``listener``."""
+    try:
+        return sockets.of_java(listener.bind_host, listener.bind_port)
+    except OSError:
+        return None  # the name does not resolve: the broker's log reports it

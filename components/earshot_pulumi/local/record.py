@@ -1,0 +1,185 @@
+"""Which process is a node's: the recorded one, if it is alive and runs in the node's directory.
+
+The pid may have been reused, the wall clock may have been set, and the directory may have been
+copied with its record. So the pid, the start time in the kernel's ticks, and the directory that the
+process runs in decide together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from earshot.errors import EarshotError
+from earshot_pulumi.writing import owner, user
+
+FILE = "process.json"
+MAIN_CLASS = "kafka.Kafka"
+PROPERTIES = "server.properties"
+START_TIME_SLACK = 0.05
+"""Seconds by which two readings of one process's start time may differ (kernel ticks)."""
+_STARTED = 19
+"""Index of the start time in /proc/PID/stat after the command's name; field 22 of proc(5)."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The process of a node, as it was started."""
+
+    pid: int
+    started: float
+    """Seconds since the epoch, by the clock at that time; shown to users, and compared only where
+    the kernel's ticks are not known."""
+    digest: str
+    """Of the settings that it was started with."""
+    ticks: int | None = None
+    """When it was started, in ticks since the kernel's start; no clock changes it."""
+    boot: str | None = None
+    """Identifies the start of the kernel from which the ticks count."""
+
+    @classmethod
+    def of(cls, pid: int, digest: str) -> Record:
+        """The record of the living process ``pid``."""
+        return cls(pid, psutil.Process(pid).create_time(), digest, start_ticks(pid), boot_id())
+
+    @property
+    def incarnation(self) -> str:
+        return f"{self.pid}@{self.started:.2f}"
+
+    def process(self, directory: Path) -> psutil.Process | None:
+        """The living process, or None when it is gone, another's, or of another directory."""
+        try:
+            process = psutil.Process(self.pid)
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return None
+            here = runs_from(process, directory)
+            return process if here is not False and self._is(process, here) else None
+        except psutil.Error:
+            return None
+
+    def _is(self, process: psutil.Process, here: bool | None) -> bool:
+        if self.ticks is not None and (ticks := start_ticks(self.pid)) is not None:
+            return (self.ticks, self.boot) == (ticks, boot_id())
+        if here:
+            return True  # this pid runs a broker in this directory: the clock does not matter
+        return abs(process.create_time() - self.started) < START_TIME_SLACK
+
+
+def read_record(directory: Path) -> Record | None:
+    """The process last started in ``directory``, alive or not; None where that is not known.
+
+    Raises EarshotError where this user may not read it.
+    """
+    path = directory / FILE
+    try:
+        found = Record(**json.loads(path.read_text()))
+    except PermissionError:
+        raise EarshotError(
+            str(path),
+            observed=f"this user ({user()}) may not read it, and so cannot tell whether the node "
+            "runs",
+            remedy=f"run the command as its owner ({owner(path)})",
+        ) from None
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    valid = isinstance(found.pid, int) and isinstance(found.started, int | float) and found.pid > 0
+    return found if valid else None
+
+
+def running(directory: Path) -> Record | None:
+    """The node's record where its process is alive."""
+    record = read_record(directory)
+    return record if record is not None and record.process(directory) is not None else None
+
+
+def process_of(directory: Path) -> psutil.Process | None:
+    """The node's living process, recorded or not."""
+    record = read_record(directory)
+    return (record.process(directory) if record is not None else None) or unrecorded(directory)
+
+
+def unrecorded(directory: Path) -> psutil.Process | None:
+    """A node's process in ``directory`` whose starter was killed before it could record it."""
+    for process in psutil.process_iter(["cmdline"]):
+        # a process of another user may hide its command line: it is no node of ours then
+        command = process.info["cmdline"] or []
+        if command[-2:-1] == [MAIN_CLASS] and runs_from(process, directory):
+            return process
+    return None
+
+
+def is_suspended(process: psutil.Process) -> bool:
+    """Whether a signal or a debugger holds ``process``."""
+    try:
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except psutil.Error:
+        return False
+
+
+def runs_from(process: psutil.Process, directory: Path) -> bool | None:
+    """Whether ``process`` is a broker started in ``directory``; None where that is not known.
+
+    Its working directory counts before its command line, which is wrong after a directory moved.
+    """
+    try:
+        command = process.cmdline()
+    except psutil.Error:
+        command = []
+    if command and command[-2:-1] != [MAIN_CLASS]:
+        return False
+    try:
+        wanted = directory.stat()
+    except OSError:
+        return False
+    works_in = _working_directory(process)
+    if works_in is not None and works_in.st_nlink > 0:
+        if not os.path.samestat(works_in, wanted):
+            return False
+        return True if command else None
+    if not command:
+        return None  # it is starting or ending, or its command line is hidden
+    try:
+        return os.path.samestat(Path(command[-1]).parent.stat(), wanted)
+    except OSError:
+        return None  # the directory moved, and its working directory cannot be read
+
+
+def start_ticks(pid: int) -> int | None:
+    """When ``pid`` was started, in ticks since the kernel's start; None without a Linux /proc."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+        return int(text[text.rindex(b")") + 1 :].split()[_STARTED])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def boot_id() -> str | None:
+    """An id of this start of the kernel; None without a Linux /proc."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+def _working_directory(process: psutil.Process) -> os.stat_result | None:
+    """Its working directory; None where that is not known. st_nlink is 0 if it was removed since.
+
+    A starting JVM works in ``hsperfdata_USER`` for some milliseconds, to remove files of dead JVMs
+    (OpenJDK, ``perfMemory_posix.cpp``): that says nothing about the node.
+    """
+    try:
+        link = f"/proc/{process.pid}/cwd"
+        # open the link itself: another directory may have the name in its text by now
+        opened = os.open(link if os.path.lexists(link) else process.cwd(), os.O_DIRECTORY)
+        try:
+            descriptor = Path(f"/proc/self/fd/{opened}")
+            path = descriptor.readlink() if descriptor.is_symlink() else Path(process.cwd())
+            return None if path.name.startswith("hsperfdata_") else os.fstat(opened)
+        finally:
+            os.close(opened)
+    except (OSError, psutil.Error):
+        return None

@@ -1,0 +1,73 @@
+"""Makes users and permissions of the brokers of this machine."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from earshot.certificates.store import Store
+from earshot.listeners.address import parse_address
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.properties import read_properties
+from earshot.listeners.security import own_access
+from earshot.listeners.terms import Mechanism, read_mechanisms
+from earshot.project import Project
+from earshot.users.access import UNKNOWN_TO_BROKER, Login, UserAccess, refusal
+from earshot.users.order import UsersOrder, carry_out
+from earshot_pulumi.certificates import store_of
+from earshot_pulumi.dynamic import Props
+from earshot_pulumi.local.access import accepts_connections
+from earshot_pulumi.local.changes import started_with
+from earshot_pulumi.local.quorum import node_directory
+from earshot_pulumi.users import UsersProvider, client_of, kept_passwords, logins
+
+
+class LocalUsersProvider(UsersProvider):
+    """Brokers that this process reaches by the addresses that they advertise."""
+
+    def access(self, props: Props) -> Mapping[str, str]:
+        root, first = Project.find().here(Path(props["root"])), next(iter(props["brokers"]))
+        return own_access(read_properties(started_with(node_directory(root, int(first)))).values)
+
+    def carry_out(self, order: UsersOrder, props: Props) -> None:
+        carry_out(order)
+
+    def refused(self, props: Props) -> list[str]:
+        return list(self._refused(props))
+
+    def _refused(self, props: Props) -> Iterator[str]:
+        mechanisms, store = read_mechanisms(props["mechanism"]), store_of(props)
+        ways = map(Login.model_validate, props["logins"])
+        listening = [it for it in ways if accepts_connections(parse_address(it.address))]
+        if not listening:
+            return
+        client = client_of(store, mechanisms[0])
+        for login in listening:
+            failure = refusal(login, client)
+            if failure is not None and failure.error == UNKNOWN_TO_BROKER:
+                yield str(login)
+        admin = UserAccess(",".join(props["brokers"].values()), self.access(props))
+        for mechanism in mechanisms:
+            if names := admin.lacking(props["passwords"], mechanism):
+                yield f"{mechanism}: {', '.join(names)}"
+
+
+def reached(plan: ClusterPlan) -> dict[str, Any]:
+    """The addresses of the brokers, and where users log in."""
+    between = ((node, node.listener(plan.inter_broker)) for node in plan.brokers)
+    return {
+        "brokers": {str(node.id): str(it.advertised) for node, it in between if it is not None},
+        "logins": logins(plan, lambda _, item: str(item.advertised)),
+    }
+
+
+def give_again(store: Store, bootstrap: str, settings: Mapping[str, str]) -> None:
+    """Gives all users their passwords again, through the broker at ``bootstrap``.
+
+    ``settings`` are those that the broker was started with. Raises EarshotError.
+    """
+    passwords, access = kept_passwords(store), UserAccess(bootstrap, own_access(settings))
+    keys = (key for key in settings if key.endswith(".sasl.enabled.mechanisms"))
+    enabled = {kind for key in keys for kind in settings[key].split(",")}
+    for mechanism in Mechanism:
+        if mechanism in enabled:
+            access.set_passwords(passwords, mechanism)

@@ -1,0 +1,75 @@
+"""A network for brokers on AWS, as any program can ask for it.
+
+The package's schema is read from the annotations below and the docstrings beneath them, so they are
+no strings here: this module does without postponed annotations.
+"""
+
+from typing import NotRequired, TypedDict, get_args
+
+import pulumi
+
+from earshot.aws.subnets import Nat, check_zones, lay_out
+from earshot.errors import EarshotError
+from earshot_pulumi.aws.network import Network, NetworkArgs
+
+NATS: tuple[Nat, ...] = get_args(Nat)
+
+
+class AwsNetworkArgs(TypedDict):
+    """What a network is made from."""
+
+    zones: list[str]
+    """Two or three availability zones of one region, as in us-east-1a."""
+    cidr: NotRequired[str]
+    """The range of the VPC, private, from /16 to /24. Default: 10.0.0.0/16."""
+    nat: NotRequired[str]
+    """NAT gateways for the private subnets: none, one or per-zone. Default: one."""
+    flow_logs: NotRequired[bool]
+    """Keep records of the VPC's traffic in a bucket. Default: false."""
+    deletion_protection: NotRequired[bool]
+    """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
+
+
+class AwsNetwork(pulumi.ComponentResource):
+    """A VPC in which AWS gives instances names, with a public and a private subnet per zone."""
+
+    vpc_id: pulumi.Output[str]
+    """The id of the VPC."""
+    public_subnets: pulumi.Output[dict[str, str]]
+    """By zone, the id of the subnet that is routed to the internet gateway."""
+    private_subnets: pulumi.Output[dict[str, str]]
+    """By zone, the id of the subnet that is not."""
+
+    def __init__(
+        self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Raises EarshotError for what AWS has no such network for."""
+        super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
+        network = Network(name, _network_args(args), pulumi.ResourceOptions(parent=self)).facts
+        self.vpc_id = pulumi.Output.from_input(network.vpc_id)
+        self.public_subnets, self.private_subnets = (
+            pulumi.Output.all(
+                **{zone: id for (zone, beyond), id in network.subnets.items() if beyond is public}
+            )
+            for public in (True, False)
+        )
+        names = ("vpc_id", "public_subnets", "private_subnets")
+        self.register_outputs({name: getattr(self, name) for name in names})
+
+
+def _network_args(args: AwsNetworkArgs) -> NetworkArgs:
+    cidr = args.get("cidr", "10.0.0.0/16")
+    return NetworkArgs(
+        region=check_zones(args["zones"]),
+        cidr=cidr,
+        subnets=lay_out(cidr, args["zones"]),
+        nat_gateways=_nat(args.get("nat", "one")),
+        flow_logs=args.get("flow_logs", False),
+        deletion_protection=args.get("deletion_protection", True),
+    )
+
+
+def _nat(given: str) -> Nat:
+    if given not in NATS:
+        raise EarshotError("nat", observed=f"found {given}", allowed=", ".join(NATS))
+    return given

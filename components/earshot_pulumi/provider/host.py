@@ -1,0 +1,314 @@
+"""The plugin process: one gRPC server for custom resources, the gate and components.
+
+Pulumi's SDK serves components (`pulumi.provider.server`) but no custom resources beside them, so
+this is the one file that knows the plugin protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+import grpc.aio
+import pulumi
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.errors import InputPropertiesError
+from pulumi.provider import ConstructResult
+from pulumi.provider import server as sdk
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.experimental.property_value import Computed, PropertyValue
+from pulumi.runtime import proto, rpc
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+
+from earshot import __version__
+from earshot.errors import EarshotError
+from earshot_pulumi.owner import exit_with_parent
+from earshot_pulumi.provider.kind import (
+    UNKNOWN,
+    Interrupted,
+    InvalidInputs,
+    Kind,
+    Operation,
+    OperationFailed,
+    Properties,
+)
+from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
+
+Judge = Callable[[Properties], Properties]
+"""The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
+T = TypeVar("T")
+CANCEL_SECONDS = 0.5
+"""Seconds that an operation has to end by itself once the engine has cancelled the update."""
+
+
+def plain(value: PropertyValue) -> Any:
+    """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`."""
+    inner = value.value
+    if isinstance(inner, Computed) or inner == rpc.UNKNOWN:
+        return UNKNOWN
+    if isinstance(inner, bool) or inner is None or isinstance(inner, str):
+        return inner
+    if isinstance(inner, float):
+        return int(inner) if inner.is_integer() else inner
+    if isinstance(inner, Mapping):
+        return {key: plain(item) for key, item in inner.items()}
+    if isinstance(inner, Sequence):
+        return [plain(item) for item in inner if isinstance(item, PropertyValue)]
+    raise TypeError(f"no input of earshot takes a {type(inner).__name__}")
+
+
+def plain_properties(struct: struct_pb2.Struct) -> Properties:
+    """The properties of a message."""
+    return {key: plain(item) for key, item in PropertyValue.unmarshal_map(struct).items()}
+
+
+def _wrapped(value: Any) -> PropertyValue:
+    if value is UNKNOWN:
+        return PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
+    if value is None or isinstance(value, bool | str):
+        return PropertyValue(value)
+    if isinstance(value, int | float):
+        return PropertyValue(float(value))
+    if isinstance(value, Mapping):
+        return PropertyValue({key: _wrapped(item) for key, item in value.items()})
+    return PropertyValue([_wrapped(item) for item in value])
+
+
+def message(properties: Properties, secrets: frozenset[str] = frozenset()) -> struct_pb2.Struct:
+    """``properties`` for the engine; those called ``secrets`` are encrypted in the state."""
+    return PropertyValue.marshal_map(
+        {
+            key: _wrapped(item).with_secret(key in secrets)
+            for key, item in properties.items()
+            if item is not None
+        }
+    )
+
+
+def secret_names(*structs: struct_pb2.Struct) -> frozenset[str]:
+    """The properties that arrived as secrets, or with a secret inside."""
+    return frozenset(
+        key
+        for struct in structs
+        for key, item in PropertyValue.unmarshal_map(struct).items()
+        if item.contains_secret()
+    )
+
+
+class Package(ComponentProvider):
+    """The schema of the provider, and the construction of its components."""
+
+    def __init__(
+        self,
+        components: Sequence[type[pulumi.ComponentResource]],
+        kinds: Mapping[type[EarshotResource], Kind],
+    ) -> None:
+        super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
+        assert self.schema is not None
+        schema = json.loads(self.schema)
+        for resource, kind in kinds.items():
+            described = schema["resources"][type_token(resource)]
+            described["isComponent"] = False
+            described["properties"].pop("id", None)
+            for group in ("inputProperties", "properties"):
+                for name in described[group].keys() & set(kind.secrets):
+                    described[group][name]["secret"] = True
+        self.schema = json.dumps(schema)
+        self.kinds = {type_token(resource): kind for resource, kind in kinds.items()}
+
+    def construct(
+        self, name: str, resource_type: str, inputs: Any, options: Any = None
+    ) -> ConstructResult:
+        """Raises InputPropertiesError, which the engine shows as the user's own error."""
+        try:
+            return super().construct(name, resource_type, inputs, options)
+        except sdk.ComponentInitError as error:
+            if isinstance(error.inner, EarshotError | pulumi.RunError):
+                # without a list, Pulumi's own code for the answer fails
+                raise InputPropertiesError(str(error.inner), []) from None
+            raise
+
+
+class Servicer(sdk.ProviderServicer):
+    """Answers the engine: components as the SDK does, custom resources and the gate here."""
+
+    def __init__(self, package: Package, judge: Judge, arguments: list[str], engine: str) -> None:
+        super().__init__(package, arguments, engine)
+        self._kinds = package.kinds
+        self._judge = judge
+        self._cancelled = threading.Event()
+        self._threads = ThreadPoolExecutor(32)
+        channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
+        self._engine = engine_pb2_grpc.EngineStub(channel)
+
+    async def Handshake(self, request: Any, context: Any) -> Any:
+        return provider_pb2.ProviderHandshakeResponse(
+            accept_secrets=True, accept_resources=True, accept_outputs=True
+        )
+
+    async def CheckConfig(self, request: Any, context: Any) -> Any:
+        news = plain_properties(request.news)
+        if (wanted := news.get("version", __version__)) not in (__version__, UNKNOWN):
+            reason = (
+                f"the program asks for earshot {wanted}, and this plugin is {__version__}; "
+                f"fix: pip install earshot=={wanted} where the plugin is found"
+            )
+            return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
+        try:
+            inputs = await self._run(context, functools.partial(self._judge, news))
+        except InvalidInputs as error:
+            return _failures(request.news, error)
+        return proto.CheckResponse(inputs=message(inputs, secret_names(request.news)))
+
+    async def DiffConfig(self, request: Any, context: Any) -> Any:
+        # "replace" here would replace every resource of the provider
+        return proto.DiffResponse(changes=proto.DiffResponse.DIFF_NONE)
+
+    async def Configure(self, request: Any, context: Any) -> Any:
+        return proto.ConfigureResponse(
+            acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
+        )
+
+    async def Cancel(self, request: Any, context: Any) -> Any:
+        self._cancelled.set()
+        return empty_pb2.Empty()
+
+    async def Check(self, request: Any, context: Any) -> Any:
+        kind, operation = self._called(request)
+        olds, news = plain_properties(request.olds), plain_properties(request.news)
+        try:
+            inputs = await self._run(context, functools.partial(kind.check, operation, olds, news))
+        except InvalidInputs as error:
+            return _failures(request.news, error)
+        return proto.CheckResponse(inputs=message(inputs, self._secrets(kind, request.news)))
+
+    async def Diff(self, request: Any, context: Any) -> Any:
+        kind, operation = self._called(request)
+        olds, news = plain_properties(request.olds), plain_properties(request.news)
+        difference = await self._run(
+            context, functools.partial(kind.diff, operation, request.id, olds, news)
+        )
+        response = proto.DiffResponse
+        return response(
+            changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
+            replaces=list(difference.replaced_by),
+            deleteBeforeReplace=difference.delete_first,
+        )
+
+    async def Create(self, request: Any, context: Any) -> Any:
+        kind, operation = self._called(request, preview=request.preview)
+        news = plain_properties(request.properties)
+        id, outputs = await self._run(context, functools.partial(kind.create, operation, news))
+        properties = message(outputs, self._secrets(kind, request.properties))
+        return proto.CreateResponse(id="" if request.preview else id, properties=properties)
+
+    async def Update(self, request: Any, context: Any) -> Any:
+        kind, operation = self._called(request, preview=request.preview)
+        olds, news = plain_properties(request.olds), plain_properties(request.news)
+        outputs = await self._run(
+            context, functools.partial(kind.update, operation, request.id, olds, news)
+        )
+        return proto.UpdateResponse(properties=message(outputs, self._secrets(kind, request.news)))
+
+    async def Read(self, request: Any, context: Any) -> Any:
+        # a refresh keeps what the last update saw: an update proves anew whatever may have changed
+        return proto.ReadResponse(
+            id=request.id, properties=request.properties, inputs=request.inputs
+        )
+
+    async def Delete(self, request: Any, context: Any) -> Any:
+        kind, operation = self._called(request)
+        olds = plain_properties(request.properties)
+        await self._run(context, functools.partial(kind.delete, operation, request.id, olds))
+        return empty_pb2.Empty()
+
+    def _called(self, request: Any, *, preview: bool = False) -> tuple[Kind, Operation]:
+        """The kind that ``request`` names in its URN, and the operation on it."""
+        token = request.urn.split("::")[2].rpartition("$")[2]
+        operation = Operation(
+            urn=request.urn,
+            preview=preview,
+            cancelled=self._cancelled,
+            log=functools.partial(self._log, request.urn),
+        )
+        return self._kinds[token], operation
+
+    def _log(self, urn: str, text: str) -> None:
+        line = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn)
+        with contextlib.suppress(grpc.RpcError):  # an engine that is ending takes no more lines
+            self._engine.Log(line)
+
+    def _secrets(self, kind: Kind, *structs: struct_pb2.Struct) -> frozenset[str]:
+        return secret_names(*structs) | frozenset(kind.secrets)
+
+    async def _run(self, context: Any, act: Callable[[], T]) -> T:
+        """The result of ``act``, run in a thread; errors that users can mend abort the call.
+
+        InvalidInputs pass. If the engine cancels, ``act`` has `CANCEL_SECONDS` left.
+        """
+        work = asyncio.get_running_loop().run_in_executor(self._threads, act)
+        try:
+            return await self._until_cancelled(work)
+        except InvalidInputs:
+            raise
+        except (EarshotError, OperationFailed) as error:
+            await _abort(context, str(error))
+
+    async def _until_cancelled(self, work: asyncio.Future[T]) -> T:
+        while not work.done():
+            if self._cancelled.is_set():
+                await asyncio.wait([work], timeout=CANCEL_SECONDS)
+                if not work.done():
+                    raise Interrupted("interrupted")
+                break
+            await asyncio.wait([work], timeout=0.1)
+        return work.result()
+
+
+async def _abort(context: Any, text: str) -> NoReturn:
+    await context.abort(grpc.StatusCode.UNKNOWN, text)
+    raise AssertionError  # abort has raised
+
+
+def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> Any:
+    # with a property's name, Pulumi prints the property's value before the reason
+    failures = [proto.CheckFailure(property="", reason=reason) for reason in error.reasons.values()]
+    return proto.CheckResponse(inputs=inputs, failures=failures)
+
+
+def serve(package: Package, judge: Judge, arguments: list[str]) -> None:
+    """Serves ``package`` until the engine ends this process; ``arguments`` are the engine's."""
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
+    exit_with_parent()
+    # the engine sends SIGINT at the end of each run, and waits five seconds for the process
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    addresses = [text for text in arguments if not text.startswith("-")]
+    if not addresses:
+        raise EarshotError(
+            "pulumi-resource-earshot",
+            observed="was started without the address of a Pulumi engine",
+            remedy="let `pulumi` start it: docs/module.md says how a program finds it",
+        )
+    asyncio.run(_serve(Servicer(package, judge, arguments, addresses[-1])))
+
+
+async def _serve(servicer: Servicer) -> None:
+    server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    await server.wait_for_termination()

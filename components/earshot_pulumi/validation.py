@@ -1,0 +1,175 @@
+"""The validation as a resource of the stack: an update passes, or fails with the cell that failed.
+
+It runs `earshot validate` as a child process with a deadline, when it is created and whenever the
+contract or an incarnation changes. Cells that a standpoint leaves out make the report inconclusive,
+but do not fail the update, which prints them.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.placement import standpoint
+from earshot.placement.standpoint import Standpoint
+from earshot.validation.contract import Contract
+from earshot_pulumi.dynamic import Props, Provider, here
+
+GRACE = 30.0
+"""Seconds after the validation's own deadline until its process is ended."""
+IMAGE_SECONDS = 1800.0
+"""Seconds, in addition, to make the image for vantages in containers, once."""
+
+
+class ValidationProvider(Provider):
+    ID = "validated"
+    DECISIVE = ("contract", "incarnations", "records", "vantages")
+
+    def environment(self) -> Mapping[str, str]:
+        """The environment of the command."""
+        return os.environ
+
+    def delete(self, _id: str, props: Props) -> None:
+        for name in ("contract.json", standpoint.FILE):
+            (here(props["state_dir"]) / name).unlink(missing_ok=True)
+
+    def made(self, _olds: Props, props: Props) -> Props:
+        state = Path(props["state_dir"])
+        contract = Contract.model_validate(props["contract"])
+        cache.write(state / "contract.json", contract.to_json())
+        vantages = tuple(map(Standpoint.model_validate, props.get("vantages") or ()))
+        report = state / "report.json"
+        report.unlink(missing_ok=True)  # an earlier run's report says nothing about this run
+        command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
+        command += ["--contract", str(state / "contract.json"), "--output", str(report)]
+        command += ["--records", str(int(props["records"]))]
+        command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
+        if client_config := props.get("client_config"):
+            command += ["--client-config", str(here(client_config))]
+        command += ["--incarnations", json.dumps(props["incarnations"])]
+        patience = props["deadline"] + GRACE
+        if vantages:
+            cache.write(state / standpoint.FILE, standpoint.to_json(vantages))
+            command += ["--vantages", str(state / standpoint.FILE)]
+            patience += IMAGE_SECONDS + max(item.patience for item in vantages)
+        else:
+            (state / standpoint.FILE).unlink(missing_ok=True)
+        code, errors = run_child(command, patience, self.environment(), _print)
+        if code == 0:
+            return {**props, "verdict": "pass"}
+        if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
+            print(missing, flush=True)
+            return {**props, "verdict": "inconclusive"}
+        raise EarshotError(unproved(report, code, errors))
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+def run_child(
+    command: list[str],
+    deadline: float,
+    environment: Mapping[str, str],
+    show: Callable[[str], None],
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[int, str]:
+    """The exit code and last lines of ``command``; ``show`` gets each line of its stderr.
+
+    The command ends with this process, after ``deadline`` seconds, or once it is ``cancelled``.
+    """
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,  # held open: the command ends when this process does
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environment, "PYTHONUNBUFFERED": "1"},
+    )
+    lines: list[str] = []
+    assert child.stderr is not None and child.stdin is not None
+    reader = threading.Thread(target=_show, args=(child.stderr, lines, show), daemon=True)
+    reader.start()
+    end = time.monotonic() + deadline
+    try:
+        while child.poll() is None and not cancelled():
+            if time.monotonic() > end:
+                lines.append(f"the validation did not end within {deadline:.0f} s and was stopped")
+                break
+            time.sleep(0.05)
+    finally:
+        _end(child)
+    reader.join(2)
+    child.stderr.close()
+    return child.returncode, "\n".join(lines[-20:])
+
+
+def _show(stream: IO[str], lines: list[str], show: Callable[[str], None]) -> None:
+    for line in stream:
+        lines.append(line.rstrip())
+        show(line.rstrip())
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.close()
+    for send, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
+        child.send_signal(send)  # none to one that has ended
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(patience)
+
+
+def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
+    """The cells that standpoints leave out, with reasons; empty if anything else did not pass."""
+    from earshot.validation.result import Report
+    from earshot.validation.terms import Verdict
+
+    report = Report.model_validate_json(file.read_text())
+    standpoints = {item.name: item for item in vantages}
+    reasons: dict[str, set[str]] = {}
+    for cell in report.cells:
+        if cell.verdict is not Verdict.PASS:
+            standpoint = standpoints.get(cell.vantage)
+            reason = standpoint.leaves_out(cell.listener) if standpoint else ""
+            if not reason or cell.verdict is not Verdict.SKIP:
+                return ""
+            reasons.setdefault(reason, set()).add(f"{cell.listener} ({cell.vantage})")
+    passed = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
+    rest = [item.verdict for item in report.vantages if item.name in passed]
+    rest += [item.verdict for item in report.delivery]
+    rest += [item.verdict for item in report.replication]
+    if any(verdict is not Verdict.PASS for verdict in rest):
+        return ""
+    return "\n".join(f"{', '.join(sorted(who))}: {why}" for why, who in reasons.items())
+
+
+def unproved(report: Path, code: int, errors: str) -> str:
+    """The message of a validation that did not pass: its ``report`` if it wrote one."""
+    if code not in (1, 3) or not report.exists():
+        return f"the validation could not run (exit code {code}):\n{errors}"
+    from earshot.report import render
+    from earshot.validation.result import Report
+
+    return render(Report.model_validate_json(report.read_text()), "text")
+
+
+class Validation(Resource, module="earshot", name="Validation"):
+    """Proof that every broker can be reached through every listener.
+
+    From this host, or, with `vantages`, from each of them through the listeners of its scope.
+    """
+
+    verdict: pulumi.Output[str]
+    """`pass`, or `inconclusive` where a vantage leaves something out."""

@@ -1,0 +1,1 @@
+"""The policies of earshot's pack, and the pack itself."""

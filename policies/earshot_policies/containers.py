@@ -1,0 +1,65 @@
+"""Evaluates containers of any program: each as it is registered, and all of them at the end."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from earshot_pulumi.gate import GATE_TYPE
+from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
+
+from earshot import engine
+from earshot.checks.containers import ContainerRun, RegisteredContainer
+from earshot.checks.instance_stack import StackEvaluation
+from earshot.names.machine import own_addresses
+from earshot.names.policy import ResolverPolicy
+from earshot.sources.docker_container import is_one_of, read_service
+from earshot.sources.stack_resources import RegisteredStack
+from earshot_policies.evaluation import Evaluation, plain
+
+CONTAINER_TYPE = "docker:index/container:Container"
+
+
+class Containers:
+    """The containers of one run."""
+
+    def __init__(self) -> None:
+        self._run = ContainerRun()
+
+    def evaluate(
+        self,
+        args: ResourceValidationArgs,
+        inputs: Mapping[str, Any],
+        policy: ResolverPolicy,
+        built: Iterable[str] = (),
+    ) -> Evaluation:
+        """The evaluation of the container in ``args`` by itself; ``built`` are the names of images
+        that the stack has built so far."""
+        where = _engine(args.provider)
+        service = read_service(inputs, args.name)
+        service = replace(service, is_built=is_one_of(service.container.image, built))
+        found = self._run.register(
+            RegisteredContainer(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
+            policy,
+            self._here if engine.is_here(where) else (),
+        )
+        return Evaluation(found.findings, found.remarks)
+
+    @cached_property
+    def _here(self) -> tuple[str, ...]:
+        """The addresses of this machine."""
+        return own_addresses()
+
+    def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
+        """The evaluation of all containers together."""
+        return self._run.at_the_end(stack)
+
+
+def _engine(provider: PolicyProviderResource | None) -> str:
+    """What identifies a provider's engine: its context or address."""
+    props = plain(provider.props, None) if provider is not None else {}
+    if provider is not None and None in (props.get("context", ""), props.get("host", "")):
+        return provider.urn  # not known yet
+    given = props.get("context") or props.get("host")
+    return str(given or os.environ.get(engine.VARIABLE) or engine.DEFAULT)

@@ -1,0 +1,118 @@
+"""One evaluation per resource and run: every policy of the pack reports its part of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from earshot_pulumi.gate import GATE_TYPE
+from pulumi_policy import ResourceValidationArgs, StackValidationArgs
+
+from earshot.checks.instance_stack import StackEvaluation
+from earshot.names.policy import ResolverPolicy
+from earshot.rules.registry import Finding
+from earshot.sources import docker_container, stack_resources
+from earshot.sources.stack_resources import INSTANCE, RegisteredStack
+from earshot_policies import workloads
+from earshot_policies.containers import CONTAINER_TYPE, Containers
+from earshot_policies.evaluation import Evaluation, plain, registered
+from earshot_policies.instances import USER_DATA, Instances
+from earshot_policies.launches import (
+    LAUNCH_TEMPLATE,
+    TASK_DEFINITION,
+    evaluate_task,
+    evaluate_template,
+    place_in_task,
+)
+
+EVALUATED = frozenset({GATE_TYPE, CONTAINER_TYPE, INSTANCE, LAUNCH_TEMPLATE, TASK_DEFINITION})
+"""Types of resources that the rules evaluate."""
+TYPES = stack_resources.TYPES | docker_container.TYPES | (EVALUATED - {GATE_TYPE})
+"""Types of which something may be asked at the end."""
+
+
+class Evaluations:
+    """The evaluations of one run, by the resource's URN; a pack's process serves one run."""
+
+    def __init__(self) -> None:
+        self._policies: dict[str, ResolverPolicy] = {}
+        self._inputs: dict[str, dict[str, Any]] = {}
+        self._evaluations: dict[str, Evaluation] = {}
+        self._containers = Containers()
+        self._instances = Instances()
+        self._workloads = workloads.Workloads()
+        self._outcome: StackEvaluation | None = None
+
+    def configure(self, urn: str, policy: ResolverPolicy) -> None:
+        """Set the resolvers for the resource ``urn``, before its evaluation."""
+        self._policies[urn] = policy
+
+    def evaluation(self, args: ResourceValidationArgs) -> Evaluation:
+        """The evaluation of the resource in ``args``, made once; an empty one for other types."""
+        if workloads.is_workload(args.resource_type):
+            provider = args.provider.urn if args.provider is not None else ""
+            self._workloads.register(args.urn, plain(args.props, workloads.HIDDEN), provider)
+        if args.resource_type in TYPES and args.urn not in self._inputs:
+            self._inputs[args.urn] = plain(args.props, None)
+        if args.resource_type not in EVALUATED:
+            return Evaluation()
+        if args.urn not in self._evaluations:
+            self._evaluations[args.urn] = self._evaluate(args)
+        return self._evaluations[args.urn]
+
+    def outcome(self, args: StackValidationArgs) -> StackEvaluation:
+        """The evaluation of all resources of the stack together, made once at its end."""
+        if self._outcome is None:
+            stack = RegisteredStack(
+                registered(item, self._inputs.get(item.urn))
+                for item in args.resources
+                if item.resource_type in TYPES
+            )
+            found = (
+                self._instances.evaluate_stack(stack, self._policies),
+                self._containers.evaluate_stack(stack),
+                self._workloads.at_the_end(),
+            )
+            self._outcome = StackEvaluation(
+                tuple(item for one in found for item in one.findings),
+                tuple(item for one in found for item in one.remarks),
+            )
+        return self._outcome
+
+    def place(self, urn: str, finding: Finding) -> str:
+        """The path of the property of the resource ``urn`` that ``finding`` is about, or ""."""
+        inputs = self._inputs.get(urn, {})
+        type = urn.split("::")[2].rpartition("$")[2]
+        if workloads.is_workload(type):
+            return self._workloads.place(urn, finding)
+        if type in (INSTANCE, LAUNCH_TEMPLATE):
+            return next((key for key in USER_DATA if key in inputs), "")
+        if type == TASK_DEFINITION:
+            return place_in_task(inputs, finding)
+        return docker_container.property_path(inputs, finding.inputs)
+
+    def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
+        policy = self._policies.get(args.urn, ResolverPolicy())
+        if args.resource_type == GATE_TYPE:
+            from earshot_policies.gates import (
+                evaluate_gate,  # slow to import, and not every stack has one
+            )
+
+            return evaluate_gate(args.props, policy)
+        inputs = self._inputs[args.urn]
+        if args.resource_type == INSTANCE:
+            gate = self._evaluations.get(args.opts.parent or "", Evaluation())
+            return self._instances.evaluate(args.urn, inputs, policy, gate.plan)
+        if args.resource_type == LAUNCH_TEMPLATE:
+            return evaluate_template(inputs)
+        if args.resource_type == TASK_DEFINITION:
+            return evaluate_task(inputs)
+        return self._containers.evaluate(args, inputs, policy, self._built())
+
+    def _built(self) -> Iterator[str]:
+        """The names of the images that the stack has built so far."""
+        for urn, inputs in self._inputs.items():
+            if urn.split("::")[2].rpartition("$")[2] in docker_container.BUILT_IMAGES:
+                yield from docker_container.built_names(inputs)
+
+    def has_evaluated(self, digest: str) -> bool:
+        """Whether a gate whose inputs have this digest was evaluated."""
+        return any(item.digest == digest for item in self._evaluations.values())

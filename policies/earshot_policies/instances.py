@@ -1,0 +1,96 @@
+"""Evaluates brokers on EC2 instances of any program, as they are registered and at the end."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from earshot_pulumi.gate import GATE_TYPE
+
+from earshot.checks.instance_stack import StackEvaluation, evaluate_stack
+from earshot.checks.instances import InstanceRun, disagreements, skipped_rules
+from earshot.listeners.model import ClusterPlan
+from earshot.names.policy import ResolverPolicy
+from earshot.rules import kl011_resolves
+from earshot.rules.registry import Finding, FindingState
+from earshot.sources.stack_resources import RegisteredStack
+from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
+from earshot_policies.evaluation import Evaluation
+
+USER_DATA = ("userData", "userDataBase64")
+"""Properties of an instance."""
+
+
+class Instances:
+    """The instances of one run."""
+
+    def __init__(self) -> None:
+        self._run = InstanceRun()
+
+    def evaluate(
+        self,
+        urn: str,
+        inputs: Mapping[str, Any],
+        policy: ResolverPolicy,
+        plan: ClusterPlan | None,
+    ) -> Evaluation:
+        """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
+
+        ``plan`` is that of the gate whose child the instance is.
+        """
+        try:
+            text = _user_data(inputs)
+        except ValueError as reason:
+            return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
+        behind_gate = _is_behind_gate(urn)
+        if text is None:
+            return Evaluation(() if behind_gate else (_not_known(),))
+        written = broker_files(text)
+        found = self._run.evaluate(urn, written, policy)
+        if behind_gate:  # the gate has reported the advice already
+            others = [disagreements(plan, item) for item in written] if plan is not None else []
+            return Evaluation(
+                tuple(item for item in found if item.is_certain_error),
+                disagreements=tuple(text for listed in others for text in listed),
+            )
+        return Evaluation(found, tuple(_remarks(text, written)))
+
+    def evaluate_stack(
+        self, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
+    ) -> StackEvaluation:
+        """The evaluation of all instances without a gate, with the resources that they use."""
+        brokers = [item for item in self._run.brokers if not _is_behind_gate(item.holder)]
+        if not brokers:
+            return StackEvaluation()
+        return evaluate_stack(brokers, stack, policies, self._run.asked)
+
+
+def _user_data(inputs: Mapping[str, Any]) -> str | None:
+    """The user data; None where it is not known yet. Raises ValueError for invalid base64."""
+    for key in USER_DATA:
+        if key in inputs:
+            value = inputs[key]
+            return value if value is None or key == "userData" else decoded(str(value))
+    return ""
+
+
+def _is_behind_gate(urn: str) -> bool:
+    return f"{GATE_TYPE}$" in urn
+
+
+def _not_known() -> Finding:
+    return kl011_resolves.RULE.finding(
+        "user data: not known yet, so it is not clear whether a broker runs here",
+        "the instance's user data, checked again with their value",
+        state=FindingState.UNKNOWN,
+        remedy="nothing yet: the update checks it before the instance exists",
+    )
+
+
+def _remarks(text: str, written: tuple[UserDataFile, ...]) -> list[str]:
+    if not written and speaks_of_brokers(text):
+        unread = "advertised.listeners is set in a way that is not read here (read are files"
+        return [f"user data: {unread} in a cloud-config, here-documents in a script); not checked"]
+    return [
+        f"{item.path or 'user data'}: {rule} is not checked: {reason}"
+        for item in written
+        for rule, reason in skipped_rules(item).items()
+    ]

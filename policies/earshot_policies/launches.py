@@ -1,0 +1,62 @@
+"""Evaluates what launches brokers later: launch templates of EC2, task definitions of ECS."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from earshot.checks.lone_settings import mistakes_in_task, mistakes_in_user_data
+from earshot.rules import kl002_kafka
+from earshot.rules.registry import Finding, FindingState
+from earshot.sources.task_definition import read_task
+from earshot.sources.user_data import broker_files, decoded
+from earshot_policies.evaluation import Evaluation
+
+LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+TASK_DEFINITION = "aws:ecs/taskDefinition:TaskDefinition"
+_DEFINITIONS = "containerDefinitions"
+
+
+def evaluate_template(inputs: Mapping[str, Any]) -> Evaluation:
+    """What Kafka refuses in the user data of a launch template."""
+    text = inputs.get("userData", "")
+    if text is None:
+        return Evaluation((_not_known("userData"),) if _speaks_of_kafka(inputs) else ())
+    try:
+        return Evaluation(mistakes_in_user_data(broker_files(decoded(str(text)))))
+    except ValueError as reason:
+        return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
+
+
+def evaluate_task(inputs: Mapping[str, Any]) -> Evaluation:
+    """What Kafka or its image refuses in the containers of a task."""
+    text = inputs.get(_DEFINITIONS, "[]")
+    if text is None:
+        return Evaluation((_not_known(_DEFINITIONS),) if _speaks_of_kafka(inputs) else ())
+    try:
+        return Evaluation(mistakes_in_task(read_task(str(text))))
+    except ValueError as reason:
+        return Evaluation(remarks=(f"{_DEFINITIONS} is no JSON: {reason}; not checked",))
+
+
+def place_in_task(inputs: Mapping[str, Any], finding: Finding) -> str:
+    """The path of the property that ``finding`` is about."""
+    text = inputs.get(_DEFINITIONS)
+    for item in read_task(text) if isinstance(text, str) else ():
+        if item.service.name == finding.container:
+            return item.place(finding.inputs)
+    return _DEFINITIONS
+
+
+def _speaks_of_kafka(inputs: Mapping[str, Any]) -> bool:
+    """Whether its name says what it is for: most that is not known yet is nothing of Kafka."""
+    named = (inputs.get(key) for key in ("name", "namePrefix", "family"))
+    return any("kafka" in str(name).lower() for name in named)
+
+
+def _not_known(path: str) -> Finding:
+    return kl002_kafka.RULE.finding(
+        f"{path}: not known yet, so it is not clear whether a broker runs here",
+        "its value, checked again when it is known",
+        state=FindingState.UNKNOWN,
+        remedy="nothing yet: the update checks it",
+        inputs=(path,),
+    )

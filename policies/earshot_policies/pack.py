@@ -1,0 +1,239 @@
+"""The policies of the pack: one per rule that resources can break, and what they share.
+
+Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container`,
+`aws.ec2.Instance`, `aws.ec2.LaunchTemplate` or `aws.ecs.TaskDefinition` that runs a broker or a
+controller. The pack's configuration can set a policy's level, by the rule's id in lower case:
+`{"kl011": "advisory"}`. Rules that need other resources of the stack are evaluated at the end, by
+policies of the same names with the suffix `-stack`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from earshot_pulumi.gate import APPROVAL_TYPE, GATE_TYPE
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyConfigSchema,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+
+from earshot.checks import containers, instance_stack
+from earshot.listeners.listed import SHOWN, several
+from earshot.names.policy import read_policy
+from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
+from earshot.rules.evaluate import RULES
+from earshot.rules.grouped import grouped
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot_policies.evaluation import Evaluation, part, plain
+from earshot_policies.evaluations import EVALUATED, Evaluations
+
+LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
+STACK_RULES = tuple(
+    rule for rule in RULES if rule in instance_stack.RULES or rule in containers.RULES
+)
+"""What is checked at the end of a run."""
+NOT_OF_ONE = (kl015_clients.RULE, kl016_nodes.RULE, kl018_strimzi.RULE)
+"""What no resource breaks by itself, or none at all."""
+
+NAMES_SCHEMA = PolicyConfigSchema(
+    {
+        "resolvers": {
+            "type": "object",
+            "description": "By scope (internal, host, external, controller): DNS servers as ip, "
+            "ip:port or [ipv6]:port, or the one word system.",
+        },
+        "timeout": {"type": "number", "description": "Seconds for all lookups together."},
+        "retry": {
+            "type": "number",
+            "description": "Seconds for which a name is asked again while its record spreads.",
+        },
+        "waived": {
+            "type": "object",
+            "description": "Names that are accepted without evidence, each with its reason.",
+        },
+    }
+)
+
+
+def policies() -> list[Policy]:
+    """All policies of the pack, in the order in which they must run."""
+    evaluations = Evaluations()
+    advice, advisory = "Accepted, and better known.", EnforcementLevel.ADVISORY
+    single, whole = partial(_single, evaluations), partial(_whole, evaluations)
+    return [
+        _names(evaluations),
+        *(
+            single(rule.id.lower(), wanted=_violating(rule), **_described(rule))
+            for rule in RULES
+            if rule not in NOT_OF_ONE
+        ),
+        single(
+            "as-approved",
+            "An instance behind the gate boots with the listeners that the gate was checked for.",
+            EnforcementLevel.MANDATORY,
+            texts=lambda it: [
+                f"{text}\n  fix: render the user data from the plan" for text in it.disagreements
+            ],
+        ),
+        single("advice", advice, advisory, _is_mild, texts=lambda it: it.remarks),
+        single(
+            "not-known-yet",
+            "A value that is not known yet is checked when it is, and taken for nothing until "
+            "then.",
+            advisory,
+            _is_unknown,
+        ),
+        _approval(evaluations),
+        *(
+            whole(f"{rule.id.lower()}-stack", wanted=_violating(rule), **_described(rule))
+            for rule in STACK_RULES
+        ),
+        whole("advice-stack", advice, advisory, _is_advice_at_the_end, remarks=True),
+        whole(
+            "not-known-yet-stack",
+            "A value that is not known is taken for nothing.",
+            advisory,
+            _is_unknown,
+        ),
+    ]
+
+
+def _names(evaluations: Evaluations) -> Policy:
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        if args.resource_type not in EVALUATED:
+            return
+        try:
+            evaluations.configure(args.urn, read_policy(plain(args.get_config())))
+        except ValueError as reason:
+            report(f"the pack's configuration of `names`: {reason}", None)
+
+    return ResourceValidationPolicy(
+        "names",
+        "Names are looked up with the resolvers that the pack's configuration gives.",
+        validate,
+        EnforcementLevel.MANDATORY,
+        NAMES_SCHEMA,
+    )
+
+
+def _approval(evaluations: Evaluations) -> Policy:
+    def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
+        if args.resource_type != APPROVAL_TYPE:
+            return None
+        wanted = part(args.props, "digest", None)
+        if not isinstance(wanted, str) or not evaluations.has_evaluated(wanted):
+            return None
+        return {**args.props, "approved_digest": wanted}
+
+    return ResourceValidationPolicy(
+        "approval",
+        "The gate's approval says that the pack has checked its listeners in this run.",
+        remediate=remediate,  # type: ignore[arg-type]
+        enforcement_level=EnforcementLevel.REMEDIATE,
+    )
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "description": f"{rule.id}: {rule.title}. {rule.reason}",
+        "level": LEVELS[rule.severity],
+        "display_name": f"{rule.id} {rule.title}",
+        "remediation_steps": rule.remedy,
+        "url": rule.source,
+    }
+
+
+def _single(
+    evaluations: Evaluations,
+    name: str,
+    description: str,
+    level: EnforcementLevel,
+    wanted: Callable[[Finding], bool] = lambda _: False,
+    texts: Callable[[Evaluation], Sequence[str]] = lambda _: (),
+    **more: Any,
+) -> Policy:
+    """A policy that reports each group of ``wanted`` findings about a resource, then ``texts``."""
+
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        found = evaluations.evaluation(args)
+        # a gate's inputs are nobody's text: its findings name brokers and listeners
+        is_written = args.resource_type != GATE_TYPE
+        for group in grouped(filter(wanted, found.findings)):
+            places = [(args.urn, item) for item in group.findings if is_written]
+            report(f"{group}{_at(evaluations, places)}", None)
+        for text in texts(found):
+            report(text, None)
+
+    return ResourceValidationPolicy(name, description, validate, level, **more)
+
+
+def _whole(
+    evaluations: Evaluations,
+    name: str,
+    description: str,
+    level: EnforcementLevel,
+    wanted: Callable[[Finding], bool],
+    *,
+    remarks: bool = False,
+    **more: Any,
+) -> Policy:
+    """A policy that reports each group of ``wanted`` findings, on the first of its resources."""
+
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        outcome = evaluations.outcome(args)
+        holders: dict[Finding, list[str]] = {}
+        for urn, finding in outcome.findings:
+            holders.setdefault(finding, []).append(urn)
+        for group in grouped(filter(wanted, holders)):
+            places = [(urn, item) for item in group.findings for urn in holders[item]]
+            urns = list(dict.fromkeys(urn for urn, _ in places))
+            names = several("instance", [urn.rsplit("::", 1)[-1] for urn in urns])
+            subject = "" if group.first.container else f"{names}, "
+            report(f"{subject}{group}{_at(evaluations, places)}", urns[0])
+        for urn, remark in outcome.remarks if remarks else ():
+            report(remark, urn)
+
+    return StackValidationPolicy(name, description, validate, level, **more)
+
+
+def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
+    """The lines that say where findings stand: the resource's URN, and the path in it."""
+    texts = [
+        ", ".join(filter(None, (urn, evaluations.place(urn, finding)))) for urn, finding in places
+    ]
+    listed = list(dict.fromkeys(texts))
+    more = [f"  at: {len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
+    return "".join(f"\n{line}" for line in (*(f"  at: {it}" for it in listed[:SHOWN]), *more))
+
+
+def _violating(rule: Rule) -> Callable[[Finding], bool]:
+    return lambda it: it.rule == rule.id and _stops(it)
+
+
+def _stops(finding: Finding) -> bool:
+    return finding.state is FindingState.VIOLATED and finding.severity is _severity_of(finding)
+
+
+def _is_unknown(finding: Finding) -> bool:
+    return finding.state is FindingState.UNKNOWN
+
+
+def _is_mild(finding: Finding) -> bool:
+    """Whether it is a violation less severe than its rule's."""
+    return finding.state is FindingState.VIOLATED and finding.severity is not _severity_of(finding)
+
+
+def _is_advice_at_the_end(finding: Finding) -> bool:
+    """Whether it is mild, or of a rule that warns and has no policy of its own for the whole."""
+    rules = [rule.id for rule in STACK_RULES]
+    return _is_mild(finding) or (_stops(finding) and finding.rule not in rules)
+
+
+def _severity_of(finding: Finding) -> Severity:
+    return next(rule for rule in RULES if rule.id == finding.rule).severity
