@@ -47,7 +47,7 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     named = target(*looked_at)
-    refuse_outputs([*files], [*named.files, *filter(None, [client_config])], SUFFIXES, force)
+    refuse_outputs([*files], [*named.files, *filter(None, [client_config])], force)
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     seconds = deadline or USUAL_DEADLINE

@@ -83,7 +83,7 @@ def run(
     if any(file.is_file() for file in written):
         refuse_read(written, (*choose(paths).files, *choice.together))
         before = (choice.baseline,) if choice.baseline else ()
-        refuse_outputs(output, before, SUFFIXES, choice.force)
+        refuse_outputs(output, before, choice.force)
     if baseline is not None and not choice.force and not _is_baseline(baseline):
         refuse_replacing(baseline, "a baseline")
     known: frozenset[Recorded] = frozenset()

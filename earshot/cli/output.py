@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -30,6 +32,25 @@ SUFFIXES = {
     ".md": Format.MARKDOWN,
     ".html": Format.HTML,
 }
+
+
+READ_BYTES = 4096
+REPORT = re.compile(
+    rb"""
+    \A(?:\#\ \S+\ )?earshot\ (?:validation|doctor|lint):    # text and Markdown
+    | \A<\?xml[^>]*>\s*<testsuites\ name="earshot\                 # JUnit
+    | \A<!doctype\ html>(?s:.*)<title>earshot\ (?:validation|doctor):
+    | \A\{\s*"version":\ 1,\s*"kind":\ "(?:validation|doctor)"     # JSON of a report
+    | \A\{\s*"version":\ 1,\s*"summary":\ \{\s*"checked":            # JSON of lint
+    | \A\{(?s:.*)"driver":\s*\{\s*"name":\ "earshot"               # SARIF
+    """,
+    re.VERBOSE,
+)
+"""How the first `READ_BYTES` of each format begin."""
+LAST_LINE = re.compile(
+    rb"(?:earshot lint: )?(?:\d+ \S+ checked: [^\n]*|nothing to check[^\n]*)\n\Z"
+)
+"""How the text of lint and its annotations end, which begin with findings."""
 
 
 def formats(
@@ -71,18 +92,26 @@ def printed(files: Mapping[Path, Kind], format: Kind | None, text: Kind) -> Kind
     return files.get(STDOUT, text) if files else format or text
 
 
-def refuse_outputs(
-    files: Sequence[Path], read: Iterable[Path], suffixes: Iterable[str], force: bool
-) -> None:
-    """Raises EarshotError where one of ``files`` is among ``read``, or may be no report.
+def refuse_outputs(files: Sequence[Path], read: Iterable[Path], force: bool) -> None:
+    """Raises EarshotError where one of ``files`` is among ``read``, or exists and is no report.
 
-    An existing file is taken for a report, which the next one replaces, by one of ``suffixes``;
-    with ``force`` any file is.
+    A report of an earlier run is replaced, and with ``force`` any file.
     """
     refuse_read(files, read)
     for file in files:
-        if not force and file.suffix not in suffixes:
-            refuse_replacing(file, "a report")
+        if not force and not _is_report(file):
+            refuse_replacing(file, "a report of earshot")
+
+
+def _is_report(file: Path) -> bool:
+    """Whether a command of earshot wrote ``file``, in any of the formats."""
+    if not file.is_file():
+        return False
+    with suppress(OSError), file.open("rb") as opened:
+        start = opened.read(READ_BYTES)
+        opened.seek(max(opened.seek(0, os.SEEK_END) - READ_BYTES, 0))
+        return bool(REPORT.search(start) or LAST_LINE.search(opened.read()))
+    return False
 
 
 def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:

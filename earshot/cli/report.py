@@ -35,7 +35,7 @@ def run(
             remedy="earshot report --stack local, or earshot report FILE...",
         )
     read = [Path(name) for name in named if not is_url(name)]
-    refuse_outputs([*targets], read, SUFFIXES, force)
+    refuse_outputs([*targets], read, force)
     report = merge(_sources(named))
     show(report, targets, format)
     return report.exit_code

@@ -73,7 +73,7 @@ def run(
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
     read = filter(None, (client_config, choice.vantages))
-    refuse_outputs([*files], [*named.files, *read], SUFFIXES, force)
+    refuse_outputs([*files], [*named.files, *read], force)
     client = named.client_properties(client_config)
     options = replace(_options(choice, _defaults(named)), client=client, incarnations=lives)
     standpoints = _standpoints(choice, named, bool(client))

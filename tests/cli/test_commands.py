@@ -385,7 +385,7 @@ class TestReport:
             )
         assert kept.read_text() == as_json(samples.all_pass())
 
-    @pytest.mark.parametrize("name", ["server.properties", "compose.yml"])
+    @pytest.mark.parametrize("name", ["server.properties", "README.md"])
     def test_a_file_that_is_no_report_is_replaced_by_force_alone(
         self, name: str, project: Project, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -394,8 +394,8 @@ class TestReport:
         command = ["report", "--stack", "local", "--format", "json", "-o", str(other)]
         assert run(command) == 2
         assert capsys.readouterr().err == (
-            f"error: output {other}: exists, and is not a report\n"
-            "  allowed: a new file, or a report\n"
+            f"error: output {other}: exists, and is not a report of earshot\n"
+            "  allowed: a new file, or a report of earshot\n"
             "  fix: name another file, or add --force to replace this one\n"
         )
         assert other.read_text() == "listeners=A://:1\n"

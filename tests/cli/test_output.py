@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from earshot.cli.output import emit, save
+from earshot.cli.output import emit, refuse_outputs, save
 from earshot.errors import EarshotError
+from toolchain.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,39 @@ def test_stdout_by_its_name_comes_with_the_rest_in_order(
         save(Path(f"/dev/fd/{opened.fileno()}"), "report\n")
         emit("after\n")
     assert file.read_text() == "before\nreport\nafter\n"
+
+
+GOLDENS = [
+    file
+    for folder in ("report", "lint")
+    for file in sorted((ROOT / "tests" / folder / "goldens").iterdir())
+]
+
+
+@pytest.mark.parametrize("golden", GOLDENS, ids=lambda it: f"{it.parent.parent.name}-{it.name}")
+def test_a_report_of_any_format_is_replaced(golden: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report"  # its name says nothing
+    file.write_bytes(golden.read_bytes())
+    refuse_outputs([file], [], force=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("README.md", "# earshot\n\nAbout earshot doctor: PASS and FAIL.\n"),
+        ("notes.txt", "to do\nearshot doctor: FAIL, see below\n"),
+        ("package.json", '{\n  "version": 1,\n  "kind": "library"\n}\n'),
+        ("other.sarif", '{"runs": [{"tool": {"driver": {"name": "another"}}}]}'),
+        ("junit.xml", '<?xml version="1.0"?>\n<testsuites name="pytest tests"></testsuites>\n'),
+        ("index.html", "<!doctype html>\n<html><head><title>About earshot</title></head></html>\n"),
+        ("compose.yml", "services: {}\n"),
+    ],
+)
+def test_a_file_of_others_is_refused_whatever_its_suffix(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(EarshotError, match="exists, and is not a report of earshot"):
+        refuse_outputs([file], [], force=False)
+    refuse_outputs([file], [], force=True)
