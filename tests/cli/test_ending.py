@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -19,6 +20,7 @@ from earshot.cli.ending import INCONCLUSIVE, Work, ended_by
 from earshot.listeners.address import Address
 from tests.doubles import peer as doubles
 from tests.doubles.peer import broker, kafka, listening, metadata, reply
+from toolchain.paths import ROOT
 
 SOON = 12.0
 """Seconds within which it ends on a busy machine; alone it takes two."""
@@ -157,14 +159,31 @@ def test_a_peer_that_lies_to_librdkafka_alone_is_left_at_once() -> None:
         ("validate", "--contract"),
         ("report",),
         ("adopt",),
+        ("lint",),
         ("doctor", "--bootstrap", "127.0.0.1:1", "--client-config"),
     ],
 )
 def test_every_command_ends_where_a_file_does_not(command: tuple[str, ...], tmp_path: Path) -> None:
-    fifo = tmp_path / "docker-compose.yml"
+    ends_at((*command, "docker-compose.yml"), tmp_path / "docker-compose.yml")
+
+
+@pytest.mark.parametrize(
+    "command", [("plan",), ("client", "--user", "app", "--listener", "EXTERNAL", "--output", "new")]
+)
+def test_every_command_ends_where_a_stack_file_does_not(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    (tmp_path / "stacks").mkdir()
+    ends_at((*command, "--stack", "local"), tmp_path / "stacks" / "Pulumi.local.yaml")
+
+
+def ends_at(command: tuple[str, ...], fifo: Path) -> None:
+    """``command``, run in the project of ``fifo``, ends by SIGTERM while it reads from there."""
     os.mkfifo(fifo)
     child = subprocess.Popen(
-        [sys.executable, "-m", "earshot", *command, str(fifo)],
+        [sys.executable, "-m", "earshot", *command],
+        cwd=fifo.parent.parent if fifo.parent.name == "stacks" else fifo.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
