@@ -75,7 +75,14 @@ def ensure_packages() -> None:
         _pip("--require-hashes", "--no-build-isolation", "--use-pep517", "--no-compile",
              "-r", str(LOCK_FILE))  # fmt: skip
         _pip("--no-deps", "--no-index", "--no-build-isolation", "-e", str(ROOT))
+        _find_toolchain()
     cache.write(STAMP, _fingerprint())
+
+
+def _find_toolchain() -> None:
+    """The language host and the tests import `toolchain`, which is not installed, from anywhere."""
+    for packages in VENV.glob("lib/python*/site-packages"):
+        (packages / "earshot-repository.pth").write_text(f"{ROOT}\n")
 
 
 def _is_complete() -> bool:

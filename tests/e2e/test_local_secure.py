@@ -105,7 +105,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
             "spark.eventLog.compress false\nspark.eventLog.rolling.enabled false\n"
         )
         made.environment["SPARK_CONF_DIR"] = str(reported.parent)
-        with watched(secured.said):
+        with (
+            watched(secured.said),
+            attacked(made.folder, secured.kept, lambda: made.pids().values()) as secured.attack,
+        ):
             made.up()
         assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
         made.cluster["validation"]["records"] = 0

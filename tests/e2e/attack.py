@@ -1,0 +1,91 @@
+"""Another user of this machine beside an update: asks each port that it opens, reads its files."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.e2e.open_sockets import OpenSocket, open_sockets
+from tests.e2e.stranger import Stranger
+
+SECONDS = 0.5
+"""Between two looks at the ports and files of an update."""
+
+
+@dataclass
+class Attack:
+    """What the other user got."""
+
+    sockets: dict[int, OpenSocket] = field(default_factory=dict)
+    """By port, each socket that was asked."""
+    answers: list[bytes] = field(default_factory=list)
+    readable: set[str] = field(default_factory=set)
+    """Files below the folder that the other user could read at some moment."""
+    holders: set[str] = field(default_factory=set)
+    """Those of them with a secret."""
+
+    def look(
+        self,
+        stranger: Stranger,
+        folder: Path,
+        secrets: Mapping[str, str],
+        nodes: Iterable[psutil.Process],
+    ) -> None:
+        now = {it.port: it for it in open_sockets(psutil.Process(), *nodes)}
+        new = now.keys() - self.sockets.keys()
+        self.sockets |= now
+        self.answers += [answer for _, _, answer in stranger.answers(sorted(new)) if answer]
+        readable, holders = stranger.readable(folder, secrets.values())
+        self.readable.update(readable)
+        self.holders.update(holders)
+
+    def has(self, secrets: Mapping[str, str]) -> list[str]:
+        """The names of the ``secrets`` that an answer contains."""
+        return [
+            name
+            for name, secret in secrets.items()
+            if any(secret.encode() in answer for answer in self.answers)
+        ]
+
+
+@contextlib.contextmanager
+def attacked(
+    folder: Path,
+    secrets: Callable[[], Mapping[str, str]],
+    nodes: Callable[[], Iterable[int]],
+) -> Iterator[Attack]:
+    """Within, another user attacks the descendants of this process and the ``nodes`` (pids)."""
+    attack, over = Attack(), threading.Event()
+    failures: list[Exception] = []
+
+    def go_on() -> None:
+        with Stranger() as stranger:
+            while not over.wait(SECONDS):
+                try:
+                    attack.look(stranger, folder, secrets(), processes(nodes()))
+                except Exception as error:  # the test fails with it
+                    failures.append(error)
+                    return
+
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        yield attack
+    finally:
+        over.set()
+        thread.join(60)
+    assert not failures, failures
+
+
+def processes(pids: Iterable[int]) -> list[psutil.Process]:
+    """The processes that are still there."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            found.append(psutil.Process(pid))
+    return found
