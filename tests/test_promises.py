@@ -57,21 +57,21 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_doctor.py::test_without_a_contract",
     ],
     "So `make up` takes three, and proves every listener after each": [
-        "e2e/test_listener_change.py::test_a_listener_that_clients_use_stays_until_they_have_moved",
+        "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
     ],
     "After an interrupt the next run goes on; with the old name in the file again, it returns": [
-        "e2e/test_listener_change.py::test_a_step_is_gone_on_with_after_ctrl_c",
-        "e2e/test_listener_change.py::test_a_step_whose_engine_was_killed_is_taken_back",
+        "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
+        "e2e/test_listener_steps.py::test_the_old_name_in_the_file_again_returns_after_an_interrupt",
     ],
     "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
     "makes `stacks/Pulumi.local-mine.yaml` from it": [
         "toolchain/test_stack.py::test_a_stack_is_made_from_the_template_that_its_name_begins_with",
     ],
     "is the template for brokers in containers": [
-        "e2e/test_docker_stack.py::test_three_brokers_three_scopes_three_vantages_all_cells_pass",
-        "e2e/test_docker_stack.py::test_a_second_update_changes_nothing",
-        "e2e/test_docker_stack.py::test_data_outlives_the_stack",
-        "e2e/test_docker_stack.py::test_a_container_that_was_killed_is_started_by_the_next_update",
+        "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
+        "e2e/test_docker_secure.py::test_a_second_update_changes_nothing",
+        "e2e/test_docker_secure.py::test_data_outlives_the_stack",
+        "e2e/test_docker_secure.py::test_a_container_that_was_killed_is_started_by_the_next_update",
     ],
     "on one Docker host or several": [
         "e2e/test_docker_two_hosts.py::test_every_broker_is_reached_through_every_listener",

@@ -24,6 +24,7 @@ from earshot.report.json import read_report
 from earshot.users.access import login_failure
 from earshot.validation.client import Errors, failure_of, translate
 from earshot.validation.result import Report
+from tests.e2e.attack import Attack
 from tests.e2e.engine import Deployment
 
 Stack = TypeVar("Stack", bound=Deployment)
@@ -36,6 +37,8 @@ class Secured(Generic[Stack]):
     deployment: Stack
     said: set[str] = field(default_factory=set)
     """Command lines and environments of every process of this machine."""
+    attack: Attack = field(default_factory=Attack)
+    """What another user of the machine got meanwhile."""
 
     @property
     def store(self) -> Store:
@@ -45,6 +48,12 @@ class Secured(Generic[Stack]):
     def secrets(self) -> dict[str, str]:
         """By file, what nothing else may hold."""
         return secrets_in(self.store.folder)
+
+    def secrets_by_now(self) -> dict[str, str]:
+        """The same while the stack comes up for the first time."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.secrets
+        return {}
 
     def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
         """librdkafka's settings from the file that `earshot client` writes."""

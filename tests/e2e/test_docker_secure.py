@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import docker
 import pytest
 import requests
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, ScramMechanism
 from earshot_pulumi.docker import kafka_protocol, labels
 from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
@@ -21,6 +23,7 @@ from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
+from tests.e2e.attack import attacked
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import (
     DockerStack,
@@ -30,6 +33,7 @@ from tests.e2e.docker_stack import (
     seen_from_outside,
 )
 from tests.e2e.images.load import base_image
+from tests.e2e.open_sockets import listed
 from tests.e2e.outside import outside
 from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
 
@@ -54,6 +58,7 @@ def stack(
             with (
                 contextlib.closing(docker_engine.client()) as client,
                 watched(secured.said, lambda: secured.said.update(reported(client, known)), 0.2),
+                attacked(made.folder, secured.secrets_by_now, list) as secured.attack,
             ):
                 made.up()
             yield secured
@@ -119,6 +124,55 @@ def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
     assert stack.deployment.containers() == before
 
 
+def test_data_outlives_the_stack(stack: Secured[DockerStack]) -> None:
+    """The proof of the stack that comes up again is the doctor's, which says the same sooner."""
+    made, client = stack.deployment, stack.client(listener="HOST")
+    write(client, "app-kept", b"still here")
+    volumes = made.volumes()
+    made.cluster["validation"]["records"] = 0
+    made.destroy()
+    assert made.containers() == {}
+    assert made.volumes() == volumes
+    made.up()
+    assert first_record(client, "app-kept") == b"still here"
+    assert made.volumes() == volumes
+
+
+def write(client: Mapping[str, Any], topic: str, record: bytes) -> None:
+    AdminClient(dict(client)).create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
+    errors: list[object] = []
+    producer = Producer({**client, "acks": "all"})
+    producer.produce(topic, record, on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(30) == 0 and errors == [None]
+
+
+def first_record(client: Mapping[str, Any], topic: str) -> bytes:
+    consumer = Consumer({**client, "group.id": "app-kept", "enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        message = consumer.poll(30)
+        assert message is not None and message.error() is None
+        value = message.value()
+        assert isinstance(value, bytes)
+        return value
+    finally:
+        consumer.close()
+
+
+def test_a_container_that_was_killed_is_started_by_the_next_update(
+    stack: Secured[DockerStack],
+) -> None:
+    made = stack.deployment
+    before, incarnations = made.containers(), made.outputs()["incarnations"]
+    made.engine.run("kill", made.names[2])
+    made.up(repair=False, refresh=False)
+    assert made.containers() == before
+    assert made.inspect(2)["State"]["Running"]
+    now = made.outputs()["incarnations"]
+    assert {id for id in now if now[id] != incarnations[id]} == {"2"}, "and it was proved anew"
+    assert "unchanged" in made.up()
+
+
 def file_of(made: DockerStack, id: int, name: str) -> str:
     """The name of a node's file, which begins with the version of its certificate."""
     version = made.inspect(id)["Config"]["Labels"][labels.CERTIFICATE]
@@ -152,6 +206,15 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
     for id, name in made.names.items():
         place = f"{FOLDER}/{file_of(made, id, f'node-{id}.pem')}"
         assert searched(made, name, secrets) == {place}
+
+
+def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
+    """Beside the update that makes the cluster, and its proof from three vantages."""
+    attack = stack.attack
+    assert attack.sockets and attack.answers and attack.has(stack.secrets) == []
+    assert {item.process for item in attack.sockets.values()} <= listed().keys()
+    if os.geteuid() == 0:
+        assert attack.readable and attack.holders == set()
 
 
 def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:

@@ -25,7 +25,7 @@ from tests.e2e.images.load import base_image
 from tests.e2e.outside import outside
 from tests.e2e.ports import free_ports
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 HEALTHY_SECONDS = 40
 
@@ -154,7 +154,6 @@ def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> 
     assert changing.first_record("rolled") == "before"
 
 
-@pytest.mark.combination
 def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerStack) -> None:
     before = changing.containers()
     names = dict(changing.cluster["names"])
@@ -200,7 +199,6 @@ def test_a_container_that_was_killed_is_started_by_the_next_update(changing: Doc
     assert "unchanged" in changing.up()
 
 
-@pytest.mark.combination
 @pytest.mark.parametrize(
     ("command", "change", "words"),
     [
@@ -243,7 +241,6 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
     assert changing.containers() == before
 
 
-@pytest.mark.combination
 def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
@@ -270,7 +267,6 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         assert f"is not the id of this stack's cluster, which is {kept}" in made.refused()
 
 
-@pytest.mark.combination
 @pytest.mark.parametrize(
     ("published", "taken"),
     [
@@ -295,7 +291,6 @@ def test_ports_that_docker_publishes_are_seen(
         docker_engine.run("rm", "--force", id)
 
 
-@pytest.mark.combination
 def test_separate_controllers_start_and_roll(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """Listeners change on three running brokers while clients write and read through one that stays.
 
-One cluster, and one sequence of changes: each test begins where the one before it ends.
+One cluster, and one sequence of changes: each test begins where the one before it ends. A short
+sequence, which `make test` has, is in `test_listener_steps.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tests.e2e.ports import kept_ports
 from tests.e2e.steady_producer import REPLICAS, SteadyProducer
 from tests.measured import MEASURED
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 Recorder = Callable[[str, object], None]
 PORTS = kept_ports(3, 9)

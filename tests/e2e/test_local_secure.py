@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -38,12 +39,15 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.certificates.private_root import new_private_ca
+from tests.e2e.attack import attacked
 from tests.e2e.certificates_in_aws import aws_of, hand_over_there
 from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.open_sockets import listed
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
 from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
+from tests.e2e.stranger import Stranger
 from tests.e2e.tls_offer import offered
 from tests.rest import with_combinations
 from toolchain.paths import ROOT
@@ -107,7 +111,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
         made.environment["SPARK_CONF_DIR"] = str(reported.parent)
         with (
             watched(secured.said),
-            attacked(made.folder, secured.kept, lambda: made.pids().values()) as secured.attack,
+            attacked(
+                made.folder, secured.secrets_by_now, lambda: made.pids().values()
+            ) as secured.attack,
         ):
             made.up()
         assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
@@ -199,6 +205,24 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
         assert holders(folder, secrets) == {*own, ".earshot/planted.log"}
     finally:
         planted.unlink()
+
+
+def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) -> None:
+    """Beside the update that makes the cluster, and the job of Spark that proves it."""
+    attack = stack.attack
+    asked = {item.process for item in attack.sockets.values()}
+    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "policy pack"}
+    assert attack.answers and attack.has(stack.secrets) == []
+    table = listed()
+    assert [it for it in attack.sockets.values() if it.process not in table] == []
+    if os.geteuid() == 0:
+        assert attack.readable and attack.holders == set()
+        planted = stack.deployment.folder / "planted.txt"
+        planted.write_text(stack.store.password("app"))
+        with Stranger() as stranger:
+            _, holders = stranger.readable(stack.deployment.folder, stack.secrets.values())
+        planted.unlink()
+        assert holders == ["planted.txt"]
 
 
 @pytest.mark.combination
