@@ -13,29 +13,42 @@ import yaml
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
+from tests.e2e.yaml_host import ensure_yaml_host
+from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-EXAMPLE = ROOT / "examples" / "own-brokers"
+EXAMPLES = ROOT / "examples"
 PLUGIN = ROOT / ".venv" / "bin"
 
 
 @pytest.fixture
-def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator[Project]:
+def project(
+    request: pytest.FixtureRequest, docker_engine: Engine, kafka_image: str, tmp_path: Path
+) -> Iterator[Project]:
     """The example as a user's project; whatever becomes of the test, its resources go."""
     made = docker_project(tmp_path / "p", docker_engine)
     about = made.folder / "Pulumi.yaml"
-    found = yaml.safe_load(about.read_text())
-    found["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
-    about.write_text(yaml.safe_dump(found))
-    shutil.copy(EXAMPLE / "__main__.py", made.folder)
+    described = yaml.safe_load(about.read_text())
+    if request.param == "own-brokers-yaml":
+        described = yaml.safe_load((EXAMPLES / request.param / "Pulumi.yaml").read_text())
+        described["name"] = "project"
+        made.environment["PATH"] = f"{ensure_yaml_host()}:{made.environment['PATH']}"
+    else:
+        shutil.copy(EXAMPLES / request.param / "__main__.py", made.folder)
+    described["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
+    about.write_text(yaml.safe_dump(described))
     (port,) = free_ports(1)
-    for key, value in {"image": kafka_image, "port": port}.items():
+    image = "kafkaImage" if request.param == "own-brokers-yaml" else "image"
+    for key, value in {image: kafka_image, "port": port}.items():
         made.runs("config", "set", key, str(value))
     yield made
     made.pulumi("destroy", "--yes", "--skip-preview")
 
 
+@pytest.mark.parametrize(
+    "project", with_combinations("own-brokers", ["own-brokers", "own-brokers-yaml"]), indirect=True
+)
 def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> None:
     assert "not-known-yet" not in project.runs("preview", "--diff")
     project.up()
@@ -50,7 +63,7 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     refused = "kafka.nobody.invalid does not resolve"
     assert refused in project.fails(command="preview")
     assert refused in project.fails()
-    broker = next(item["urn"] for item in resources(project) if "broker-1" in item["urn"])
+    (broker,) = (it["urn"] for it in resources(project) if "container:Container" in it["urn"])
     assert refused in project.fails("--target", broker)
     running = project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}")
     assert first["broker"] in running.split()

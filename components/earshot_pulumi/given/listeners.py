@@ -123,6 +123,8 @@ class Listeners(pulumi.ComponentResource):
     """The server.properties of each node, by node id."""
     environment: pulumi.Output[dict[str, dict[str, str]]]
     """The same settings as KAFKA_* variables of the apache/kafka image, by node id."""
+    envs: pulumi.Output[dict[str, list[str]]]
+    """The same variables as NAME=value texts, as `docker.Container` takes them, by node id."""
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener name."""
     contract: pulumi.Output[dict[str, Any]]
@@ -164,12 +166,18 @@ class Listeners(pulumi.ComponentResource):
         self.environment = output(
             lambda known: {str(node.id): environment(known, node) for node in known.nodes}
         )
+        self.envs = self.environment.apply(
+            lambda by_id: {
+                id: [f"{name}={value}" for name, value in variables.items()]
+                for id, variables in by_id.items()
+            }
+        )
         self.bootstrap = output(
             lambda known: {item.name: item.bootstrap for item in contract(known).listeners}
         )
         self.contract = output(lambda known: contract(known).model_dump(mode="json"))
         self.approved = gate.approved
-        outputs = ("properties", "environment", "bootstrap", "contract", "approved")
+        outputs = ("properties", "environment", "envs", "bootstrap", "contract", "approved")
         self.register_outputs({output: getattr(self, output) for output in outputs})
 
 

@@ -55,6 +55,11 @@ class DockerDouble(Double[docker.DockerClient]):
             self._tls = certified(Path(folder))
         self.run(lambda client: client.ping())
 
+    async def get_schema(self, request: protocol.GetSchemaRequest) -> protocol.GetSchemaResponse:
+        from tests.doubles.docker.schema import schema  # the SDK is slow to import
+
+        return protocol.GetSchemaResponse(schema())
+
     def values(self, given: Mapping[str, PropertyValue]) -> Plain:
         found: Plain = without_names(plain(given))
         return found
