@@ -27,6 +27,8 @@ from earshot.validation.result import Report
 from tests.e2e.attack import Attack
 from tests.e2e.engine import Deployment
 
+SILENT_SECONDS = 8.0
+"""After which a client that heard nothing gets nothing."""
 Stack = TypeVar("Stack", bound=Deployment)
 
 
@@ -140,7 +142,7 @@ def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
 
 def refused(settings: Mapping[str, Any]) -> str:
     """The word for why a client gets no metadata; its connections have ended then."""
-    errors, end = Errors(), time.monotonic() + 20
+    errors, end = Errors(), time.monotonic() + SILENT_SECONDS
     given: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
     admin = AdminClient(given)
     while True:

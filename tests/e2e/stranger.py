@@ -23,7 +23,7 @@ NOBODY = 65534
 SECONDS = 2.0
 MOST = 1 << 20
 """Bytes of an answer that are looked at."""
-BLOCKS = 12
+BLOCKS = 40
 """Broadcast blocks of Spark that are asked for; a short job has fewer."""
 SPARK_RPC = (
     b"\0"  # no address of a sender

@@ -114,6 +114,7 @@ def test_what_is_protected_stays(stack: Stack) -> None:
     assert stack.server.holdings() == there
 
 
+@pytest.mark.combination
 def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack) -> None:
     stack.nodes.state[2] = NodeState.FAILED
     settings = {"deletion_protection": False, "data": "delete"}
@@ -162,6 +163,7 @@ def own_names(stack: Stack) -> dict[str, Any]:
     return cluster(2, **{**TWO_LISTENERS, **OWN_ZONE, "zone": named})
 
 
+@pytest.mark.combination
 def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
     wanted = own_names(stack)
     with dns_server({}) as withholding:

@@ -154,7 +154,9 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     assert before <= stack.pids(), "a broker of the interrupted run was not picked up"
 
 
-@pytest.mark.parametrize("moment", with_combinations(VALIDATION, ["a broker starts", VALIDATION]))
+@pytest.mark.parametrize(
+    "moment", with_combinations("a broker starts", ["a broker starts", VALIDATION])
+)
 def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str) -> None:
     if moment == VALIDATION:
         with cluster_of(stack) as cluster:

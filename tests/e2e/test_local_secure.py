@@ -445,6 +445,7 @@ def test_users_outlast_restarts_also_where_one_was_deleted_by_hand(stack: LocalS
 LOST = "does not know its users any more"
 
 
+@pytest.mark.combination
 def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanism(
     stack: LocalSecured,
 ) -> None:

@@ -13,7 +13,7 @@ from earshot.transition.change import Change
 from tests.e2e.engine import deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(300)]
 
 
 def test_the_memory_beside_the_brokers_follows_them(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from earshot.spark import records as spark_records
 from earshot.spark.session import Opening, SparkSettings
 from earshot.validation.verdict import Share
+from tests.rest import with_combinations
 from tests.validation.counted import Received, tally
 
 if TYPE_CHECKING:
@@ -126,9 +127,9 @@ def disturbed(seed: int) -> Log:
     return log
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_spark_counts_what_the_reference_counts(spark: SparkSession, seed: int) -> None:
-    log = disturbed(seed)
+@pytest.mark.parametrize("seed", with_combinations("0", "01234"))
+def test_spark_counts_what_the_reference_counts(spark: SparkSession, seed: str) -> None:
+    log = disturbed(int(seed))
     expected = set(tally(log.reference, RUN, SHARES))
     frame = log.frame(spark)
     assert set(spark_records.exact(frame, READER, RUN, SHARES)) == expected
