@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +73,32 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     project.runs("config", "rm", "host")
     project.up()
     assert project.outputs()["broker"] == first["broker"]
+
+
+@pytest.mark.combination
+@pytest.mark.parametrize("project", ["own-brokers"], indirect=True)
+def test_the_automation_api_deploys_and_says_why_not(project: Project) -> None:
+    refused = automated(project, "host=kafka.nobody.invalid")
+    assert refused.returncode == 1
+    assert "kafka.nobody.invalid does not resolve" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    done = automated(project, "host=localhost")
+    assert done.returncode == 0, done.stderr
+    assert "validation: PASS, 1 of 1 cell passed" in done.stdout
+    assert automated(project, "--destroy").returncode == 0
+    assert "broker-1" not in project.runs("stack", "export")
+
+
+def automated(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+    script = EXAMPLES / "automation" / "deploy.py"
+    return subprocess.run(
+        [sys.executable, str(script), str(project.folder), *words],
+        env=project.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def resources(project: Project) -> list[dict[str, str]]:
