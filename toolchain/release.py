@@ -1,11 +1,14 @@
-"""`make release-check`: build wheel and sdist, and run the command from the wheel elsewhere.
+"""`make release-check`: build wheel and sdist, and try out the wheel elsewhere.
 
-The wheel goes into an environment of its own, without any extra, and its command runs in an empty
-folder: neither what lies in the checkout nor what only deploying needs can help it.
+The wheel goes into an environment of its own, and its commands run in an empty folder, so that
+nothing in the checkout can help them: first without any extra, then with `deploy`, for which a
+Pulumi program uses the provider plugin and the policy pack. `twine check` reads the metadata.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +22,7 @@ from pathlib import Path
 
 from earshot import __version__
 from earshot.errors import EarshotError
+from toolchain.environment import variables
 from toolchain.paths import LOCK_FILE, ROOT
 from toolchain.progress import exit_status
 
@@ -35,8 +39,23 @@ COMMANDS = (
     ("doctor", "--help"),
     ("lint", "."),
 )
-EXTRAS = ("boto3", "docker", "pulumi", "pyspark")
-"""What a bare `pip install earshot` does not bring."""
+CLOUD = ("boto3", "docker", "pulumi_aws", "pulumi_docker", "pyspark")
+"""What neither `pip install earshot` nor the extra `deploy` installs."""
+EXTRAS = (*CLOUD, "cryptography", "pulumi", "pulumi_policy")
+"""What `pip install earshot` does not install."""
+PUBLIC = "from earshot_pulumi import *; import earshot_policies.pack; from earshot import *"
+WITHOUT_AWS = """
+from earshot.errors import EarshotError
+from earshot_pulumi import AwsNetwork
+try:
+    AwsNetwork("n", {"zones": ["eu-central-1a", "eu-central-1b"]})
+except EarshotError as error:
+    assert "pip install 'earshot[aws]'" in str(error), error
+else:
+    raise AssertionError("AwsNetwork needs no pulumi_aws")
+"""
+RESOURCES = ("AwsCluster", "AwsNetwork", "Listeners", "Proof")
+"""What the schema of the installed plugin describes."""
 _BUILD = "import sys; from setuptools import build_meta; "
 _BUILD += "print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 _PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
@@ -53,6 +72,7 @@ def check(folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
         top = f"{sdist.name.removesuffix('.tar.gz')}/"
         complete(sdist, (name.removeprefix(top) for name in archive.getnames()), tracked)
+    _check_metadata((wheel, sdist), folder)
     _try_out(wheel, folder)
     return wheel
 
@@ -112,16 +132,71 @@ def _try_out(wheel: Path, folder: Path) -> None:
     constraints = folder / "constraints.txt"
     constraints.write_text(pinned(LOCK_FILE.read_text()))
     _run(python, *_PIP, "--constraint", str(constraints), str(wheel), cwd=empty)
-    for name in EXTRAS:
-        code = f"import importlib.util, sys; sys.exit(bool(importlib.util.find_spec({name!r})))"
-        _run(python, "-c", code, cwd=empty)
+    _check_missing(python, EXTRAS, empty)
     for arguments in COMMANDS:
         _run(str(home / "bin" / "earshot"), *arguments, cwd=empty)
         print(f"  earshot {' '.join(arguments)}: well")
+    for program in ("earshot policy-pack", "pulumi-resource-earshot 127.0.0.1:1"):
+        _fails_for_lack_of("deploy", home, program, empty)
+    _run(python, *_PIP, "--constraint", str(constraints), f"{wheel}[deploy]", cwd=empty)
+    _check_missing(python, CLOUD, empty)
+    for code in (PUBLIC, WITHOUT_AWS):
+        _run(python, "-c", code, cwd=empty)
+    print("  from earshot_pulumi import *: well")
+    _try_pulumi(home, empty)
+
+
+def _check_missing(python: str, packages: Iterable[str], cwd: Path) -> None:
+    for name in packages:
+        code = f"import importlib.util, sys; sys.exit(bool(importlib.util.find_spec({name!r})))"
+        _run(python, "-c", code, cwd=cwd)
+
+
+def _fails_for_lack_of(extra: str, home: Path, program: str, cwd: Path) -> None:
+    name, *arguments = program.split()
+    done = subprocess.run(
+        [home / "bin" / name, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0 or f"pip install 'earshot[{extra}]'" not in done.stderr:
+        raise EarshotError(
+            program,
+            observed=f"ended with {done.returncode}: {done.stderr[-2000:]}",
+            allowed=f"a failure that names the extra {extra}",
+        )
+    print(f"  {program}, without the extra: named")
+
+
+def _try_pulumi(home: Path, empty: Path) -> None:
+    plugin = home / "bin" / "pulumi-resource-earshot"
+    text = _run("pulumi", "package", "get-schema", str(plugin), cwd=empty)
+    described = json.loads(text)["resources"]
+    if missing := [it for it in RESOURCES if f"earshot:index:{it}" not in described]:
+        raise EarshotError("the schema of the wheel's plugin", observed=f"lacks {missing[0]}")
+    print("  pulumi package get-schema: well")
+    state = empty / "state.json"
+    state.write_text(json.dumps({"version": 3, "deployment": {}}))
+    pack = _run(str(home / "bin" / "earshot"), "policy-pack", cwd=empty).strip()
+    analyze = ("pulumi", "policy", "analyze", "--policy-pack", pack, "--file", str(state))
+    _run(*analyze, cwd=empty)
+    print("  pulumi policy analyze --policy-pack: well")
+
+
+def _check_metadata(archives: Iterable[Path], folder: Path) -> None:
+    """`twine check` takes a warning for an error. Raises EarshotError."""
+    home = folder / "twine"
+    venv.create(home, with_pip=True)
+    _run(str(home / "bin" / "python"), *_PIP, "twine", cwd=folder)
+    _run(str(home / "bin" / "twine"), "check", "--strict", *map(str, archives), cwd=folder)
+    print("  twine check --strict: well")
 
 
 def _run(*command: str, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **variables("release-check"), "XDG_CACHE_HOME": str(cwd / "cache")}
+    # what `make` sets for the checkout's own stacks
+    environment = {it: environment[it] for it in environment if "POLICY_PACK" not in it}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise EarshotError(
             " ".join(command[:6]), observed=f"ended with {done.returncode}: {done.stderr[-2000:]}"

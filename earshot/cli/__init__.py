@@ -16,6 +16,7 @@ from types import FrameType
 from typing import NoReturn
 
 from earshot.errors import EarshotError, machine_error
+from earshot.extras import extra_of
 
 USAGE = 2
 OWN_FAULT = 70
@@ -24,14 +25,6 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 DEBUG = "--debug"
-EXTRAS = {
-    "boto3": "aws",
-    "botocore": "aws",
-    "cryptography": "deploy",
-    "docker": "docker",
-    "pyspark": "spark",
-}
-"""Packages that not every command needs, and the extra that brings each."""
 
 
 def main() -> NoReturn:
@@ -91,8 +84,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _failed(fault: Exception, debug: bool) -> int:
     """Says what went wrong; the exit code."""
-    package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
-    if extra := EXTRAS.get(package.partition(".")[0]):
+    if extra := extra_of(fault):
         _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
         return USAGE
     if isinstance(fault, OSError):

@@ -346,6 +346,36 @@ def adopt(
     _exit(command.run(*asked, json=as_json, force=force))
 
 
+@app.command("policy-pack")
+def policy_pack() -> None:
+    """Print a folder with the policy pack, for any Pulumi program.
+
+    Pulumi takes policy packs as folders. This one is made in the user's cache and
+    runs with the Python that this command is installed in. Needs the extra
+    `deploy`.
+
+      pulumi preview --policy-pack "$(earshot policy-pack)"
+    """
+    from earshot.cli import policy_pack as command
+
+    command.run()
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a stack file, for editors and for checks in CI.
+
+    It describes every key of `earshot:cluster`, with its type, its default and what
+    is allowed. Save it beside a stack file, and name it in the file's first line:
+
+      earshot schema > stacks/earshot.schema.json
+      # yaml-language-server: $schema=earshot.schema.json
+    """
+    from earshot.cli import schema as command
+
+    command.run()
+
+
 @app.command(
     help=LINT,
     add_help_option=False,

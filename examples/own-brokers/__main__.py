@@ -5,8 +5,7 @@ Cost: none beyond this machine. Removal: `pulumi destroy`.
 
 import pulumi
 import pulumi_docker as docker
-from earshot_pulumi.given.listeners import Listeners
-from earshot_pulumi.given.proof import Proof
+from earshot_pulumi import Listeners, Proof
 
 config = pulumi.Config()
 host = config.get("host") or "localhost"

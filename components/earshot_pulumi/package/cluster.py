@@ -10,13 +10,9 @@ import pulumi
 
 from earshot.config.aws import AwsSpec
 from earshot.config.document import read_spec
+from earshot.extras import needed_for
 from earshot.validation.contract import Contract
-from earshot_pulumi.aws.cluster import Cluster
-from earshot_pulumi.aws.node import InstanceNode
-from earshot_pulumi.aws.reports import Awaited
-from earshot_pulumi.dynamic import read
 from earshot_pulumi.package.cluster_args import AwsClusterArgs
-from earshot_pulumi.package.patience import in_sync
 
 SETTLED = {
     "placement": "aws",
@@ -43,7 +39,7 @@ class AwsCluster(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Raises EarshotError for what cannot be planned."""
+        """Raises EarshotError for what cannot be planned, and without the extra `aws`."""
         # as Pulumi keeps them in its state: free properties are secrets
         kept = {
             key: pulumi.Output.secret(value) if key in ("extra", "client") else value
@@ -52,10 +48,10 @@ class AwsCluster(pulumi.ComponentResource):
         super().__init__("earshot:index:AwsCluster", name, kept, opts)
         spec = read_spec({**args, **SETTLED}, name)
         assert isinstance(spec, AwsSpec)  # as SETTLED says
+        with needed_for("AwsCluster"):
+            from earshot_pulumi.package.brokers import Brokers
         # nodes report in parameters whose names must be unique to the stack
-        brokers = _Brokers(
-            f"{pulumi.get_stack()}-{name}", spec, pulumi.ResourceOptions(parent=self)
-        )
+        brokers = Brokers(f"{pulumi.get_stack()}-{name}", spec, pulumi.ResourceOptions(parent=self))
         self.vpc_id = brokers.vpc_id
         self.instances = pulumi.Output.all(
             **{str(id): node.instance.id for id, node in brokers.nodes.items()}
@@ -69,37 +65,3 @@ class AwsCluster(pulumi.ComponentResource):
         )
         names = ("vpc_id", "instances", "bootstrap", "contract")
         self.register_outputs({name: getattr(self, name) for name in names})
-
-
-class _Brokers(Cluster):
-    """A cluster whose construction waits for its readiness.
-
-    A package can have no dynamic resources, so nothing remembers the last run. Nothing refuses
-    other voters, the removal of a broker with replicas, or a node's move out of its volume's zone.
-    """
-
-    served: pulumi.Output[None]
-    """Known once all nodes are in sync."""
-    _gate_note = "advertised listeners are checked only where this runs with earshot's policy pack"
-
-    def __init__(self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, spec, opts)
-        self.served = self._in_sync(list(self.nodes.values()), whole=True)
-        self.register_outputs({"incarnations": self.incarnations})
-
-    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
-        return self._in_sync([node], whole=False)
-
-    def _in_sync(self, nodes: list[InstanceNode], *, whole: bool) -> pulumi.Output[None]:
-        deployed = [
-            pulumi.Output.all(attachment=node.attachment.id, **node.awaited) for node in nodes
-        ]
-        return pulumi.Output.all(*deployed).apply(
-            lambda found: in_sync(
-                [read(Awaited, item) for item in found],
-                [self._parameter(id) for id in self._spec.controller_ids if self._spec.in_turn],
-                self._spec.region,
-                self._deadline,
-                whole=whole,
-            )
-        )

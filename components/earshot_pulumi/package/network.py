@@ -10,7 +10,7 @@ import pulumi
 
 from earshot.aws.subnets import Nat, check_zones, lay_out
 from earshot.errors import EarshotError
-from earshot_pulumi.aws.network import Network, NetworkArgs
+from earshot.extras import needed_for
 
 NATS: tuple[Nat, ...] = get_args(Nat)
 
@@ -43,9 +43,20 @@ class AwsNetwork(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Raises EarshotError for what AWS has no such network for."""
+        """Raises EarshotError for invalid zones or ranges, and without the extra `aws`."""
+        with needed_for("AwsNetwork"):
+            from earshot_pulumi.aws.network import Network, NetworkArgs
         super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
-        network = Network(name, _network_args(args), pulumi.ResourceOptions(parent=self)).facts
+        cidr = args.get("cidr", "10.0.0.0/16")
+        wanted = NetworkArgs(
+            region=check_zones(args["zones"]),
+            cidr=cidr,
+            subnets=lay_out(cidr, args["zones"]),
+            nat_gateways=_nat(args.get("nat", "one")),
+            flow_logs=args.get("flow_logs", False),
+            deletion_protection=args.get("deletion_protection", True),
+        )
+        network = Network(name, wanted, pulumi.ResourceOptions(parent=self)).facts
         self.vpc_id = pulumi.Output.from_input(network.vpc_id)
         self.public_subnets, self.private_subnets = (
             pulumi.Output.all(
@@ -55,18 +66,6 @@ class AwsNetwork(pulumi.ComponentResource):
         )
         names = ("vpc_id", "public_subnets", "private_subnets")
         self.register_outputs({name: getattr(self, name) for name in names})
-
-
-def _network_args(args: AwsNetworkArgs) -> NetworkArgs:
-    cidr = args.get("cidr", "10.0.0.0/16")
-    return NetworkArgs(
-        region=check_zones(args["zones"]),
-        cidr=cidr,
-        subnets=lay_out(cidr, args["zones"]),
-        nat_gateways=_nat(args.get("nat", "one")),
-        flow_logs=args.get("flow_logs", False),
-        deletion_protection=args.get("deletion_protection", True),
-    )
 
 
 def _nat(given: str) -> Nat:

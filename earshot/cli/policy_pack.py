@@ -1,0 +1,81 @@
+"""`earshot policy-pack`: a folder that `pulumi up --policy-pack` takes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import stat
+import sys
+from pathlib import Path
+
+from earshot import __version__, cache
+from earshot.cli.output import emit
+from earshot.errors import EarshotError
+
+MODE = 0o700
+_PROGRAM = """\
+from earshot_policies.pack import policies
+from pulumi_policy import PolicyPack
+
+PolicyPack("earshot", policies())
+"""
+_ABOUT = """\
+description: Kafka listeners that their clients cannot reach
+runtime:
+  name: python
+  options:
+    toolchain: pip
+    virtualenv: {environment}
+version: {version}
+"""
+
+
+def run() -> None:
+    """Prints the path of the folder. Raises EarshotError without the extra `deploy`."""
+    if importlib.util.find_spec("pulumi_policy") is None:
+        raise EarshotError(
+            "the policy pack",
+            observed=f"needs pulumi-policy, which {sys.prefix} does not have",
+            remedy="pip install 'earshot[deploy]'",
+        )
+    emit(f"{folder(Path(sys.prefix))}\n")
+
+
+def folder(environment: Path) -> Path:
+    """The pack that runs with the Python of ``environment``, below the user's cache.
+
+    One folder per version and environment, for its owner alone (0700). Raises EarshotError unless
+    ``environment`` is a virtual environment.
+    """
+    if not (environment / "bin" / "python").exists():
+        raise EarshotError(
+            f"environment {environment}",
+            observed="has no bin/python, which Pulumi starts a policy pack with",
+            allowed="a virtual environment",
+            remedy="python3 -m venv .venv && .venv/bin/pip install 'earshot[deploy]'",
+        )
+    # JSON quotes a path as YAML reads it
+    about = _ABOUT.format(environment=json.dumps(str(environment)), version=__version__)
+    files = {"PulumiPolicy.yaml": about, "__main__.py": _PROGRAM}
+
+    def make(fresh: Path) -> None:
+        fresh.chmod(MODE)
+        for name, content in files.items():
+            (fresh / name).write_text(content)
+
+    def is_valid(made: Path) -> bool:
+        return (
+            made.is_dir()
+            and stat.S_IMODE(made.stat().st_mode) == MODE
+            and all(_holds(made / name, content) for name, content in files.items())
+        )
+
+    digest = hashlib.sha256(str(environment).encode()).hexdigest()[:12]
+    return cache.ensure(
+        cache.root() / "policy-pack" / f"{__version__}-{digest}", make, is_valid=is_valid
+    )
+
+
+def _holds(file: Path, content: str) -> bool:
+    return file.is_file() and file.read_text(errors="replace") == content
