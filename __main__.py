@@ -19,7 +19,7 @@ def main() -> None:
     stack = pulumi.get_stack()
     project = Project.find()
     source = f"{project.stack_file(stack).relative_to(project.root)}, earshot:cluster"
-    spec = read_spec_text(pulumi.Config("earshot").get("cluster"), source)
+    spec = read_spec_text(pulumi.Config("earshot").get("cluster"), source, project)
     check_given(spec, project, stack)
     own = PLACEMENTS[spec.placement].module("earshot_pulumi", "stack")
     own.deploy(stack, spec, project.state_dir(stack))

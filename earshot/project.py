@@ -71,8 +71,12 @@ class Project:
         """Where the file of ``stack`` belongs, whether or not it exists."""
         return self.stack_folder / f"Pulumi.{stack_name(stack)}.yaml"
 
+    def shown_file(self, stack: str) -> str:
+        """The name of the stack's file in messages."""
+        return self._shown(self.stack_file(stack))
+
     def read_cluster(self, stack: str) -> Spec:
-        """The cluster that the file of ``stack`` describes.
+        """The cluster that the file of ``stack`` describes, with the files that it extends.
 
         Raises EarshotError for a file that is missing or holds no `earshot:cluster`, and
         SpecError with every problem of a cluster that is described wrongly.
@@ -81,6 +85,18 @@ class Project:
         from earshot.config.passwords import KEY as PASSWORDS
         from earshot.config.passwords import check_encrypted
 
+        config, shown = self._config(stack), self.shown_file(stack)
+        spec = read_spec(config[CLUSTER_KEY], f"{shown}, {CLUSTER_KEY}", self)
+        if PASSWORDS in config:
+            check_encrypted(config[PASSWORDS], spec, f"{shown}, {PASSWORDS}")
+        return spec
+
+    def cluster(self, stack: str) -> object:
+        """`earshot:cluster` as the file of ``stack`` has it. Raises EarshotError."""
+        return self._config(stack)[CLUSTER_KEY]
+
+    def _config(self, stack: str) -> Mapping[str, object]:
+        """`config` of the stack's file, with `earshot:cluster`. Raises EarshotError."""
         path = self.stack_file(stack)
         shown = self._shown(path)
         if not path.exists():
@@ -93,12 +109,9 @@ class Project:
         document = _read_yaml(path, shown)
         config = document.get("config") if isinstance(document, Mapping) else None
         if isinstance(config, Mapping) and CLUSTER_KEY in config:
-            spec = read_spec(config[CLUSTER_KEY], f"{shown}, {CLUSTER_KEY}")
-            if PASSWORDS in config:
-                check_encrypted(config[PASSWORDS], spec, f"{shown}, {PASSWORDS}")
-            return spec
+            return config
         names = [name for name in self.stacks if name != stack_name(stack)]
-        others = [self._shown(self.stack_file(name)) for name in names]
+        others = [self.shown_file(name) for name in names]
         raise EarshotError(
             shown,
             observed=_missing(document, config),

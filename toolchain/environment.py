@@ -21,6 +21,7 @@ from toolchain.pulumi_cli.installation import Installation, Origin
 # Protects only a state file on this machine; set your own before the first `make up`.
 DEFAULT_PASSPHRASE = "earshot"
 _PLACEMENT = re.compile(r"""^[^#\n]*\bplacement['"]?\s*:\s*['"]?([a-z]+)""", re.MULTILINE)
+_EXTENDS = re.compile(r"""^[^#\n]*\bextends['"]?\s*:\s*['"]?([\w.-]+)""", re.MULTILINE)
 
 
 def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -98,13 +99,21 @@ def policy_config(stack: str, folder: Path = POLICIES / "config") -> Path | None
 
 
 def placement(stack: str, folder: Path = STACKS) -> str:
-    """The placement of ``stack`` in its own or its template's file, or else `local`.
+    """The placement of ``stack`` in its own or its template's file, or in one that this extends;
+    else `local`.
 
-    A regular expression finds it: there may be no YAML parser yet.
+    Regular expressions find it: there may be no YAML parser yet.
     """
     path = own_or_templates(stack, folder, "Pulumi.{}.yaml")
-    found = _PLACEMENT.search(path.read_text(errors="replace")) if path is not None else None
-    return found[1] if found else "local"
+    seen: list[Path] = []
+    while path is not None and path not in seen and path.is_file():
+        seen.append(path)
+        text = path.read_text(errors="replace")
+        if found := _PLACEMENT.search(text):
+            return found[1]
+        base = _EXTENDS.search(text)
+        path = folder / f"Pulumi.{base[1]}.yaml" if base else None
+    return "local"
 
 
 def _path(cli: Installation, path: str) -> str:

@@ -44,62 +44,81 @@ class AwsSpec(ClusterSpec):
     """Brokers as EC2 instances."""
 
     placement: Literal["aws"]
+    """Where brokers run: aws, as EC2 instances in a VPC."""
     region: Annotated[str, AfterValidator(partial(reraised, check_region))]
+    """The AWS region, such as eu-central-1."""
     vpc: VpcSpec
+    """A VPC of the stack's own, or, with `id`, an existing one."""
     listeners: tuple[ListenerSpec, ...] = (
         ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
     )
+    """The listeners of all brokers. At least one serves scope internal."""
     naming: Literal["aws", "zone"] = "aws"
-    """aws: EC2's own names (`ip-…`, `ec2-…`); zone: names of a domain of yours."""
+    """The names that brokers advertise. aws: EC2's own (`ip-...`, `ec2-...`); zone: names of your
+    domain, see `zone`."""
     zone: ZoneSpec | None = None
+    """A domain for the nodes, only with naming zone."""
     place: Place | None = None
-    """Where brokers are, for good: every one in a public subnet has an Elastic IP. Default: where
-    they are already, and of a new cluster public where a listener is for scope external."""
+    """The subnets of brokers, which cannot change later: public, with an Elastic IP each, or
+    private. Default: where they are; for a new cluster, public if a listener serves scope
+    external."""
     clients: ClientsSpec = ClientsSpec()
+    """The clients that security groups admit."""
     clear_text: dict[str, str] = Field(default_factory=dict)
-    """By listener, why it needs no TLS although it is for scope external."""
+    """By listener, the reason why a listener of scope external needs no TLS."""
     instance: InstanceSpec = InstanceSpec()
+    """The brokers' instances."""
     volume: VolumeSpec = VolumeSpec()
+    """The brokers' data volumes."""
     controller_instance: InstanceSpec = InstanceSpec(type="t4g.medium")
+    """The instances of separate controllers."""
     controller_volume: VolumeSpec = VolumeSpec(size_gib=20)
+    """The data volumes of separate controllers."""
     pinned: dict[int, str] = Field(default_factory=dict)
-    """By node id, the zone it stays in: for nodes that run where a zone is added or taken away."""
+    """By node id, the availability zone in which the node stays when `vpc.zones` changes."""
     volumes: dict[int, VolumeId] = Field(default_factory=dict)
-    """By node id, a volume with its data that an earlier stack of this name has kept."""
+    """By node id, the data volume to take over, kept by an earlier stack of this name."""
     drained: tuple[Whole, ...] = ()
     """Ids of brokers that hold no replica any more, so that they may be removed."""
     archive: KafkaRelease
-    """Kafka as its project publishes it; the instances must reach it."""
+    """Kafka's release archive, which instances download."""
     heap: Heap = "1g"
+    """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
     secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
-    """By file name below /run/kafka/secrets, the SSM parameter that holds it; `{id}` in it stands
-    for the node's id."""
+    """By file name below /run/kafka/secrets, the SSM parameter that holds the file; `{id}` is
+    replaced by the node's id."""
     client: dict[str, str] = Field(default_factory=dict)
-    """Properties with which a node reaches its own inter-broker listener, where it takes any."""
+    """Kafka client properties with which a node reaches its own inter-broker listener, if that
+    needs any."""
     nat: Nat | None = None
-    """NAT gateways of a new VPC; default: one where a node stands in a private subnet."""
+    """NAT gateways of a new VPC: none, one, or per-zone. Default: one if a node is in a private
+    subnet."""
     flow_logs: bool = False
-    """Keep records of the VPC's traffic in a bucket of the stack."""
+    """Whether the VPC's traffic is recorded, in a bucket of the stack."""
     data: Literal["keep", "delete"] = "keep"
-    """What `pulumi destroy` does with the data volumes."""
+    """What `pulumi destroy` does with the data volumes: keep or delete."""
     remove: Remove = UNUSED
-    """When a listener that a change takes away may go: anyway, or from a date on. Nobody can tell
-    whether it is unused."""
+    """When a listener that a change removes goes: anyway, or from a date on (UTC, such as
+    2030-12-31). unused: never, as its clients cannot be seen."""
     cluster_id: ClusterId | None = None
-    """Of data that an earlier stack has kept, to take it over; default: a new one, once."""
+    """Kafka's cluster id, only to take over volumes that an earlier stack has kept. Default: a new
+    one, made once."""
     deletion_protection: bool = True
-    """Nothing that holds data or an address can be destroyed before this is false."""
+    """Whether resources that hold data or an address are protected from deletion."""
     prove: Literal["here", "later"] = "here"
-    """here: external listeners that take no credentials are validated from this machine after a
-    deploy, so that it must be among `clients`; later: by `earshot validate`."""
-    validator: Annotated[ValidatorInstanceSpec | None, BeforeValidator(on_or_off)] = None
-    """An instance in a private subnet that validates the internal scope after each deploy and on a
-    timer; without it nobody stands there."""
+    """here: external listeners without credentials are validated from this machine, which must be
+    among `clients`; later: by `earshot validate`."""
+    validator: Annotated[
+        ValidatorInstanceSpec | None,
+        BeforeValidator(on_or_off, json_schema_input_type=ValidatorInstanceSpec | bool | None),
+    ] = None
+    """An instance in a private subnet that validates the internal scope after each update and on a
+    timer; true for its defaults. Default: none."""
     in_turn: bool = True
-    """Change one node at a time, and none while another is down; false changes all at once, for a
+    """true: one node changes at a time, and none while another is down; false: all at once, for a
     cluster that is down as a whole."""
     ready_seconds: Whole = Field(default=900, ge=60, le=7200)
-    """How long a new or replaced node may take to be in sync."""
+    """Seconds for a new or replaced node to be in sync."""
 
     @field_validator("client")
     @classmethod

@@ -49,7 +49,7 @@ def _range(value: Any) -> str:
 
 
 FileName = Annotated[str, matching(_FILE, "a file name of letters, digits, '.', '_' and '-'")]
-Range = Annotated[str, PlainValidator(_range)]
+Range = Annotated[str, PlainValidator(_range, json_schema_input_type=str)]
 VpcId = Annotated[str, _id("vpc")]
 SubnetId = Annotated[str, _id("subnet")]
 GroupId = Annotated[str, _id("sg")]
@@ -65,7 +65,9 @@ class KafkaRelease(Frozen):
     """Kafka as its project publishes it: `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
 
     url: Annotated[str, matching(_URL, "an http or https URL of printable ASCII")]
+    """The http or https URL of kafka_2.13-VERSION.tgz. Instances must reach it."""
     sha512: Annotated[str, matching(_SHA512, "128 lower-case hexadecimal digits")]
+    """The archive's SHA-512 sum in hexadecimal digits, as published beside it (.tgz.sha512)."""
 
     @field_validator("sha512", mode="before")
     @classmethod
@@ -78,14 +80,16 @@ class VpcSpec(Frozen):
     """A VPC of the stack's own, or, with ``id``, one that is there."""
 
     id: VpcId | None = None
+    """The id of an existing VPC. Default: a new VPC."""
     cidr: str = "10.0.0.0/16"
-    """Its range; of one that is there, its own."""
+    """The VPC's CIDR block, from /16 to /24. For an existing VPC, its own."""
     zones: tuple[str, ...]
-    """Two or three availability zones; nodes are dealt out to them in turn."""
+    """Two or three availability zones; nodes are spread over them in turn."""
     public_subnets: dict[str, SubnetId] = Field(default_factory=dict)
-    """Of a VPC that is there: by zone, a subnet that is routed to its internet gateway."""
+    """By availability zone, a subnet of an existing VPC with a route to its internet gateway."""
     private_subnets: dict[str, SubnetId] = Field(default_factory=dict)
-    """Of a VPC that is there: by zone, a subnet that is not, and still reaches AWS's services."""
+    """By availability zone, a subnet of an existing VPC without that route, which reaches AWS's
+    services."""
 
     @field_validator("cidr")
     @classmethod
@@ -121,11 +125,14 @@ class InstanceSpec(Frozen):
     """The instances of one role. They run Amazon Linux 2023."""
 
     type: str = "m7g.large"
+    """The EC2 instance type, such as m7g.large."""
     architecture: Architecture | None = None
-    """Default: the one that `type` has."""
+    """The processor architecture: arm64 or x86_64. Default: that of `type`."""
     ami: AmiId | None = None
-    """Default: the newest when the instance is made; an instance that runs keeps its own."""
+    """The id of an Amazon Linux 2023 image. Default: the newest one when an instance is created;
+    running instances keep theirs."""
     root_gib: Whole = Field(default=16, ge=8, le=MAX_GIB)
+    """The size of the root volume in GiB."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -159,10 +166,13 @@ class VolumeSpec(Frozen):
     """The data volume of each node of one role. It is encrypted, and outlives its instance."""
 
     size_gib: Whole = Field(default=100, ge=MIN_GIB, le=MAX_GIB)
+    """The size in GiB."""
     type: Literal["gp3", "io2"] = "gp3"
+    """The EBS volume type: gp3 or io2."""
     iops: Whole | None = Field(default=None, ge=100, le=256_000)
+    """Provisioned I/O operations per second; required for io2."""
     throughput: Whole | None = Field(default=None, ge=125, le=2000)
-    """MiB/s."""
+    """Provisioned throughput in MiB/s, for gp3 only."""
 
     @model_validator(mode="after")
     def _performance(self) -> Self:
@@ -179,15 +189,17 @@ class ZoneSpec(Frozen):
     """A domain for the nodes: a private zone of the stack, and records in a public one."""
 
     name: str
-    """As in `kafka.example.com`; inside the VPC the private zone alone answers for it."""
+    """The domain, such as kafka.example.com. Inside the VPC only the private zone answers for
+    it."""
     public_zone_id: HostedZoneId | None = None
-    """The public hosted zone that holds `name`, or one above it; for external listeners."""
+    """The id of the public hosted zone that holds `name` or a parent domain; required for listeners
+    of scope external."""
     record: Annotated[str, matching(_PATTERN, "small letters, digits and hyphens around {id}")] = (
         "broker-{id}"
     )
-    """The first label of each broker's name."""
+    """The first label of each broker's name; `{id}` is replaced by the broker's id."""
     ttl: Whole = Field(default=60, ge=1, le=86_400)
-    """Seconds for which resolvers keep a record."""
+    """The records' time to live in seconds."""
 
     @field_validator("name")
     @classmethod
@@ -217,11 +229,12 @@ class ClientsSpec(Frozen):
     """Who may come in, beside the nodes themselves and, for scope internal, the VPC."""
 
     ranges: dict[str, Range] = Field(default_factory=dict)
-    """Of scope external: ranges of addresses by what they are called."""
+    """By a name of your choice, CIDR blocks of external clients."""
     anywhere: bool = False
-    """Of scope external: all addresses, allowed explicitly."""
+    """Whether external clients from any address are admitted."""
     groups: dict[str, GroupId] = Field(default_factory=dict)
-    """Of scope internal: security groups by what they are called, beside the VPC's range."""
+    """By a name of your choice, ids of security groups of internal clients, in addition to the
+    VPC's own range."""
 
     def admitted(self, vpc: str) -> Clients:
         """The same for the security groups of a VPC with the range ``vpc``."""
@@ -237,15 +250,15 @@ class ValidatorInstanceSpec(Frozen):
     """An instance of its own, without a public address, that proves the internal scope."""
 
     instance: InstanceSpec = InstanceSpec(type="t4g.medium")
-    """Spark takes two GiB of memory."""
+    """The instance. Spark needs two GiB of memory."""
     every: Whole = Field(default=60, ge=5, le=1440)
-    """Minutes after which it validates again, where no deploy asked for it."""
+    """Minutes between validations on the timer."""
     keep_days: Whole = Field(default=30, ge=1, le=3650)
-    """How long its dated reports are kept."""
+    """Days for which dated reports are kept."""
     client: dict[str, str] = Field(default_factory=dict)
-    """Kafka's client properties, where an internal listener takes TLS or SASL."""
+    """Kafka client properties, if an internal listener takes TLS or SASL."""
     secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
-    """By file name below /run/earshot/secrets, the SSM parameter that holds it."""
+    """By file name below /run/earshot/secrets, the SSM parameter that holds the file."""
 
     @field_validator("client")
     @classmethod

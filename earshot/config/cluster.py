@@ -27,6 +27,8 @@ FIRST_SEPARATE_CONTROLLER = 10_001
 """Node ids of separate controllers start here, so that brokers can grow without a clash."""
 
 _VERSION = re.compile(r"(3\.9|4\.\d+)\.\d+", re.ASCII)
+_Version = Annotated[str, Field(pattern=f"^{_VERSION.pattern}$")]
+_Properties = dict[str, str | int | float | bool]
 _SIZE = re.compile(r"[1-9]\d*[mg]", re.ASCII)
 
 
@@ -73,11 +75,18 @@ class ControllerSpec(Frozen):
     """The KRaft quorum: on the first brokers, or on nodes of its own."""
 
     mode: Literal["combined", "separate"] = "combined"
+    """combined: the first brokers are controllers, too; separate: controllers are nodes of their
+    own."""
     count: Whole | None = Field(default=None, ge=1, le=9)
-    """Voters; default: 3 where there are at least three brokers or the mode is separate, else 1."""
+    """The number of voters, an odd number; it cannot change later. Default: 3 with at least three
+    brokers or separate mode, else 1."""
     name: ListenerName = "CONTROLLER"
+    """The name of the controllers' listener."""
     port: Port = 29092
+    """The port of the controllers' listener. On one machine, the first controller's; the next take
+    the next ports."""
     protocol: Protocol = Protocol.PLAINTEXT
+    """The security protocol of the controllers' listener. With `security`, the default is SSL."""
 
     @field_validator("count")
     @classmethod
@@ -94,9 +103,10 @@ class ValidationSpec(Frozen):
     """How the stack proves its listeners after a deploy."""
 
     records: Whole = Field(default=3000, ge=0, le=10_000_000)
-    """Records of Spark's in all, in equal shares per producing listener; 0: the doctor alone."""
+    """Records that Spark sends in all, in equal shares per listener; 0 validates by `earshot
+    doctor` alone, without Java."""
     deadline: Whole = Field(default=300, ge=10, le=3600)
-    """Seconds for the whole run."""
+    """Seconds for the whole validation."""
 
 
 def _with_protocol(item: L, otherwise: Protocol) -> L:
@@ -114,39 +124,51 @@ class ClusterSpec(Frozen):
     """Whether the quorum of a secured cluster may be in plain text, as on the way from none."""
 
     brokers: Whole = Field(default=3, ge=1, le=MAX_BROKERS)
+    """The number of brokers. Their ids are 1, 2, 3, and so on."""
     kafka_version: str = DEFAULT_KAFKA
+    """The version of Apache Kafka, 3.9.x or 4.x.y, in quotes."""
     listeners: tuple[ListenerSpec, ...] = (
         ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
         ListenerSpec(name="EXTERNAL", port=9092, scopes=(Scope.HOST,)),
     )
+    """The listeners of all brokers. At least one serves scope internal."""
     inter_broker: ListenerName | None = None
-    """Default: the first listener of scope internal."""
+    """The listener that brokers reach each other through. Default: the first of scope internal."""
     controllers: ControllerSpec = ControllerSpec()
+    """The KRaft quorum."""
     replication_factor: Whole | None = Field(default=None, ge=1)
-    """Default: 3, or the number of brokers where that is less."""
+    """Replicas of each partition. Default: 3, or the number of brokers if that is smaller."""
     min_insync_replicas: Whole | None = Field(default=None, ge=1)
-    """Default: one less than the replication factor, at least 1."""
+    """In-sync replicas that a write with acks=all needs. Default: one less than the replication
+    factor, at least 1."""
     security: SecuritySpec | None = None
-    """Certificates, users and permissions; default: listeners are what their protocol says."""
+    """TLS certificates, users and ACLs, made by the update. Default: none; listeners do what their
+    `protocol` says."""
     extra: dict[str, str] = Field(default_factory=dict)
-    """Further broker properties; keys that earshot computes are refused, and secrets in clear."""
+    """Further broker properties. Keys that earshot computes and secrets in plain text are
+    refused."""
     gate: Literal["required", "off"] = "required"
+    """required: brokers are touched only after their advertised names were approved in this run;
+    off: without a check."""
     validation: ValidationSpec = ValidationSpec()
+    """How the stack validates its listeners after an update."""
 
-    @field_validator("kafka_version", mode="before")
+    @field_validator("kafka_version", mode="before", json_schema_input_type=_Version)
     @classmethod
     def _supported(cls, value: Any) -> Any:
         if not isinstance(value, str) or not _VERSION.fullmatch(value):
             raise ValueError(f"found {shown(value)}; allowed: 3.9.x or 4.x.y, as text in quotes")
         return value
 
-    @field_validator("gate", mode="before")
+    @field_validator(
+        "gate", mode="before", json_schema_input_type=Literal["required", "off", False]
+    )
     @classmethod
     def _yaml_off(cls, value: Any) -> Any:
         # YAML 1.1 reads a bare `off` as false
         return "off" if value is False else value
 
-    @field_validator("extra", mode="before")
+    @field_validator("extra", mode="before", json_schema_input_type=_Properties)
     @classmethod
     def _free_properties(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):

@@ -43,7 +43,7 @@ def _address(value: Any) -> str:
 
 
 HostName = Annotated[str, text_of(check_host, "a name or an address, as text")]
-IpAddress = Annotated[str, PlainValidator(_address)]
+IpAddress = Annotated[str, PlainValidator(_address, json_schema_input_type=str)]
 HostLabel = Annotated[str, matching(_LABEL, "up to 30 small letters, digits and hyphens")]
 Image = Annotated[str, matching(_IMAGE, "an image such as apache/kafka:4.1.1")]
 
@@ -52,16 +52,19 @@ class DockerHost(Frozen):
     """A Docker host: where its engine answers, and what others call it."""
 
     name: HostLabel = "local"
+    """A label for the host, for messages and resource names."""
     engine: str | None = None
-    """`unix://`, `ssh://` or `tcp://`; default: DOCKER_HOST, or the local socket."""
+    """The Docker engine: `unix://SOCKET`, `ssh://USER@HOST` or `tcp://HOST:PORT`. Default:
+    DOCKER_HOST, or this machine's socket."""
     cert_path: str | None = None
     """A folder with ca.pem, cert.pem and key.pem, for TLS with an engine at `tcp://`."""
     external: HostName | None = None
-    """The name under which clients beyond this host reach it."""
+    """The name or address under which clients on other machines reach the host."""
     internal: HostName | None = None
-    """The name under which the other Docker hosts reach it; default: `external`."""
+    """The name or address under which the other Docker hosts reach the host. Default:
+    `external`."""
     brokers: tuple[Whole, ...] | None = None
-    """Ids of the brokers on this host; default: brokers are dealt out in turn."""
+    """Ids of the brokers on this host. Default: brokers are spread over the hosts in turn."""
 
     @field_validator("engine")
     @classmethod
@@ -102,15 +105,16 @@ class DockerListenerSpec(ListenerSpec):
     """One listener, for all brokers, with the ports of the host that lead to it."""
 
     published: dict[int, Port] = Field(default_factory=dict)
-    """By broker id, the host's port; default: `port` on each host's first broker, and the next
-    ports on its next brokers, for listeners that clients beyond the network reach."""
+    """By broker id, the host port that is published. Default: `port` for the first broker of a
+    host, the next ports for its next brokers, on listeners that clients outside the network
+    reach."""
 
 
 class ValidatorImageSpec(Frozen):
     """The image in which a validation runs where the clients in containers stand."""
 
     base: Image = "debian:bookworm-slim"
-    """A Debian image (or a mirror's name for one) that the validator image is built on."""
+    """The Debian image, or a mirror of one, that the validator image is built on."""
 
 
 _LISTENERS = (
@@ -124,26 +128,34 @@ class DockerSpec(ClusterSpec):
     """Brokers as containers."""
 
     placement: Literal["docker"]
+    """Where brokers run: docker, as containers."""
     broker_ids: tuple[Whole, ...] | None = None
-    """Default: 1, 2, 3, …"""
+    """The brokers' ids. Default: 1, 2, 3, and so on."""
     names: dict[int, str] = Field(default_factory=dict)
-    """By node id, what a container is called, also on its network; default: `kafka-ID`."""
+    """By node id, the container's name, which is its alias on the network, too. Default: kafka-ID,
+    controller-ID."""
     image: Image | None = None
-    """Default: `apache/kafka` of `kafka_version`."""
+    """The image of every node. Default: apache/kafka of `kafka_version`."""
     listeners: tuple[DockerListenerSpec, ...] = _LISTENERS
+    """The listeners of all brokers. At least one serves scope internal."""
     hosts: tuple[DockerHost, ...] = Field(
         default=(DockerHost(),), min_length=1, max_length=MAX_HOSTS
     )
+    """The Docker hosts. Default: this machine's."""
     dns: tuple[IpAddress, ...] = ()
-    """DNS servers for the containers; default: what the engine gives them."""
+    """DNS servers of the containers, as IP addresses. Default: those that the engine gives them."""
     heap: Heap = "512m"
+    """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
     data: Literal["keep", "delete"] = "keep"
-    """What `pulumi destroy` does with the brokers' volumes."""
+    """What `pulumi destroy` does with the brokers' volumes: keep or delete."""
     remove: Remove = UNUSED
-    """When a listener that a change takes away may go: unused, anyway, or from a date on."""
+    """When a listener that a change removes goes: unused (once no client is connected), anyway, or
+    from a date on (UTC, such as 2030-12-31)."""
     cluster_id: ClusterId | None = None
-    """Of data that an earlier stack has kept, to take it over; default: a new one, once."""
+    """Kafka's cluster id, only to take over volumes that an earlier stack has kept. Default: a new
+    one, made once."""
     validator: ValidatorImageSpec = ValidatorImageSpec()
+    """The image in which the internal and external vantages are validated."""
 
     @model_validator(mode="before")
     @classmethod

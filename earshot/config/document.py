@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -15,25 +16,43 @@ from earshot.placements import PLACEMENTS
 
 Spec = ClusterSpec
 """Of any placement: what `read_spec` gives is the placement's own."""
+EXTENDS = "extends"
+"""The key that names the stack whose file has the keys that are left out."""
 
 
-def read_spec_text(text: str | None, source: str) -> Spec:
-    """The same of ``text`` in JSON, as Pulumi hands over what a stack file holds; None for nothing.
+class StackFiles(Protocol):
+    """The stack files that a cluster may extend."""
 
-    A text that is no JSON is a value of its own: `earshot:cluster: local`. Raises SpecError.
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """The stacks that have a file."""
+
+    def shown_file(self, stack: str) -> str:
+        """The name of the file of ``stack`` in messages."""
+
+    def cluster(self, stack: str) -> object:
+        """`earshot:cluster` as the file of ``stack`` has it. Raises EarshotError."""
+
+
+def read_spec_text(text: str | None, source: str, files: StackFiles | None = None) -> Spec:
+    """Like `read_spec`, for JSON, as Pulumi passes what a stack file holds; None: no value.
+
+    A text that is no JSON is a value itself: `earshot:cluster: local`. Raises SpecError.
     """
     try:
-        return read_spec(json.loads(text) if text is not None else None, source)
+        value = json.loads(text) if text is not None else None
     except (ValueError, RecursionError):
-        return read_spec(text, source)
+        value = text
+    return read_spec(value, source, files)
 
 
-def read_spec(value: object, source: str) -> Spec:
+def read_spec(value: object, source: str, files: StackFiles | None = None) -> Spec:
     """The cluster that ``value`` (parsed YAML or JSON) describes.
 
-    ``source`` says where it stands ("stacks/Pulumi.local.yaml, earshot:cluster").
-    Raises SpecError with every problem found, each with its key.
+    ``source`` is its place in messages ("stacks/Pulumi.local.yaml, earshot:cluster"); ``files`` has
+    the stacks that it may extend. Raises SpecError with every problem found, each with its key.
     """
+    value, source = _extended(value, source, files)
     if not isinstance(value, Mapping):
         raise SpecError(
             source,
@@ -60,3 +79,49 @@ def read_spec(value: object, source: str) -> Spec:
         return model.model_validate(value)
     except ValidationError as error:
         raise SpecError.of(source, describe(error, model, value)) from None
+
+
+def _extended(value: object, source: str, files: StackFiles | None) -> tuple[object, str]:
+    """``value`` on top of the files that it extends, and a source that names all of them."""
+    layers: list[Mapping[str, Any]] = []
+    seen: list[str] = []
+    while isinstance(value, Mapping) and EXTENDS in value:
+        layers.append({key: item for key, item in value.items() if key != EXTENDS})
+        name = value[EXTENDS]
+        if files is None:
+            found, allowed = f"found {shown(name)}", "only in a stack file"
+            raise SpecError(f"{source}: {EXTENDS}", observed=found, allowed=allowed)
+        if name not in files.stacks:
+            allowed = f"a stack with a file: {', '.join(files.stacks)}"
+            raise SpecError(
+                f"{source}: {EXTENDS}", observed=f"found {shown(name)}", allowed=allowed
+            )
+        if name in seen:
+            way = " -> ".join([*seen, name])
+            allowed = "files that do not extend each other in a circle"
+            raise SpecError(f"{source}: {EXTENDS}", observed=f"found {way}", allowed=allowed)
+        seen.append(name)
+        value = files.cluster(name)
+        source += f", which extends {files.shown_file(name)}"
+    for layer in reversed(layers):
+        if not isinstance(value, Mapping):
+            break
+        value = merged(value, layer)
+    return value, source
+
+
+def merged(base: Mapping[Any, Any], over: Mapping[Any, Any]) -> dict[Any, Any]:
+    """``base`` with the keys of ``over``: maps are merged, lists and other values replaced, and a
+    key that is null in ``over`` is removed (as in RFC 7396)."""
+    found = dict(base)
+    for key, item in over.items():
+        # YAML has numbers for keys where JSON has text
+        key = next((own for own in base if str(own) == str(key)), key)
+        below = found.get(key)
+        if item is None:
+            found.pop(key, None)
+        elif isinstance(item, Mapping):
+            found[key] = merged(below if isinstance(below, Mapping) else {}, item)
+        else:
+            found[key] = item
+    return found

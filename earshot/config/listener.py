@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -14,6 +14,7 @@ from earshot.listeners.model import BindHost, Frozen, ListenerName, Port
 from earshot.listeners.problems import refuse, shown
 from earshot.listeners.terms import CLIENT_SCOPES, ClientAuth, Mechanism, Protocol, Scope
 
+_Scope = Literal["internal", "host", "external"]
 _ID = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 
 
@@ -26,20 +27,28 @@ class ListenerSpec(Frozen):
     """One listener, for all brokers."""
 
     name: ListenerName
+    """The listener's name: upper-case letters, digits and underscores, as Kafka's settings have
+    it."""
     port: Port
+    """The port that brokers bind. On one machine, the first broker's; the next brokers take the
+    next ports."""
     scopes: tuple[Scope, ...] = Field(min_length=1)
+    """The clients that the listener serves: internal (the brokers' own network), host (processes of
+    the brokers' machine), external (other machines)."""
     protocol: Protocol = Protocol.PLAINTEXT
+    """The security protocol. With `security`, the default is SSL between brokers and SASL_SSL
+    elsewhere."""
     bind: BindHost | None = None
-    """Interface address to bind; default: what the placement thinks right for the scopes."""
+    """The interface address to bind. Default: chosen by the placement for the scopes."""
     mechanism: Mechanism | None = None
-    """Where there is `security`, how users log in here; default: as `security` says."""
+    """The SASL mechanism of this listener, only with `security`. Default: `security.mechanism`."""
     client_auth: ClientAuth | None = None
-    """Where there is `security`, whether clients show certificates; default: they do on SSL
-    listeners, and do not on SASL_SSL listeners."""
+    """Whether clients present certificates, only with `security`. Default: required on SSL
+    listeners, none on SASL_SSL listeners."""
     advertised: dict[int, str] = Field(default_factory=dict)
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
 
-    @field_validator("scopes", mode="before")
+    @field_validator("scopes", mode="before", json_schema_input_type=_Scope | list[_Scope])
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else value
@@ -56,7 +65,7 @@ class ListenerSpec(Frozen):
             raise ValueError(f"found {', '.join(value)}; allowed: each scope once")
         return _ordered(value)
 
-    @field_validator("advertised", mode="before")
+    @field_validator("advertised", mode="before", json_schema_input_type=dict[str, str])
     @classmethod
     def _overrides(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):

@@ -18,16 +18,20 @@ class LocalSpec(ClusterSpec):
     PLAINTEXT_QUORUM: ClassVar[bool] = True
 
     placement: Literal["local"]
+    """Where brokers run: local, as processes of this machine."""
     external_host: Annotated[str, AfterValidator(partial(reraised, check_host))] | None = None
-    """A name that other machines use for this one; scope `host` then becomes `external`."""
+    """A name under which other machines reach this one. Listeners of scope host then serve scope
+    external and bind all interfaces."""
     heap: Heap = "256m"
+    """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
     data: Literal["keep", "delete"] = "keep"
-    """What `pulumi destroy` does with the brokers' data."""
+    """What `pulumi destroy` does with the brokers' data: keep or delete."""
     client_config: str = ""
-    """A file of Kafka's client properties, from the project's folder on: who earshot comes in as
-    where listeners ask for credentials, and there is no `security`; empty: nobody."""
+    """A file with Kafka client properties, relative to the project. earshot logs in with them where
+    listeners ask for credentials and there is no `security`."""
     remove: Remove = UNUSED
-    """When a listener that a change takes away may go: unused, anyway, or from a date on."""
+    """When a listener that a change removes goes: unused (once no client is connected), anyway, or
+    from a date on (UTC, such as 2030-12-31)."""
 
     @model_validator(mode="after")
     def _widen(self) -> Self:

@@ -28,7 +28,7 @@ def _remove(value: Any) -> str:
     raise ValueError(f"found {shown(text)}; allowed: {_ALLOWED}")
 
 
-Remove = Annotated[str, PlainValidator(_remove)]
+Remove = Annotated[str, PlainValidator(_remove, json_schema_input_type=str)]
 """`unused`, `anyway`, or a date as 2030-12-31."""
 
 

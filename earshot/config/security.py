@@ -43,16 +43,19 @@ class GivenSpec(Frozen):
     """
 
     certificate: str = ""
-    """The node's own first, then those up to the authority; `{node}` stands for the node's id."""
+    """Place of the node's certificate chain as PEM, the node's own first: a file relative to the
+    project, `ssm:NAME` or `secretsmanager:NAME`; `{node}` is replaced by the node's id."""
     key: str = ""
-    """Where its key lies; empty: with the certificate."""
+    """Place of the private key. Default: with the certificate."""
     authority: str = ""
+    """Place of the certificates of the authority that clients trust."""
     password: str = ""
-    """Where the password of the keys lies; empty: they have none."""
+    """Place of the password of the private keys. Default: they have none."""
     region: str = ""
-    """Of what lies in AWS; empty: the environment's own."""
+    """The AWS region of places in AWS. Default: the environment's."""
     private_ca: str = ""
-    """The ARN of a private CA of ACM, which issues a certificate per node; in place of the rest."""
+    """The ARN of a private CA of AWS Certificate Manager that issues a certificate per node;
+    replaces the other keys."""
 
     @field_validator("certificate", "key", "authority", "password")
     @classmethod
@@ -101,14 +104,17 @@ class TlsSpec(Frozen):
     """Where certificates come from, and how long they last."""
 
     issue: Literal["stack"] = "stack"
-    """The stack has an authority of its own, which issues a certificate per node and user."""
+    """stack: the stack has an authority of its own, which issues a certificate per node and
+    user."""
     files: GivenSpec | None = Field(default=None, alias="from")
-    """Where nodes have theirs from, if not from the stack; users always have the stack's."""
+    """Where nodes have their certificates from, if not from the stack's authority; users always
+    have the stack's."""
     days: Days = Field(default=397, ge=2, le=3650)
+    """Days for which an issued certificate is valid."""
     renew_days: Days = Field(default=30, ge=1)
-    """An update renews what lasts no longer than that."""
+    """An update renews certificates that are valid for no more than this number of days."""
     authorities: tuple[Number, ...] = Field(default=(1,), min_length=1, max_length=2)
-    """Numbers of the stack's own: the first one issues, and all are trusted."""
+    """Numbers of the stack's authorities: the first one issues, all are trusted."""
 
     @property
     def private_ca(self) -> str:
@@ -136,9 +142,10 @@ class UserSpec(Frozen):
     """A client with a password of its own, and what it may do."""
 
     name: str
+    """The user's name."""
     prefixes: tuple[str, ...] = ()
-    """It may do everything with topics, groups and transactional ids that begin with one of them,
-    and nothing else."""
+    """The user may do everything with topics, groups and transactional ids whose names begin with
+    one of these prefixes, and nothing else."""
 
     @field_validator("name")
     @classmethod
@@ -171,12 +178,14 @@ class SecuritySpec(Frozen):
     """What makes a cluster a secured one; without it listeners are what `protocol` says."""
 
     tls: TlsSpec = TlsSpec()
+    """Where certificates come from, and how long they are valid."""
     mechanism: Mechanism = Mechanism.SCRAM_SHA_512
-    """How users of SASL_SSL listeners log in."""
+    """The SASL mechanism of SASL_SSL listeners."""
     users: tuple[UserSpec, ...] = ()
+    """The clients that log in, in addition to earshot's own user `validator`."""
     password_numbers: dict[str, Number] = Field(default_factory=dict)
-    """By user, the validator too, the number of its password, where it is not the first: with
-    another number an update makes another password."""
+    """By user, the number of the password; another number makes an update generate another
+    password. Default: 1."""
 
     @field_validator("mechanism", mode="before")
     @classmethod

@@ -54,7 +54,7 @@ def text_of(check: Callable[[str], str], allowed: str) -> PlainValidator:
             raise ValueError(f"found {shown(value)}; allowed: {allowed}")
         return reraised(check, value)
 
-    return PlainValidator(checked)
+    return PlainValidator(checked, json_schema_input_type=str)
 
 
 def _host(value: Any) -> str | UnknownHost:
@@ -90,7 +90,10 @@ def _written(host: str | UnknownHost) -> str | dict[str, str]:
 
 Host = Annotated[str | UnknownHost, PlainValidator(_host), PlainSerializer(_written)]
 BindHost = Annotated[str, text_of(address.check_host, address.HOST_ALLOWED)]
-Port = Annotated[int, PlainValidator(_port)]
+Port = Annotated[
+    int,
+    PlainValidator(_port, json_schema_input_type=Annotated[int, Field(ge=1, le=address.MAX_PORT)]),
+]
 ListenerName = Annotated[str, text_of(address.check_listener_name, address.NAME_ALLOWED)]
 
 

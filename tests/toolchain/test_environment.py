@@ -128,6 +128,19 @@ def test_placement_of_a_stack(tmp_path: Path, text: str, expected: str) -> None:
     assert environment.placement("other", tmp_path) == "local"
 
 
+def test_placement_of_a_stack_that_extends_another(tmp_path: Path) -> None:
+    for name, text in (
+        ("base", "    placement: docker\n"),
+        ("mine", "    # extends: other\n    extends: base\n"),
+        ("lost", "    extends: missing\n"),
+        ("round", "    extends: round\n"),
+    ):
+        (tmp_path / f"Pulumi.{name}.yaml").write_text(f"config:\n  earshot:cluster:\n{text}")
+    assert environment.placement("mine", tmp_path) == "docker"
+    assert environment.placement("lost", tmp_path) == "local"
+    assert environment.placement("round", tmp_path) == "local"
+
+
 @pytest.mark.parametrize(
     ("origin", "stack", "disabled"),
     [

@@ -1,0 +1,176 @@
+"""The JSON Schema of a stack file, for editors; made from the models that read it.
+
+It accepts every file that earshot accepts; rules over several keys are checked by earshot alone.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from earshot.config.document import EXTENDS
+from earshot.placements import PLACEMENTS
+
+Schema = dict[str, Any]
+PREFIX = "#/$defs/"
+_EXTENDED = {
+    "type": "string",
+    "description": "The stack whose file, beside this one, has the keys that this file leaves out. "
+    "Maps are merged, lists and other values replaced; null removes a key.",
+}
+_PASSWORDS = {
+    "type": "object",
+    "description": "By user, a password as a secret, set by "
+    "`pulumi config set --secret --path earshot:passwords.USER`.",
+}
+
+
+def stack_file_schema() -> Schema:
+    """The schema of `stacks/Pulumi.STACK.yaml`, with a description for every key."""
+    models = {name: it.module("earshot.config").MODEL for name, it in PLACEMENTS.items()}
+    _, schema = models_json_schema(
+        [(model, "validation") for model in models.values()], ref_template=PREFIX + "{model}"
+    )
+    definitions: dict[str, Schema] = schema["$defs"]
+    for definition in definitions.values():
+        _without_titles(definition)
+    for model in models.values():
+        for part in parts(model):
+            _describe(definitions[part.__name__], part)
+    cluster: Schema = {
+        "description": "The Kafka cluster of this stack.",
+        "type": "object",
+        "properties": {
+            "placement": {
+                "enum": list(models),
+                "description": "Where brokers run.",
+            }
+        },
+        "anyOf": [{"required": ["placement"]}, {"required": [EXTENDS]}],
+        "allOf": [part for name, model in models.items() for part in _of_placement(name, model)],
+    }
+    references = [{"$ref": PREFIX + model.__name__} for model in models.values()]
+    cluster["allOf"] += [
+        {"if": {"not": {"required": ["placement"]}}, "then": {"anyOf": references}}
+    ]
+    for model in models.values():
+        own = definitions[model.__name__]
+        own["properties"] = {EXTENDS: _EXTENDED, **own["properties"]}
+        for part in _maps(model):
+            definitions[part.__name__].pop("required", None)  # `_of_placement` has it
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A stack file of earshot",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            "config": {
+                "description": "Pulumi's configuration of the stack.",
+                "type": "object",
+                "required": ["earshot:cluster"],
+                "properties": {"earshot:cluster": cluster, "earshot:passwords": _PASSWORDS},
+            }
+        },
+        "$defs": definitions,
+    }
+
+
+def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """``model`` and every model below it."""
+    seen = {model}
+    waiting = [model]
+    while waiting:
+        yield (part := waiting.pop())
+        for field in part.model_fields.values():
+            fresh = set(_models(field.annotation)) - seen
+            seen |= fresh
+            waiting += fresh
+
+
+def descriptions(model: type[BaseModel]) -> dict[str, str]:
+    """By field, the docstring below it; a subclass's own comes before an inherited one."""
+    found: dict[str, str] = {}
+    for cls in reversed(model.__mro__):
+        if issubclass(cls, BaseModel) and cls.__module__.startswith("earshot."):
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+            assert isinstance(tree, ast.ClassDef)
+            for field, text in zip(tree.body, tree.body[1:], strict=False):
+                if (
+                    isinstance(field, ast.AnnAssign)
+                    and isinstance(field.target, ast.Name)
+                    and isinstance(text, ast.Expr)
+                    and isinstance(text.value, ast.Constant)
+                ):
+                    found[field.target.id] = " ".join(str(text.value.value).split())
+    return found
+
+
+def _describe(definition: Schema, model: type[BaseModel]) -> None:
+    texts = descriptions(model)
+    for name, field in model.model_fields.items():
+        definition["properties"][field.alias or name]["description"] = texts[name]
+
+
+def _of_placement(name: str, model: type[BaseModel]) -> Iterator[Schema]:
+    """What holds for a cluster of placement ``name``."""
+    same = {"required": ["placement"], "properties": {"placement": {"const": name}}}
+    yield {"if": same, "then": {"$ref": PREFIX + model.__name__}}
+    # a file that extends another one may leave to that what the whole must have
+    whole = {"allOf": [same, {"not": {"required": [EXTENDS]}}]}
+    yield {"if": whole, "then": _required(model)}
+
+
+def _required(model: type[BaseModel]) -> Schema:
+    """The keys that ``model``, and each map below it, must have."""
+    found: Schema = {}
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    if names := [name for name, field in fields.items() if field.is_required()]:
+        found["required"] = names
+    below = {
+        name: part
+        for name, field in fields.items()
+        if (one := _map_of(field.annotation)) is not None and (part := _required(one))
+    }
+    if below:
+        found["properties"] = below
+    return found
+
+
+def _maps(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """``model`` and the models of the maps below it, outside of lists."""
+    yield model
+    for field in model.model_fields.values():
+        if (one := _map_of(field.annotation)) is not None:
+            yield from _maps(one)
+
+
+def _map_of(annotation: object) -> type[BaseModel] | None:
+    """The model that describes the map at a key; lists of maps have none."""
+    if get_origin(annotation) in (tuple, dict):
+        return None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_map_of, get_args(annotation))), None)
+
+
+def _without_titles(schema: Any) -> None:
+    """Removes pydantic's titles, which repeat the keys."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("title"), str):
+            del schema["title"]
+        for item in schema.values():
+            _without_titles(item)
+    elif isinstance(schema, list):
+        for item in schema:
+            _without_titles(item)
+
+
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
