@@ -64,10 +64,8 @@ _PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-
 def check(folder: Path) -> Path:
     """The wheel of this checkout, built into ``folder`` and tried out. Raises EarshotError."""
     dated(ROOT.joinpath("CHANGELOG.md").read_text(), __version__)
-    tracked = _run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
-    source = _copied(tracked, folder / "source")  # building leaves folders behind
-    wheel, sdist = (_built(f"build_{kind}", source, folder) for kind in ("wheel", "sdist"))
-    tracked = [name for name in tracked if name.startswith(tuple(PACKAGES))]
+    wheel, sdist = (build(kind, folder) for kind in ("wheel", "sdist"))
+    tracked = [name for name in _tracked() if name.startswith(tuple(PACKAGES))]
     complete(wheel, zipfile.ZipFile(wheel).namelist(), map(in_wheel, tracked))
     with tarfile.open(sdist) as archive:
         top = f"{sdist.name.removesuffix('.tar.gz')}/"
@@ -75,6 +73,20 @@ def check(folder: Path) -> Path:
     _check_metadata((wheel, sdist), folder)
     _try_out(wheel, folder)
     return wheel
+
+
+def build(kind: str, folder: Path) -> Path:
+    """The wheel or the sdist of this checkout, built into ``folder``. Raises EarshotError."""
+    source = folder / "source"  # building leaves folders behind
+    if not source.exists():
+        _copy(_tracked(), source)
+    hook = f"build_{kind}"
+    out = _run(sys.executable, "-c", _BUILD, hook, str(folder), cwd=source)
+    return folder / out.splitlines()[-1]
+
+
+def _tracked() -> list[str]:
+    return _run("git", "-c", "safe.directory=*", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
 
 
 def in_wheel(name: str) -> str:
@@ -111,17 +123,11 @@ def pinned(lock: str) -> str:
     return "".join(f"{line}\n" for line in lines if re.match(r"[\w.-]+==", line))
 
 
-def _copied(tracked: Iterable[str], folder: Path) -> Path:
+def _copy(tracked: Iterable[str], folder: Path) -> None:
     for name in tracked:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, target)
-    return folder
-
-
-def _built(hook: str, source: Path, folder: Path) -> Path:
-    out = _run(sys.executable, "-c", _BUILD, hook, str(folder), cwd=source)
-    return folder / out.splitlines()[-1]
 
 
 def _try_out(wheel: Path, folder: Path) -> None:

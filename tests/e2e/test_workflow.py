@@ -1,5 +1,7 @@
 """The job `pack` of the workflow in docs/lint.md, on a stack of one container that others wrote.
 
+The pack comes from a wheel, and the program's own environment has no earshot.
+
 A preview needs no more of a Docker engine than that it answers; what is analyzed is imported as a
 state.
 """
@@ -15,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.e2e.installed import bare_environment, wheel_environment
 from tests.e2e.project import STACK, Project, prepared
 from tests.lint.test_recipes import workflow
-from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 PROVIDER, CONTAINER = "pulumi:providers:docker", "docker:index/container:Container"
@@ -66,10 +69,13 @@ def variables(advertised: str) -> list[str]:
 @pytest.fixture(scope="module")
 def project(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     folder = tmp_path_factory.mktemp("workflow")
-    (folder / "earshot").symlink_to(ROOT)
-    environment = prepared(
-        folder / "p", {"STACK": STACK, "RUNNER_TEMP": str(folder), "DOCKER_HOST": engine}
-    )
+    wheel_environment(folder / "earshot")
+    more = {"STACK": STACK, "RUNNER_TEMP": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    environment = prepared(folder / "p", {**more, "DOCKER_HOST": engine})
+    about = folder / "p" / "Pulumi.yaml"
+    found = yaml.safe_load(about.read_text())
+    found["runtime"]["options"]["virtualenv"] = str(bare_environment(folder / "of-program"))
+    about.write_text(yaml.safe_dump(found))
     install_docker_double(folder / "p" / "home")
     made = Project(folder / "p", "import pulumi_docker as docker\n", environment)
     made.runs("stack", "init", STACK)

@@ -1,0 +1,33 @@
+"""Environments as users have them: without a checkout, with or without earshot's wheel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+from toolchain import release
+
+
+def bare_environment(folder: Path) -> Path:
+    """An environment with the packages that earshot depends on, and without earshot."""
+    venv.create(folder, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    # Python reads no `.pth` in a folder that a `.pth` names: the checkout's own earshot stays out
+    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return folder
+
+
+def wheel_environment(folder: Path) -> Path:
+    """The same with the wheel of this checkout, installed without the network."""
+    made = bare_environment(folder)
+    builds = folder / "builds"
+    builds.mkdir()
+    wheel = release.build("wheel", builds)
+    pip = [sys.executable, "-m", "pip", "--python", str(made / "bin" / "python")]
+    flags = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    # what the checkout has installed is no earshot of this environment
+    subprocess.run([*pip, "install", "--ignore-installed", *flags, str(wheel)], check=True)
+    return made
