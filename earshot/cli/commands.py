@@ -13,7 +13,6 @@ from earshot.report import Format
 app = typer.Typer(
     name="earshot",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -35,11 +34,25 @@ class ClientScope(StrEnum):
     EXTERNAL = "external"
 
 
+def _stacks(incomplete: str) -> list[str]:
+    """Names of stacks for the shell's completion; none outside of a project."""
+    from earshot.errors import EarshotError
+    from earshot.project import Project
+
+    try:
+        return [name for name in Project.find().stacks if name.startswith(incomplete)]
+    except (EarshotError, OSError):
+        return []
+
+
 # fmt: off
 Stack = Annotated[str | None, Option(
-    "--stack", "-s", metavar="NAME", help="A stack of this project, such as local.")]
-OneStack = Annotated[str, Option("--stack", "-s", metavar="NAME", help="A stack's name.")]
-SecuredStack = Annotated[str, Option("--stack", "-s", metavar="NAME", help="A secured stack.")]
+    "--stack", "-s", metavar="NAME", autocompletion=_stacks,
+    help="A stack of this project, such as local.")]
+OneStack = Annotated[str, Option(
+    "--stack", "-s", metavar="NAME", autocompletion=_stacks, help="A stack's name.")]
+SecuredStack = Annotated[str, Option(
+    "--stack", "-s", metavar="NAME", autocompletion=_stacks, help="A secured stack.")]
 ContractFile = Annotated[str | None, Option(
     "--contract", metavar="FILE",
     help="A contract, as 'pulumi stack output contract --json' prints it; - is stdin.")]
@@ -67,7 +80,8 @@ Render = Annotated[str | None, Option(
 Check = Annotated[bool, Option(
     "--check", help="Look the names up and apply the rules, as the gate will.")]
 Against = Annotated[str | None, Option(
-    "--against", metavar="STACK", help="Print the steps from what that stack runs to this.")]
+    "--against", metavar="STACK", autocompletion=_stacks,
+    help="Print the steps from what that stack runs to this.")]
 
 # doctor
 ForScope = Annotated[ClientScope | None, Option(
@@ -365,8 +379,8 @@ def policy_pack() -> None:
 def schema() -> None:
     """Print the JSON Schema of a stack file, for editors and for checks in CI.
 
-    It describes every key of `earshot:cluster`, with its type, its default and what
-    is allowed. Save it beside a stack file, and name it in the file's first line:
+    It describes every key of `earshot:cluster`, with its type, its default and
+    what is allowed. Save it beside a stack file, and name it in the first line:
 
       earshot schema > stacks/earshot.schema.json
       # yaml-language-server: $schema=earshot.schema.json

@@ -62,6 +62,21 @@ class Project:
         assert done.returncode == 0, self._reported(done.stdout)
         return done.stdout
 
+    def printed(self, *words: str, status: int = 0) -> str:
+        """The output, errors included, of another command; it must end with ``status``."""
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout
+        return done.stdout
+
     def fails(self, *flags: str, command: str = "up") -> str:
         """A command that must fail, with a message and no stack trace; its output."""
         yes = ("--yes", "--skip-preview") if command == "up" else ()

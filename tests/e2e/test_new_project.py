@@ -1,0 +1,68 @@
+"""`pulumi new` from the folder `template/`: a project of any name, with the wheel in its own
+environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.installed import wheel_environment
+from tests.e2e.project import STACK, Project, prepared
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+TEMPLATE = ROOT / "template"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    environment = prepared(tmp_path / "homes", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    folder = tmp_path / "made"
+    folder.mkdir()
+    made = Project(folder, "", environment)
+    made.runs("new", str(TEMPLATE), "--generate-only", "--name", "other", "--yes")
+    wheel_environment(folder / ".venv")
+    return made
+
+
+def test_a_project_of_any_name_is_previewed(project: Project) -> None:
+    folder = project.folder
+    about = yaml.safe_load((folder / "Pulumi.yaml").read_text())
+    assert about["name"] == "other"
+    assert (folder / "README.md").read_text().startswith("# other\n")
+    stacks = {path.name for path in (ROOT / "stacks").iterdir()}
+    assert {path.name for path in (folder / "stacks").iterdir()} == stacks
+    # a stack that has only what differs
+    own = {"extends": "local", "brokers": 1, "controllers": {"count": 1}}
+    file = folder / "stacks" / f"Pulumi.{STACK}.yaml"
+    file.write_text(yaml.safe_dump({"config": {"earshot:cluster": own}}))
+    project.runs("stack", "init", STACK)
+
+    command = [folder / ".venv" / "bin" / "earshot", "policy-pack"]
+    pack = project.printed(*map(str, command)).strip()
+    previewed = project.runs("preview", "--policy-pack", pack)
+    assert "broker-1" in previewed and "broker-2" not in previewed
+    assert f"local: {pack}" in previewed
+
+    own["external_host"] = "kafka.nobody.invalid"
+    file.write_text(yaml.safe_dump({"config": {"earshot:cluster": own}}))
+    refused = project.fails("--policy-pack", pack, command="preview")
+    assert "kafka.nobody.invalid does not resolve" in refused
+
+
+def test_a_stack_without_a_cluster_is_one_message(project: Project) -> None:
+    project.runs("stack", "init", "dev")
+    told = project.fails(command="preview")
+    assert "stacks/Pulumi.dev.yaml, earshot:cluster: found " in told
+    assert "a map of settings with at least `placement`" in told
+
+
+def test_the_plugin_names_the_command_that_installs_it(tmp_path: Path) -> None:
+    made = Project(tmp_path, "", prepared(tmp_path / "homes", {}))
+    (tmp_path / "plugin").mkdir()
+    launcher = tmp_path / "plugin" / "pulumi-resource-earshot"
+    launcher.write_bytes((TEMPLATE / "plugin" / launcher.name).read_bytes())
+    launcher.chmod(0o755)
+    assert "fix: pulumi install" in made.printed(str(launcher), status=1)
