@@ -1,6 +1,8 @@
 """`earshot plan`: brokers and listeners as they will be deployed."""
 
+import operator
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from earshot.validation.contract import Contract, read_contract
 
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
 DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
+_INDENT = "  "
 
 
 def run(
@@ -86,10 +89,7 @@ def steps_text(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal)
     """
     runs = recall(state).complete
     if runs is None:
-        return (
-            f"stack {stack}: nothing is remembered of what its brokers run, so that a change is "
-            "not planned in steps\n"
-        )
+        return f"stack {stack}: nothing is remembered of its brokers, so no steps are planned\n"
     change = Change.of(state, wanted)
     if not change.steps:
         return f"stack {stack}: its brokers run these listeners already\n"
@@ -132,9 +132,7 @@ def findings_text(found: Checked, terminal: Terminal) -> str:
 def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> str:
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
-    titles = DOCKER_HEAD if planned.containers else HEAD
-    sockets = [(node, it, i == 0) for node in plan.nodes for i, it in enumerate(node.listeners)]
-    head, *rows = columns([titles, *(_row(planned, *it) for it in sockets)])
+    head, *rows = _table(planned, terminal.width)
     brokers = len(plan.brokers)
     facts = (
         f"{brokers} broker{'' if brokers == 1 else 's'}, "
@@ -144,7 +142,7 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     )
     lines = [
         terminal.bold(f"stack {stack}: placement {spec.placement}, Kafka {plan.kafka_version}"),
-        facts,
+        *terminal.lines(facts),
         "",
         terminal.bold(head),
         *rows,
@@ -154,17 +152,51 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     return "\n".join(lines) + "\n"
 
 
-def _row(planned: Planned, node: Node, item: Listener, first: bool) -> tuple[str, ...]:
-    """The columns of one socket; ``first`` marks a node's first."""
+def _table(planned: Planned, width: int) -> list[str]:
+    """A head and a row per socket. Where ``width`` is too small, each node has a line of its own,
+    and where it still is, each advertised address, too."""
+    nodes = planned.plan.nodes
+    owners = [
+        _owner(planned, node, first=not turn)
+        for node in nodes
+        for turn, _ in enumerate(node.listeners)
+    ]
+    sockets = [_socket(planned, node, item) for node in nodes for item in node.listeners]
+    owner_head, head = (
+        (DOCKER_HEAD[:2], DOCKER_HEAD[2:]) if planned.containers else (HEAD[:1], HEAD[1:])
+    )
+    lines = columns([(*owner_head, *head), *map(operator.add, owners, sockets)])
+    if max(map(len, lines)) <= width:
+        return lines
+    lines = columns([head, *sockets])
+    if max(map(len, lines)) + len(_INDENT) > width:
+        lines = columns([head[:-1], *(item[:-1] for item in sockets)])
+        added = [head[-1], *(item[-1] for item in sockets)]
+        lines = [f"{line}\n{_INDENT * 2}{last}" for line, last in zip(lines, added, strict=True)]
+    found = [textwrap.indent(line, _INDENT) for line in lines]
+    titles = [", ".join(filter(None, owner)) for owner in owners]
+    return found[:1] + [
+        f"{title}\n{line}" if title else line for title, line in zip(titles, found[1:], strict=True)
+    ]
+
+
+def _owner(planned: Planned, node: Node, *, first: bool) -> tuple[str, ...]:
+    """The columns of a node, empty except in the row of its first socket."""
     who = f"{'+'.join(node.roles)} {node.id}" if first else ""
+    if not planned.containers:
+        return (who,)
+    return (who, planned.container_of(node.id) if first else "")
+
+
+def _socket(planned: Planned, node: Node, item: Listener) -> tuple[str, ...]:
+    """The columns of one socket."""
     what = (item.name, "+".join(item.scopes), item.protocol, str(item.bind))
     address = str(item).removeprefix(f"{item.name}://")
     if not planned.containers:
-        return (who, *what, address)
-    container = planned.container_of(node.id) if first else ""
+        return (*what, address)
     published = planned.containers[node.id].ports
     ports = [str(port) for port in published if port.container_port == item.bind_port]
-    return (who, container, *what, ", ".join(ports) or "-", address)
+    return (*what, ", ".join(ports) or "-", address)
 
 
 def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:

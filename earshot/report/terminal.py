@@ -55,6 +55,16 @@ class Terminal:
     def _ink(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text.strip() else text
 
+    def lines(self, text: str) -> list[str]:
+        """``text``, which is one line, wrapped to the width; a long word stays whole."""
+        return textwrap.wrap(
+            text,
+            self.width,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
     def field(self, label: str, text: str, label_width: int) -> str:
         """`  label  text`, wrapped under itself; a long word stays whole, to be copied."""
         room = max(30, self.width - label_width - 4)

@@ -19,8 +19,12 @@ Entry = tuple[str, Verdict | None]
 def text(report: Report, terminal: Terminal | None = None) -> str:
     """``report`` for ``terminal``; without one in plain ASCII of 100 columns."""
     terminal = terminal or Terminal()
-    head = terminal.tint(one_line(wording.headline(report)), report.verdict)
-    blocks = [[head, one_line(wording.subject(report)), one_line(wording.occasion(report))]]
+    head = terminal.lines(one_line(wording.headline(report)))
+    about = (wording.subject(report), wording.occasion(report))
+    blocks = [
+        [terminal.tint(line, report.verdict) for line in head]
+        + [line for text in about for line in terminal.lines(one_line(text))]
+    ]
     blocks += [list(_matrix(matrix, terminal)) for matrix in digest.matrices(report)]
     blocks += [_delivery(digest.pairs(report), terminal)]
     blocks += [list(_replication(report, terminal))]
@@ -31,7 +35,8 @@ def text(report: Report, terminal: Terminal | None = None) -> str:
 
 
 def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
-    yield terminal.bold(one_line(f"from {wording.standpoint(matrix.vantage)}"))
+    place = one_line(f"from {wording.standpoint(matrix.vantage)}")
+    yield from map(terminal.bold, terminal.lines(place))
     for brokers_down in (False, True):
         rows = _rows(matrix, terminal, brokers_down)
         widths = column_widths([[text for text, _ in row] for row in rows])

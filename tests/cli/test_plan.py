@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from earshot.cli import run
-from earshot.cli.plan import findings_text
+from earshot.cli.plan import describe, findings_text
+from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.report.terminal import Terminal
 from earshot.rules import kl003_kind_of_address as rule
@@ -176,3 +177,51 @@ def test_where_there_is_anything_wrong_it_is_not_said_that_nothing_was_found(
     text = findings_text(Checked((finding,), ()), Terminal())
     assert "listener A: says a [KL003]" in text and "rules:" not in text
     assert findings_text(Checked((), ()), Terminal()) == "rules: nothing found\n"
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (
+            120,
+            [
+                "node container listener scopes protocol binds published advertises",
+                "broker+controller 1 kafka-1 IN internal PLAINTEXT 0.0.0.0:19092 - kafka-1:19092",
+            ],
+        ),
+        (
+            80,
+            [
+                "listener scopes protocol binds published",
+                "advertises",
+                "broker+controller 1, kafka-1",
+                "IN internal PLAINTEXT 0.0.0.0:19092 -",
+                "kafka-1:19092",
+            ],
+        ),
+    ],
+)
+def test_the_table_of_containers_fits_the_terminal(
+    project: Project, width: int, lines: list[str]
+) -> None:
+    stack(
+        project,
+        placement="docker",
+        listeners=PUBLISHED,
+        hosts=[{"external": "kafka.example.com"}],
+    )
+    spec = project.read_cluster("mine")
+    planned = plan_stack(spec, "mine", project.state_dir("mine"))
+    text = describe("mine", spec, planned, Terminal(width=width))
+    assert max(map(len, text.splitlines())) <= width
+    head = text.split("\n\n")[1].splitlines()
+    assert [" ".join(line.split()) for line in head[: len(lines)]] == lines
+
+
+def test_the_table_of_processes_fits_80_columns(project: Project) -> None:
+    stack(project)
+    spec = project.read_cluster("mine")
+    planned = plan_stack(spec, "mine", project.state_dir("mine"))
+    text = describe("mine", spec, planned, Terminal(width=80))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "broker+controller 3\n  INTERNAL    internal    PLAINTEXT  127.0.0.1:19094  " in text

@@ -82,8 +82,7 @@ def test_what_runs_already_and_what_nobody_knows(
     stack(project, INTERNAL)
     assert run(["plan", "-s", "mine", "--against", "mine"]) == 0
     assert capsys.readouterr().out == (
-        "stack mine: nothing is remembered of what its brokers run, so that a change is not "
-        "planned in steps\n"
+        "stack mine: nothing is remembered of its brokers, so no steps are planned\n"
     )
     runs(project)
     assert run(["plan", "-s", "mine", "--against", "mine"]) == 0

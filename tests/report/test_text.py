@@ -144,3 +144,10 @@ def test_what_a_stream_can_show(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert Terminal.of(stream) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["all_pass", "vantages", "inconclusive"])
+def test_the_head_fits_a_terminal_of_80_columns(name: str) -> None:
+    head, _, rest = text(samples.ALL[name](), Terminal(width=80)).partition("\n\n")
+    assert rest
+    assert max(map(len, head.splitlines())) <= 80
