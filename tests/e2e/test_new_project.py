@@ -32,7 +32,7 @@ def test_a_project_of_any_name_is_previewed(project: Project) -> None:
     about = yaml.safe_load((folder / "Pulumi.yaml").read_text())
     assert about["name"] == "other"
     assert (folder / "README.md").read_text().startswith("# other\n")
-    stacks = {path.name for path in (ROOT / "stacks").iterdir()}
+    stacks = {path.name for path in (TEMPLATE / "stacks").iterdir()}
     assert {path.name for path in (folder / "stacks").iterdir()} == stacks
     # a stack that has only what differs
     own = {"extends": "local", "brokers": 1, "controllers": {"count": 1}}
