@@ -38,6 +38,7 @@ COMMANDS = (
     ("plan", "--help"),
     ("doctor", "--help"),
     ("lint", "."),
+    ("schema",),
 )
 CLOUD = ("boto3", "docker", "pulumi_aws", "pulumi_docker", "pyspark")
 """What neither `pip install earshot` nor the extra `deploy` installs."""
