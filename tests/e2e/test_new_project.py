@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from earshot import __version__
 from tests.e2e.installed import wheel_environment
 from tests.e2e.project import STACK, Project, prepared
 from toolchain.paths import ROOT
@@ -44,7 +45,7 @@ def test_a_project_of_any_name_is_previewed(project: Project) -> None:
     pack = project.printed(*map(str, command)).strip()
     previewed = project.runs("preview", "--policy-pack", pack)
     assert "broker-1" in previewed and "broker-2" not in previewed
-    assert f"local: {pack}" in previewed
+    assert f"earshot@v{__version__}" in previewed
 
     own["external_host"] = "kafka.nobody.invalid"
     file.write_text(yaml.safe_dump({"config": {"earshot:cluster": own}}))
