@@ -11,7 +11,7 @@ from pathlib import Path
 
 from earshot import __version__, cache
 from earshot.cli.output import emit
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 
 MODE = 0o700
 _PROGRAM = """\
@@ -46,7 +46,7 @@ def folder(environment: Path) -> Path:
     """The pack that runs with the Python of ``environment``, below the user's cache.
 
     One folder per version and environment, for its owner alone (0700). Raises EarshotError unless
-    ``environment`` is a virtual environment.
+    ``environment`` is a virtual environment and the cache can be written.
     """
     if not (environment / "bin" / "python").exists():
         raise EarshotError(
@@ -72,9 +72,16 @@ def folder(environment: Path) -> Path:
         )
 
     digest = hashlib.sha256(str(environment).encode()).hexdigest()[:12]
-    return cache.ensure(
-        cache.root() / "policy-pack" / f"{__version__}-{digest}", make, is_valid=is_valid
-    )
+    pack = cache.root() / "policy-pack" / f"{__version__}-{digest}"
+    try:
+        return cache.ensure(pack, make, is_valid=is_valid)
+    except OSError as reason:
+        raise EarshotError(
+            str(pack),
+            observed=f"cannot be made ({reason.strerror})",
+            remedy=remedy_of(reason)
+            or "let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
+        ) from None
 
 
 def _holds(file: Path, content: str) -> bool:

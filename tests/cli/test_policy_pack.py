@@ -99,3 +99,13 @@ def test_without_pulumi_s_packages_the_extra_is_named(
         f"error: the policy pack: needs pulumi-policy, which {sys.prefix} does not have\n"
         "  fix: pip install 'earshot[deploy]'\n"
     )
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    cache_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache_home.write_text("a file where a folder belongs")
+    assert run(["policy-pack"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {cache_home}/earshot/policy-pack/{__version__}-")
+    assert "XDG_CACHE_HOME" in error and len(error.splitlines()) == 2
