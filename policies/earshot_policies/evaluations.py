@@ -112,7 +112,3 @@ class Evaluations:
         for urn, inputs in self._inputs.items():
             if urn.split("::")[2].rpartition("$")[2] in docker_container.BUILT_IMAGES:
                 yield from docker_container.built_names(inputs)
-
-    def has_evaluated(self, digest: str) -> bool:
-        """Whether a gate whose inputs have this digest was evaluated."""
-        return any(item.digest == digest for item in self._evaluations.values())

@@ -7,11 +7,11 @@ controller. The pack's configuration can set a policy's level, by the rule's id 
 policies of the same names with the suffix `-stack`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from earshot_pulumi.gate import APPROVAL_TYPE, GATE_TYPE
+from earshot_pulumi.gate import GATE_TYPE
 from pulumi_policy import (
     EnforcementLevel,
     Policy,
@@ -30,7 +30,7 @@ from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
-from earshot_policies.evaluation import Evaluation, part, plain
+from earshot_policies.evaluation import Evaluation, plain
 from earshot_policies.evaluations import EVALUATED, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
@@ -89,7 +89,6 @@ def policies() -> list[Policy]:
             advisory,
             _is_unknown,
         ),
-        _approval(evaluations),
         *(
             whole(f"{rule.id.lower()}-stack", wanted=_violating(rule), **_described(rule))
             for rule in STACK_RULES
@@ -119,23 +118,6 @@ def _names(evaluations: Evaluations) -> Policy:
         validate,
         EnforcementLevel.MANDATORY,
         NAMES_SCHEMA,
-    )
-
-
-def _approval(evaluations: Evaluations) -> Policy:
-    def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
-        if args.resource_type != APPROVAL_TYPE:
-            return None
-        wanted = part(args.props, "digest", None)
-        if not isinstance(wanted, str) or not evaluations.has_evaluated(wanted):
-            return None
-        return {**args.props, "approved_digest": wanted}
-
-    return ResourceValidationPolicy(
-        "approval",
-        "The gate's approval says that the pack has checked its listeners in this run.",
-        remediate=remediate,  # type: ignore[arg-type]
-        enforcement_level=EnforcementLevel.REMEDIATE,
     )
 
 

@@ -101,12 +101,6 @@ class Pack:
                     found[policy.name] = said
         return found
 
-    def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        (approval,) = (item for item in self.policies if item.name == "approval")
-        assert isinstance(approval, ResourceValidationPolicy)
-        result: Any = approval.remediate(arguments(type, props))
-        return None if result is None else dict(result)
-
     def _collector(self, messages: list[str]) -> ReportViolation:
         def report(text: str, _urn: str | None) -> None:
             messages.append(self._without_places(text))

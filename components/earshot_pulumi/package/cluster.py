@@ -4,6 +4,7 @@ Pulumi reads the package's schema from the annotations below and in `cluster_arg
 strings, so both modules do without `from __future__ import annotations`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -20,7 +21,7 @@ from earshot_pulumi.package.patience import in_sync
 
 SETTLED = {
     "placement": "aws",
-    "gate": "off",
+    "gate": "required",
     "prove": "later",
     "validator": False,
     "security": None,
@@ -50,11 +51,15 @@ class AwsCluster(pulumi.ComponentResource):
             for key, value in args.items()
         }
         super().__init__("earshot:index:AwsCluster", name, kept, opts)
-        spec = read_spec({**args, **SETTLED}, name)
+        described = {key: value for key, value in args.items() if key != "names"}
+        spec = read_spec({**described, **SETTLED}, name)
         assert isinstance(spec, AwsSpec)  # as SETTLED says
         # nodes report in parameters whose names must be unique to the stack
         brokers = _Brokers(
-            f"{pulumi.get_stack()}-{name}", spec, pulumi.ResourceOptions(parent=self)
+            f"{pulumi.get_stack()}-{name}",
+            spec,
+            {"names": args.get("names") or {}},
+            pulumi.ResourceOptions(parent=self),
         )
         self.vpc_id = brokers.vpc_id
         self.instances = pulumi.Output.all(
@@ -80,10 +85,11 @@ class _Brokers(Cluster):
 
     served: pulumi.Output[None]
     """Known once all nodes are in sync."""
-    _gate_note = "advertised listeners are checked only where this runs with earshot's policy pack"
 
-    def __init__(self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, spec, opts)
+    def __init__(
+        self, name: str, spec: AwsSpec, policy: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> None:
+        super().__init__(name, spec, policy, opts)
         self.served = self._in_sync(list(self.nodes.values()), whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 

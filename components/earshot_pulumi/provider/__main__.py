@@ -3,7 +3,7 @@
 import sys
 
 from earshot.errors import EarshotError
-from earshot_pulumi.given.gate import judge
+from earshot_pulumi.judge import judge
 from earshot_pulumi.provider.host import Package, serve
 from earshot_pulumi.provider.parts import COMPONENTS, KINDS
 
