@@ -159,9 +159,8 @@ def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> Non
     error = rule.RULE.finding("says a", "b", listener="A")
     warning = rule.RULE.finding("says c", "d", listener="B", severity=Severity.WARNING)
     unknown = rule.RULE.finding("says e", "f", listener="C", state=FindingState.UNKNOWN)
-    text = findings_text(
-        Checked((unknown, warning, error), ("accepted",)), Terminal(), PolicyConfig()
-    )
+    checked = Checked((unknown, warning, error), ("accepted",))
+    text = findings_text(checked, Terminal(), PolicyConfig())
     heads = [line for line in text.splitlines() if line.endswith("[KL003]")]
     assert heads == [
         "error: listener A: says a [KL003]",

@@ -35,7 +35,6 @@ def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator
     made = docker_project(tmp_path / "p", docker_engine)
     made.environment["PULUMI_OPTION_POLICY_PACK"] = str(ROOT / "policies")
     yield made
-    made.environment.pop("PULUMI_OPTION_POLICY_PACK_CONFIG", None)
     made.pulumi("destroy", "--yes", "--skip-preview")
 
 

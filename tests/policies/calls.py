@@ -65,12 +65,15 @@ def arguments(
 class Pack:
     """A pack of one run, with what it reported by policy.
 
-    The lines that say where a finding stands are kept apart, in ``places``.
+    The lines that name a finding's place are kept apart, in ``places``, and so are the reports of
+    the policy `no-gate`, in ``ungated``.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self.config = {"names": dict(config or {})}
         self.policies: list[Policy] = policies()
+        self.ungated: list[tuple[str, str]] = []
+        """What the policy `no-gate` reported, each with the URN: most programs here have none."""
         self.places: list[str] = []
         """Of all findings so far, without `at: `."""
 
@@ -97,7 +100,9 @@ class Pack:
                     said.append((urn or "", self._without_places(text)))
 
                 policy.validate(StackValidationArgs(resources), report)
-                if said:
+                if policy.name == "no-gate":
+                    self.ungated += said
+                elif said:
                     found[policy.name] = said
         return found
 
