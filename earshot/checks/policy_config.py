@@ -100,7 +100,7 @@ def unknown_ids(keys: Iterable[str]) -> list[str]:
     """The problems of keys that name no policy."""
     ids = {rule.id.lower() for rule in RULES}
     allowed = {*ids, *(f"{id}{STACK_SUFFIX}" for id in ids), *OTHER_POLICIES}
-    wrong = [key for key in keys if key.lower() not in allowed]
+    wrong = sorted(key for key in keys if key.lower() not in allowed)
     if not wrong:
         return []
     first, last = RULES[0].id, RULES[-1].id

@@ -9,7 +9,7 @@ from earshot import cache
 from earshot.errors import EarshotError
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.model import Linted, Mistake, Outcome, Place
-from earshot.rules.registry import Finding, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
 
 VARIABLE = "EARSHOT_FINDINGS"
 _PROJECT_FILE = "Pulumi.yaml"
@@ -35,8 +35,9 @@ class FindingsFiles:
         """Writes ``finding`` about the resource ``urn``, at the level of its policy."""
         if not self.formats:
             return
-        severity = Severity.ERROR if stops else Severity.WARNING
-        shown = replace(finding, severity=severity, resource=urn)
+        shown = replace(finding, resource=urn)
+        if finding.state is FindingState.VIOLATED:
+            shown = replace(shown, severity=Severity.ERROR if stops else Severity.WARNING)
         self._mistakes[urn, finding] = Mistake(shown, Place(_PROJECT_FILE))
         self._write()
 
