@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from earshot.certificates.shown import ShownCertificate
 from earshot.checks.plan import check_plan
 from earshot.checks.policy_config import read_config
@@ -22,7 +24,7 @@ from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.evaluate import Checked
 from earshot.rules.grouped import grouped
-from earshot.rules.registry import Finding
+from earshot.rules.registry import Finding, FindingState
 from earshot.sources.docker_container import read_container
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Unknown
 
@@ -31,17 +33,24 @@ WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
 """Inputs that are checked once they are known; parts of them may be unknown."""
 
 
-def judge(inputs: Properties, warn: Callable[[str], None]) -> Properties:
+Show = Callable[[str, bool], None]
+"""Shows a text beside the gate; True makes it a warning."""
+
+
+def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a provider instance; for a gate, with `approved`.
 
-    ``warn`` takes what stops nothing. Raises InvalidInputs with every finding that stops an update.
+    ``show`` gets what stops nothing. Raises InvalidInputs with every finding that stops an update.
     """
     if "plan" not in inputs:
         return inputs  # a provider instance that is not a gate
     if any(isinstance(inputs.get(key), Unknown) for key in WHOLE):
         return {**inputs, "approved": UNKNOWN}
     try:
-        plan, refused = _judged(inputs, warn)
+        plan, refused = _judged(inputs, show)
+    except ValidationError as error:  # its text has the values, secrets among them
+        keys = {".".join(map(str, item["loc"])) for item in error.errors()}
+        raise InvalidInputs({"plan": f"plan: found other keys or values: {sorted(keys)}"}) from None
     except (EarshotError, ValueError) as error:
         raise InvalidInputs({"plan": str(error)}) from None
     if refused:
@@ -73,15 +82,15 @@ def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPol
     )
 
 
-def _judged(
-    inputs: Properties, warn: Callable[[str], None]
-) -> tuple[ClusterPlan, Iterable[Finding]]:
+def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Finding]]:
     config = read_config(inputs.get("policy") or {})
     document = {key: _marked(item, PREVIEW_UNKNOWN) for key, item in inputs.items()}
     containers = _marked(inputs.get("containers", {}), None)
     checked = check_inputs(document, containers, config.names)
-    for text in (*map(str, grouped(config.shown(checked))), *checked.remarks):
-        warn(text)
+    for group in grouped(config.shown(checked)):
+        show(str(group), group.first.state is FindingState.VIOLATED)
+    for text in checked.remarks:
+        show(text, False)
     return ClusterPlan.model_validate(document["plan"]), config.refused(checked)
 
 

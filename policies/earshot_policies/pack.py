@@ -57,7 +57,8 @@ NAMES_SCHEMA = PolicyConfigSchema(
         },
         "waived": {
             "type": "object",
-            "description": "Names that are accepted without evidence, each with its reason.",
+            "description": "Names that are accepted without evidence: the reason, or a map of "
+            "reason and until, the last day as in 2027-01-31.",
         },
     }
 )

@@ -27,7 +27,7 @@ def inputs(host: Any = "localhost", **changes: Any) -> dict[str, Any]:
 
 
 def judge(inputs: dict[str, Any]) -> dict[str, Any]:
-    return judged(inputs, lambda _: None)
+    return judged(inputs, lambda _text, _is_warning: None)
 
 
 def test_names_that_resolve_are_approved() -> None:
@@ -102,16 +102,36 @@ def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
 @pytest.mark.parametrize("key", ["kl011", "KL011"])
 @pytest.mark.parametrize("level", ["advisory", {"enforcementLevel": "advisory"}])
 def test_an_advisory_rule_warns_and_approves(key: str, level: Any) -> None:
-    warnings: list[str] = []
-    found = judged(inputs("kafka.nobody.invalid", policy={key: level}), warnings.append)
+    shown: list[tuple[str, bool]] = []
+    document = inputs("kafka.nobody.invalid", policy={key: level})
+    found = judged(document, lambda *it: shown.append(it))
     assert found["approved"]
-    assert any("[KL011]" in text for text in warnings)
+    assert [is_warning for text, is_warning in shown if "[KL011]" in text] == [True]
 
 
 def test_a_disabled_rule_is_silent() -> None:
-    warnings: list[str] = []
-    judged(inputs("kafka.nobody.invalid", policy={"kl011": "disabled"}), warnings.append)
-    assert not [text for text in warnings if "KL011" in text]
+    shown: list[str] = []
+    document = inputs("kafka.nobody.invalid", policy={"kl011": "disabled"})
+    judged(document, lambda text, _: shown.append(text))
+    assert not [text for text in shown if "KL011" in text]
+
+
+def test_an_unknown_host_and_a_waiver_are_shown_and_warn_of_nothing() -> None:
+    shown: list[tuple[str, bool]] = []
+    judged(inputs(UnknownHost("nodes.7.host")), lambda *it: shown.append(it))
+    waived = {"names": {"waived": {"kafka.nobody.invalid": "made tomorrow"}}}
+    judged(inputs("kafka.nobody.invalid", policy=waived), lambda *it: shown.append(it))
+    texts = [text for text, _ in shown]
+    assert any("its host is not known yet" in text for text in texts)
+    assert any("is waived: made tomorrow" in text for text in texts)
+    assert not [text for text, is_warning in shown if is_warning]
+
+
+def test_inputs_of_another_release_are_refused_without_their_values() -> None:
+    document = inputs()
+    document["plan"]["extra"] = {"password": ["Pl4nted"]}
+    text = refusal(document)
+    assert "['extra']" in text and "Pl4nted" not in text
 
 
 def test_a_level_for_all_rules_gives_way_to_one_of_a_rule() -> None:

@@ -123,7 +123,7 @@ def sleeper() -> Sleeper:
     return Sleeper()
 
 
-def _approve(inputs: dict[str, Any], warn: Callable[[str], None]) -> dict[str, Any]:
+def _approve(inputs: dict[str, Any], show: Callable[[str, bool], None]) -> dict[str, Any]:
     return {**inputs, "approved": "yes"}
 
 
