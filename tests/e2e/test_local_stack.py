@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
 from tests.e2e.engine import FEW_PARTITIONS, Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
+from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -394,29 +396,57 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     assert stack.pids() == before
 
 
-EARLIER = {
-    "earshot:GateApproval": "earshot:GateSeal",
-    "earshot:LocalPreflight": "earshot:LocalGround",
-    '"approved_digest"': '"judged"',
-}
-"""What 0.1.0 called some types and an input."""
+EARLIER = {"earshot:LocalPreflight": "earshot:LocalGround"}
+"""What 0.1.0 called a type."""
+PICKLED = b"\x80\x04ccomponents.gate\n_SealProvider\n)\x81."
+"""The provider of the gate's approval as states of 0.1.0 name it."""
 
 
 @pytest.mark.combination
 def test_a_state_of_an_earlier_release_is_gone_on_with(stack: Deployment, tmp_path: Path) -> None:
+    (stack.folder / "components").symlink_to(ROOT / "components")
     before, state = stack.pids(), stack.pulumi("stack", "export").stdout
     known = urns(state)
     for now, then in EARLIER.items():
         assert now in state
         state = state.replace(now, then)
+    document = json.loads(state)
+    approved_by_the_pack(document["deployment"]["resources"])
     file = tmp_path / "state.json"
-    file.write_text(state)
+    file.write_text(json.dumps(document))
     imported = stack.pulumi("stack", "import", "--file", str(file))
     assert imported.returncode == 0, imported.stdout
     output = stack.up()
-    assert not [word for word in ("created", "deleted", "replaced") if word in output]
+    assert "GateSeal" in output and "- 2 deleted" in output and "+ 1 created" in output
+    assert "replaced" not in output
     assert stack.pids() == before
     assert urns(stack.pulumi("stack", "export").stdout) == known
+
+
+def approved_by_the_pack(resources: list[dict[str, Any]]) -> None:
+    """Puts the two resources of 0.1.0's gate in the place of the gate."""
+    (gate,) = (item for item in resources if item["type"] == "pulumi:providers:earshot")
+    urn = str(gate["urn"]).replace("pulumi:providers:earshot", "pulumi:providers:pulumi-python")
+    provider = {key: gate[key] for key in ("custom", "id", "parent")} | {
+        "urn": urn,
+        "type": "pulumi:providers:pulumi-python",
+        "inputs": {},
+        "outputs": {},
+    }
+    type = "pulumi-python:dynamic/earshot:GateSeal"
+    props = {"__provider": base64.b64encode(PICKLED).decode(), "digest": "d"}
+    approval = {
+        "urn": urn.replace("pulumi:providers:pulumi-python", type),
+        "custom": True,
+        "id": "approved",
+        "type": type,
+        "inputs": props,
+        "outputs": props,
+        "parent": gate["parent"],
+        "provider": f"{urn}::{gate['id']}",
+    }
+    place = resources.index(gate)
+    resources[place : place + 1] = [provider, approval]
 
 
 def urns(state: str) -> set[str]:
