@@ -20,7 +20,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout elsewhere, with an odd name: every path has to survive a shell."""
     root = tmp_path / "it's $HOME here"
     root.mkdir()
-    for name in ("STATE", "PULUMI_HOME", "POLICIES", "VENV"):
+    for name in ("STATE", "PULUMI_HOME", "VENV"):
         monkeypatch.setattr(environment, name, root / getattr(paths, name).relative_to(paths.ROOT))
     return root
 
