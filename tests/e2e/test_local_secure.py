@@ -211,7 +211,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
     """Beside the update that makes the cluster, and the job of Spark that proves it."""
     attack = stack.attack
     asked = {item.process for item in attack.sockets.values()}
-    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "policy pack"}
+    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "provider plugin, gate"}
     assert attack.answers and attack.has(stack.secrets) == []
     table = listed()
     assert [it for it in attack.sockets.values() if it.process not in table] == []
