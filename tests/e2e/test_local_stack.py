@@ -195,6 +195,22 @@ def test_a_change_of_one_broker_alone_is_checked_too(stack: Deployment) -> None:
 
 
 @pytest.mark.combination
+def test_the_pack_in_ci_judges_the_same_gate(stack: Deployment) -> None:
+    pack = ("--policy-pack", str(ROOT / "policies"))
+    good = stack.pulumi("preview", *pack)
+    assert good.returncode == 0 and "earshot@" in good.stdout, good.stdout
+    assert "no-gate" not in good.stdout and "[mandatory]" not in good.stdout
+    stack.cluster["gate"] = "off"
+    stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
+    try:
+        output = stack.refused(*pack, command="preview")
+    finally:
+        del stack.cluster["gate"], stack.cluster["listeners"][1]["advertised"]
+    assert "gate: off: the advertised listeners were not checked" in output
+    assert "nope.invalid does not resolve" in output and "[mandatory]  kl011" in output
+
+
+@pytest.mark.combination
 def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deployment) -> None:
     nodes = [it for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1")]
     for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
