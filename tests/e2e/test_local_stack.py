@@ -431,9 +431,9 @@ def test_a_state_of_an_earlier_release_is_gone_on_with(stack: Deployment, tmp_pa
         assert now in state
         state = state.replace(now, then)
     document = json.loads(state)
-    approved_by_the_pack(document["deployment"]["resources"])
+    gate, approval = approved_by_the_pack(document["deployment"]["resources"])
     file = tmp_path / "state.json"
-    file.write_text(json.dumps(document))
+    file.write_text(json.dumps(document).replace(gate, approval))  # in dependencies
     imported = stack.pulumi("stack", "import", "--file", str(file))
     assert imported.returncode == 0, imported.stdout
     output = stack.up()
@@ -443,8 +443,9 @@ def test_a_state_of_an_earlier_release_is_gone_on_with(stack: Deployment, tmp_pa
     assert urns(stack.pulumi("stack", "export").stdout) == known
 
 
-def approved_by_the_pack(resources: list[dict[str, Any]]) -> None:
-    """Puts the two resources of 0.1.0's gate in the place of the gate."""
+def approved_by_the_pack(resources: list[dict[str, Any]]) -> tuple[str, str]:
+    """Puts the two resources of 0.1.0's gate in the place of the gate; the URNs of gate and
+    approval."""
     (gate,) = (item for item in resources if item["type"] == "pulumi:providers:earshot")
     urn = str(gate["urn"]).replace("pulumi:providers:earshot", "pulumi:providers:pulumi-python")
     provider = {key: gate[key] for key in ("custom", "id", "parent")} | {
@@ -467,6 +468,7 @@ def approved_by_the_pack(resources: list[dict[str, Any]]) -> None:
     }
     place = resources.index(gate)
     resources[place : place + 1] = [provider, approval]
+    return str(gate["urn"]), str(approval["urn"])
 
 
 def urns(state: str) -> set[str]:
