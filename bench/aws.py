@@ -12,7 +12,7 @@ from typing import Any
 
 import pulumi
 from earshot_pulumi.aws.cluster import AwsStackCluster
-from earshot_pulumi.gate import APPROVAL_TYPE
+from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 
 from earshot.config.aws import AwsSpec
@@ -47,8 +47,8 @@ class _Cloud(mocks.Mocks):
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
-        if args.typ == APPROVAL_TYPE:
-            outputs["approved_digest"] = outputs["digest"]
+        if args.typ == PROVIDER_TYPE and "plan" in outputs:
+            outputs["approved"] = "0123456789abcdef"
         if args.typ == INSTANCE:
             self.instances.append(outputs)
         if not args.custom or not self._known:
@@ -85,7 +85,7 @@ def preview_seconds(brokers: int, *, known: bool) -> float:
     mocks.set_mocks(cloud, "earshot", "bench", True)
 
     def register() -> pulumi.Output[str]:
-        return AwsStackCluster("bench", spec).ready.urn
+        return AwsStackCluster("bench", spec, {}).ready.urn
 
     preview = pulumi.runtime.test(register)  # type: ignore[no-untyped-call]
     gc.collect()  # no size pays for another's garbage

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
@@ -16,12 +16,11 @@ from earshot.yaml_document import read_yaml
 
 if TYPE_CHECKING:
     from earshot.config.document import Spec
-    from earshot.names.policy import ResolverPolicy
 
 PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
 POLICIES = Path("policies/config")
-"""Where the policy pack's configurations lie, a file per stack or template."""
+"""Folder of the configurations of gate and policy pack, a file per stack or template."""
 
 
 @dataclass(frozen=True)
@@ -135,27 +134,26 @@ class Project:
         last = len(parts) - 1 - parts[::-1].index(PRIVATE)
         return self.root.joinpath(*parts[last:])
 
-    def resolver_policy(self, stack: str) -> ResolverPolicy:
-        """Who is asked for names: the pack's configuration for ``stack``, or the defaults.
+    def policy_document(self, stack: str) -> tuple[dict[str, Any], str]:
+        """The policy pack's configuration for ``stack``, or its template's, and the file's name.
 
-        Raises EarshotError for a file that is no such configuration.
+        Without a file, an empty one. Raises EarshotError for a file that holds no JSON object.
         """
-        from earshot.names.policy import ResolverPolicy, read_policy  # slow to import
-
         path = own_or_templates(stack_name(stack), self.root / POLICIES, "{}.json")
         if path is None:
-            return ResolverPolicy()
+            return {}, str(POLICIES)
+        shown = self._shown(path)
         try:
             document = json.loads(read_bytes(path))
             if not isinstance(document, dict):
                 raise ValueError(f"it is a {type(document).__name__}")
-            return read_policy(document.get("names", {}))
         except (OSError, ValueError, RecursionError) as reason:
             raise EarshotError(
-                self._shown(path),
+                shown,
                 observed=f"cannot be read as a configuration of the pack ({reason})",
                 allowed="a JSON object, with the resolvers in `names`",
             ) from None
+        return document, shown
 
     def contract_file(self, stack: str) -> Path:
         """The contract as the last update wrote it."""

@@ -14,7 +14,7 @@ from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
 from earshot.placements import PLACEMENTS
 from earshot.stack_files import own_or_templates
-from toolchain.paths import POLICIES, PRIVATE, PULUMI_HOME, STACKS, STATE, VENV
+from toolchain.paths import PRIVATE, PULUMI_HOME, STACKS, STATE, VENV
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Installation, Origin
 
@@ -55,9 +55,6 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     if cli.origin is Origin.BUILT:
         # It was built because Pulumi's own sites are out of reach: do not wait for them.
         found["PULUMI_DISABLE_REGISTRY_RESOLVE"] = "true"
-    found["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
-    if (config := policy_config(stack)) is not None:
-        found["PULUMI_OPTION_POLICY_PACK_CONFIG"] = str(config)
     with contextlib.suppress(EarshotError):  # commands that need Java report it
         found["JAVA_HOME"] = str(find_java().home)
     return found
@@ -67,8 +64,6 @@ def exports(stack: str, base: Mapping[str, str] = os.environ) -> str:
     """The variables as lines for a POSIX shell to evaluate."""
     settings = variables(stack, base)
     lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]
-    if "PULUMI_OPTION_POLICY_PACK_CONFIG" not in settings:  # left from another stack
-        lines.append("unset PULUMI_OPTION_POLICY_PACK_CONFIG")
     return "\n".join(lines)
 
 
@@ -88,14 +83,6 @@ def has_own_backend(cli: Installation, base: Mapping[str, str]) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(credentials, dict) and bool(credentials.get("current"))
-
-
-def policy_config(stack: str, folder: Path = POLICIES / "config") -> Path | None:
-    """The policy configuration for ``stack``: its own file, or that of its template.
-
-    A stack made from the template ``local`` may be called ``local-anything``.
-    """
-    return own_or_templates(stack, folder, "{}.json")
 
 
 def placement(stack: str, folder: Path = STACKS) -> str:

@@ -2,16 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pulumi
 
+from earshot.checks.policy_config import stack_config
 from earshot.config.document import Spec
 from earshot.placement import Planned
 from earshot.placement.standpoint import Standpoint
+from earshot.project import Project
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 from earshot_pulumi.outputs import applied
 from earshot_pulumi.validation import Validation, ValidationProvider
+
+
+def gate_policy(spec: Spec, stack: str) -> Mapping[str, Any] | None:
+    """The configuration of the gate for ``stack``; None with `gate: off`.
+
+    Raises EarshotError for a file that is not such a configuration.
+    """
+    if spec.gate == "off":
+        return None
+    project = Project.find()
+    stack_config(project, stack)
+    return project.policy_document(stack)[0]
 
 
 def log_notes(planned: Planned, change: Change) -> None:

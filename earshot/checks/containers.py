@@ -99,6 +99,11 @@ class ContainerRun:
         named = tuple(_of_names(facts, item.service.name, rules))
         return Checked((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The URNs of the containers that run a broker or a controller."""
+        return tuple(urn for urn, item in self._registered.items() if brokers_among([item.service]))
+
     def at_the_end(self, stack: RegisteredStack) -> StackEvaluation:
         """What all containers of each engine show together, and was not said of one alone."""
         found: list[tuple[str, Finding]] = []
@@ -173,7 +178,7 @@ def _with_names(
     return replace(
         facts,
         evidence={key: item for key, item in found.items() if _is_full_name(key[2])},
-        waivers=policy.waived,
+        waivers=policy.waivers,
         addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},
     )
 

@@ -121,7 +121,7 @@ class _Cluster:
             settings=self._settings,
             placement="aws",
             addresses={id: item.addresses for id, item in self._around.items()},
-            waivers=policy.waived,
+            waivers=policy.waivers,
             instances={
                 id: Instance(ingress=item.ingress, elastic=item.elastic)
                 for id, item in self._around.items()

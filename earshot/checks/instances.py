@@ -117,7 +117,7 @@ class InstanceRun:
         return (*said, *computed, *advice)
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> InstanceBroker:
-        facts = replace(instance_facts(written), waivers=policy.waived)
+        facts = replace(instance_facts(written), waivers=policy.waivers)
         facts = replace(facts, evidence=never_but_asked(facts, policy, self.asked))
         silent = skipped_rules(written)
         id = node_id(written.settings.values)

@@ -62,7 +62,7 @@ def check_plan(
     facts = replace(
         ClusterFacts.of(plan, placement),
         addresses=own,
-        waivers=policy.waived,
+        waivers=policy.waivers,
         containers=held,
         instances=cloud.instances if cloud else {},
         clients=cloud.clients if cloud else None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from earshot.checks.plan import check_planned
+from earshot.checks.policy_config import PolicyConfig, stack_config
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
@@ -61,9 +62,10 @@ def run(
         terminal = Terminal.of(sys.stdout)
         emit(describe(stack_name(stack), spec, planned, terminal))
         if check:
-            found = check_planned(spec, planned, project.resolver_policy(stack))
-            emit("\n" + findings_text(found, terminal))
-            return 1 if any(item.is_certain_error for item in found.findings) else 0
+            config = stack_config(project, stack)
+            found = check_planned(spec, planned, config.names)
+            emit("\n" + findings_text(found, terminal, config))
+            return 1 if config.refused(found) else 0
     return 0
 
 
@@ -115,11 +117,11 @@ def _step_fields(step: Rehearsed) -> Iterator[tuple[str, str]]:
         yield f"broker {id}", ", ".join(offers)
 
 
-def findings_text(found: Checked, terminal: Terminal) -> str:
+def findings_text(found: Checked, terminal: Terminal, config: PolicyConfig) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
-    errors = [item for item in found.findings if item.is_certain_error]
-    unknown = [item for item in found.findings if item.state is FindingState.UNKNOWN]
-    warnings = [item for item in found.findings if item not in errors and item not in unknown]
+    errors, others = config.refused(found), config.shown(found)
+    unknown = [item for item in others if item.state is FindingState.UNKNOWN]
+    warnings = [item for item in others if item not in unknown]
     blocks = []
     for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]

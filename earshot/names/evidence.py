@@ -43,6 +43,8 @@ class Evidence:
     """Addresses that the declaring resource holds, where it holds any."""
     hint: str = ""
     """What resolves instead of a name that does not."""
+    note: str = ""
+    """That a waiver of the name is over."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -97,6 +99,7 @@ def gather(
         key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
         for key in keys
     }
+    found = {key: replace(item, note=policy.expired(key[2])) for key, item in found.items()}
     if Scope.EXTERNAL not in policy.resolvers:
         found |= _with_search(found, resolvers[Scope.EXTERNAL], asked, policy.timeout)
     return found

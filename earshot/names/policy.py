@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +20,41 @@ from earshot.names.lookup import Lookup, Resolver, literal, look_up, unanswered
 from earshot.names.resolvers import SystemResolver, parse_server
 from earshot.placements import on_this_machine
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SYSTEM = "system"
 """Stands for getaddrinfo of this machine, where a list of servers could stand."""
+
+
+class WaivedName(Frozen):
+    """Why a name is accepted without evidence, and the last day on which it is."""
+
+    reason: str
+    until: date | None = None
+    """None means always."""
+
+    @field_validator("reason")
+    @classmethod
+    def _given(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("a waived name needs a reason")
+        return value.strip()
+
+    @field_validator("until", mode="before")
+    @classmethod
+    def _day(cls, value: Any) -> Any:
+        if isinstance(value, date) or value is None:
+            return value
+        try:
+            if isinstance(value, str) and _DAY.fullmatch(value):
+                return date.fromisoformat(value)
+        except ValueError:
+            pass
+        raise ValueError(f"found {value!r}; allowed: a day such as 2027-01-31")
+
+    @property
+    def is_over(self) -> bool:
+        """True after the last day, in UTC."""
+        return self.until is not None and self.until < datetime.now(UTC).date()
 
 
 class ResolverPolicy(Frozen):
@@ -42,8 +77,8 @@ class ResolverPolicy(Frozen):
     """Seconds for all lookups together."""
     retry: float = Field(default=0.0, ge=0, le=3600)
     """Seconds for which a name that does not resolve is asked again, while its record spreads."""
-    waived: dict[str, str] = Field(default_factory=dict)
-    """Names that are accepted without evidence, each with the reason."""
+    waived: dict[str, WaivedName] = Field(default_factory=dict)
+    """Names that are accepted without evidence: the reason, or a map of `reason` and `until`."""
 
     @field_validator("resolvers", mode="before")
     @classmethod
@@ -63,18 +98,35 @@ class ResolverPolicy(Frozen):
                     _said(scope, parse_server, text)
         return value
 
+    @field_validator("waived", mode="before")
+    @classmethod
+    def _reasons(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {k: {"reason": item} if isinstance(item, str) else item for k, item in value.items()}
+
     @field_validator("waived")
     @classmethod
-    def _reasons(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, reason in value.items():
+    def _names(cls, value: dict[str, WaivedName]) -> dict[str, WaivedName]:
+        for name in value:
             _said("waived", check_host, name)
-            if not reason.strip():
-                raise ValueError(f"{name}: a waived name needs a reason")
-        return {name.lower(): reason.strip() for name, reason in value.items()}
+        return {name.lower(): item for name, item in value.items()}
+
+    @property
+    def waivers(self) -> dict[str, str]:
+        """The reasons of the waivers that are not over, by name in lower case."""
+        return {name: item.reason for name, item in self.waived.items() if not item.is_over}
 
     def waiver(self, host: str) -> str:
-        """Why nobody need resolve ``host`` here, or an empty text."""
-        return self.waived.get(host.lower(), "")
+        """Why ``host`` need not resolve, or an empty text."""
+        item = self.waived.get(host.lower())
+        return "" if item is None or item.is_over else item.reason
+
+    def expired(self, host: str) -> str:
+        """A note that the waiver of ``host`` is over, or an empty text."""
+        item = self.waived.get(host.lower())
+        over = item is not None and item.is_over
+        return f"it was waived until {item.until}: {item.reason}" if item and over else ""
 
 
 def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:

@@ -66,11 +66,12 @@ class FindingGroup:
 
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """``findings`` by what they have in common, in the order of the first of each."""
-    alike = by_key((_kind(item), item) for item in findings)
+    alike = by_key((cause(item), item) for item in findings)
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
 
 
-def _kind(finding: Finding) -> object:
+def cause(finding: Finding) -> object:
+    """What findings of one cause have in common; hashable."""
     names = (finding.host or "", finding.container)
     texts = (finding.observed, finding.expected, finding.remedy)
     shapes = (shape(text, names) for text in texts)

@@ -64,6 +64,8 @@ def _violation(
     if evidence.hint:
         observed += f"; {evidence.hint}"
         remedy = "advertise the full name, with its domain"
+    if evidence.note:
+        observed += f"; {evidence.note}"
     kind = kind_of(host)
     if outlook(kind, vantage).resolves is Expected.NO:
         observed += f"; it is {kind}: {TABLE[kind].note}"

@@ -46,6 +46,11 @@ class Containers:
         )
         return Evaluation(found.findings, found.remarks)
 
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The URNs of the containers that run a broker or a controller."""
+        return self._run.brokers
+
     @cached_property
     def _here(self) -> tuple[str, ...]:
         """The addresses of this machine."""

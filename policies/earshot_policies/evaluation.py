@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from earshot_pulumi.judge import PREVIEW_UNKNOWN
 from pulumi_policy import PolicyResource
 
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.terms import UnknownHost
 from earshot.rules.registry import Finding
 from earshot.sources.stack_resources import RegisteredResource
-
-PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 
 
 @dataclass(frozen=True)
@@ -20,8 +18,6 @@ class Evaluation:
 
     findings: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
-    digest: str = ""
-    """Of a gate's inputs."""
     plan: ClusterPlan | None = None
     """A gate's plan, to compare with what starts behind the gate."""
     disagreements: tuple[str, ...] = ()

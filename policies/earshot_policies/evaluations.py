@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from earshot_pulumi.gate import GATE_TYPE
+from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import ResourceValidationArgs, StackValidationArgs
 
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.policy import ResolverPolicy
+from earshot.rules.grouped import cause
 from earshot.rules.registry import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
@@ -23,9 +24,11 @@ from earshot_policies.launches import (
     place_in_task,
 )
 
-EVALUATED = frozenset({GATE_TYPE, CONTAINER_TYPE, INSTANCE, LAUNCH_TEMPLATE, TASK_DEFINITION})
+GATES = frozenset({GATE_TYPE, PROVIDER_TYPE})
+"""The component around a gate, and the gate."""
+EVALUATED = GATES | frozenset({CONTAINER_TYPE, INSTANCE, LAUNCH_TEMPLATE, TASK_DEFINITION})
 """Types of resources that the rules evaluate."""
-TYPES = stack_resources.TYPES | docker_container.TYPES | (EVALUATED - {GATE_TYPE})
+TYPES = stack_resources.TYPES | docker_container.TYPES | (EVALUATED - GATES)
 """Types of which something may be asked at the end."""
 
 
@@ -40,6 +43,7 @@ class Evaluations:
         self._instances = Instances()
         self._workloads = workloads.Workloads()
         self._outcome: StackEvaluation | None = None
+        self._holders: dict[object, dict[str, Finding]] = {}
 
     def configure(self, urn: str, policy: ResolverPolicy) -> None:
         """Set the resolvers for the resource ``urn``, before its evaluation."""
@@ -77,6 +81,23 @@ class Evaluations:
             )
         return self._outcome
 
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The URNs of containers and instances that run a broker or a controller."""
+        return (*self._containers.brokers, *self._instances.brokers)
+
+    def first_holder(self, urn: str, finding: Finding) -> str:
+        """The URN of the resource at which the cause of ``finding`` showed first in this run."""
+        holders = self._holders.setdefault(cause(finding), {})
+        holders.setdefault(urn, finding)
+        return next(iter(holders))
+
+    def repeated(self) -> Iterator[tuple[Finding, list[str]]]:
+        """Each cause that showed at several resources, by its first finding, and their URNs."""
+        for holders in self._holders.values():
+            if len(holders) > 1:
+                yield next(iter(holders.values())), list(holders)
+
     def place(self, urn: str, finding: Finding) -> str:
         """The path of the property of the resource ``urn`` that ``finding`` is about, or ""."""
         inputs = self._inputs.get(urn, {})
@@ -91,7 +112,11 @@ class Evaluations:
 
     def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
         policy = self._policies.get(args.urn, ResolverPolicy())
-        if args.resource_type == GATE_TYPE:
+        if args.resource_type == PROVIDER_TYPE and (
+            f"{GATE_TYPE}$" in args.urn or "plan" not in args.props
+        ):
+            return Evaluation()  # checked as the component around it, or not a gate
+        if args.resource_type in GATES:
             from earshot_policies.gates import (
                 evaluate_gate,  # slow to import, and not every stack has one
             )
@@ -112,7 +137,3 @@ class Evaluations:
         for urn, inputs in self._inputs.items():
             if urn.split("::")[2].rpartition("$")[2] in docker_container.BUILT_IMAGES:
                 yield from docker_container.built_names(inputs)
-
-    def has_evaluated(self, digest: str) -> bool:
-        """Whether a gate whose inputs have this digest was evaluated."""
-        return any(item.digest == digest for item in self._evaluations.values())

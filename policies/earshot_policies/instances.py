@@ -53,6 +53,11 @@ class Instances:
             )
         return Evaluation(found, tuple(_remarks(text, written)))
 
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The URNs of the instances whose user data sets up a broker or a controller."""
+        return tuple(dict.fromkeys(item.holder for item in self._run.brokers))
+
     def evaluate_stack(
         self, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
     ) -> StackEvaluation:

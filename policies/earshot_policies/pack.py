@@ -2,16 +2,16 @@
 
 Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container`,
 `aws.ec2.Instance`, `aws.ec2.LaunchTemplate` or `aws.ecs.TaskDefinition` that runs a broker or a
-controller. The pack's configuration can set a policy's level, by the rule's id in lower case:
-`{"kl011": "advisory"}`. Rules that need other resources of the stack are evaluated at the end, by
+controller. The pack's configuration can set a policy's level by the rule's id:
+`{"KL011": "advisory"}`. Rules that need other resources of the stack are evaluated at the end, by
 policies of the same names with the suffix `-stack`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from earshot_pulumi.gate import APPROVAL_TYPE, GATE_TYPE
+import pulumi
 from pulumi_policy import (
     EnforcementLevel,
     Policy,
@@ -30,8 +30,10 @@ from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
-from earshot_policies.evaluation import Evaluation, part, plain
-from earshot_policies.evaluations import EVALUATED, Evaluations
+from earshot_policies import ungated
+from earshot_policies.configuration import Configuration
+from earshot_policies.evaluation import Evaluation, plain
+from earshot_policies.evaluations import EVALUATED, GATES, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
 STACK_RULES = tuple(
@@ -55,7 +57,8 @@ NAMES_SCHEMA = PolicyConfigSchema(
         },
         "waived": {
             "type": "object",
-            "description": "Names that are accepted without evidence, each with its reason.",
+            "description": "Names that are accepted without evidence: the reason, or a map of "
+            "reason and until, the last day as in 2027-01-31.",
         },
     }
 )
@@ -63,9 +66,11 @@ NAMES_SCHEMA = PolicyConfigSchema(
 
 def policies() -> list[Policy]:
     """All policies of the pack, in the order in which they must run."""
-    evaluations = Evaluations()
+    evaluations, configuration = Evaluations(), Configuration()
+    configuration.install()
     advice, advisory = "Accepted, and better known.", EnforcementLevel.ADVISORY
-    single, whole = partial(_single, evaluations), partial(_whole, evaluations)
+    single = partial(_single, evaluations, configuration)
+    whole = partial(_whole, evaluations, configuration)
     return [
         _names(evaluations),
         *(
@@ -89,7 +94,6 @@ def policies() -> list[Policy]:
             advisory,
             _is_unknown,
         ),
-        _approval(evaluations),
         *(
             whole(f"{rule.id.lower()}-stack", wanted=_violating(rule), **_described(rule))
             for rule in STACK_RULES
@@ -101,6 +105,8 @@ def policies() -> list[Policy]:
             advisory,
             _is_unknown,
         ),
+        _repeated(evaluations),
+        _no_gate(evaluations),
     ]
 
 
@@ -122,23 +128,6 @@ def _names(evaluations: Evaluations) -> Policy:
     )
 
 
-def _approval(evaluations: Evaluations) -> Policy:
-    def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
-        if args.resource_type != APPROVAL_TYPE:
-            return None
-        wanted = part(args.props, "digest", None)
-        if not isinstance(wanted, str) or not evaluations.has_evaluated(wanted):
-            return None
-        return {**args.props, "approved_digest": wanted}
-
-    return ResourceValidationPolicy(
-        "approval",
-        "The gate's approval says that the pack has checked its listeners in this run.",
-        remediate=remediate,  # type: ignore[arg-type]
-        enforcement_level=EnforcementLevel.REMEDIATE,
-    )
-
-
 def _described(rule: Rule) -> dict[str, Any]:
     return {
         "description": f"{rule.id}: {rule.title}. {rule.reason}",
@@ -149,8 +138,36 @@ def _described(rule: Rule) -> dict[str, Any]:
     }
 
 
+def _repeated(evaluations: Evaluations) -> Policy:
+    def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+        for finding, urns in evaluations.repeated():
+            places = _at(evaluations, ((urn, finding) for urn in urns[1:]))
+            report(f"{finding.subject} [{finding.rule}]: the same shows elsewhere{places}", urns[0])
+
+    return StackValidationPolicy(
+        "repeated",
+        "A cause is reported in full once; this lists the other resources at which it shows.",
+        validate,
+        EnforcementLevel.ADVISORY,
+    )
+
+
+def _no_gate(evaluations: Evaluations) -> Policy:
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        if urns := ungated.ungated(evaluations.brokers, args.resources):
+            report(ungated.report(urns), urns[0])
+
+    return StackValidationPolicy(
+        "no-gate",
+        "A gate refuses a bad name in every run, also without this pack.",
+        validate,
+        EnforcementLevel.ADVISORY,
+    )
+
+
 def _single(
     evaluations: Evaluations,
+    configuration: Configuration,
     name: str,
     description: str,
     level: EnforcementLevel,
@@ -158,15 +175,25 @@ def _single(
     texts: Callable[[Evaluation], Sequence[str]] = lambda _: (),
     **more: Any,
 ) -> Policy:
-    """A policy that reports each group of ``wanted`` findings about a resource, then ``texts``."""
+    """A policy that reports each group of ``wanted`` findings about a resource, then ``texts``.
+
+    What an earlier resource showed is not told again, but stops this resource of an update, too.
+    """
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         found = evaluations.evaluation(args)
-        # a gate's inputs are nobody's text: its findings name brokers and listeners
-        is_written = args.resource_type != GATE_TYPE
+        stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
+        # the inputs of a gate are computed: its findings name brokers and listeners
+        is_written = args.resource_type not in GATES
         for group in grouped(filter(wanted, found.findings)):
+            for finding in group.findings:
+                configuration.files.add(args.urn, finding, stops=stops)
+            first = evaluations.first_holder(args.urn, group.first) if is_written else args.urn
             places = [(args.urn, item) for item in group.findings if is_written]
-            report(f"{group}{_at(evaluations, places)}", None)
+            if first == args.urn:
+                report(f"{group}{_at(evaluations, places)}", None)
+            elif stops and not pulumi.runtime.is_dry_run():
+                report(f"{group.subject} [{group.first.rule}]: the same as at {first}", None)
         for text in texts(found):
             report(text, None)
 
@@ -175,6 +202,7 @@ def _single(
 
 def _whole(
     evaluations: Evaluations,
+    configuration: Configuration,
     name: str,
     description: str,
     level: EnforcementLevel,
@@ -187,11 +215,14 @@ def _whole(
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         outcome = evaluations.outcome(args)
+        stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
         holders: dict[Finding, list[str]] = {}
         for urn, finding in outcome.findings:
             holders.setdefault(finding, []).append(urn)
         for group in grouped(filter(wanted, holders)):
             places = [(urn, item) for item in group.findings for urn in holders[item]]
+            for urn, finding in places:
+                configuration.files.add(urn, finding, stops=stops)
             urns = list(dict.fromkeys(urn for urn, _ in places))
             names = several("instance", [urn.rsplit("::", 1)[-1] for urn in urns])
             subject = "" if group.first.container else f"{names}, "

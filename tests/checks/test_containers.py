@@ -13,7 +13,7 @@ from earshot.checks.containers import (
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKind
-from earshot.names.policy import ResolverPolicy
+from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.sources.docker_container import read_service
 from tests.doubles.resolvers import TableAsked
 from tests.rules.container_examples import container
@@ -132,7 +132,7 @@ def test_of_the_one_voter_it_is_said_that_it_is() -> None:
 
 
 def test_a_waived_full_name_is_not_asked_for() -> None:
-    policy = ResolverPolicy(waived={"host-a.example.com": "it comes tomorrow"})
+    policy = read_policy({"waived": {"host-a.example.com": "it comes tomorrow"}})
     asked = world("host-a.example.com")
     facts = container({**BEYOND}, ports=[{"internal": 19092, "external": 19092}])
     assert kinds(facts, asked, policy)["host-a.example.com"] is EvidenceKind.NONE

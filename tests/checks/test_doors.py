@@ -21,7 +21,7 @@ from earshot.checks.lone_settings import mistakes_in_properties, mistakes_in_var
 from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
 from earshot.listeners.terms import Scope
-from earshot.names.policy import ResolverPolicy
+from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.rules.registry import Finding
 from earshot.sources.compose import Service, read_compose
 from earshot.sources.docker_container import NETWORK, read_service
@@ -159,7 +159,7 @@ def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for box in boxes:
         item = RegisteredContainer(box.name, read_service(docker_inputs(box), box.name), "engine")
-        waived = ResolverPolicy(waived={"box.example.com": "nobody is asked"})
+        waived = read_policy({"waived": {"box.example.com": "nobody is asked"}})
         found += run.register(item, waived).findings
     nets = [RegisteredResource(NETWORK, name, {"name": name}) for name in ("net", "other")]
     return (*found, *(item for _, item in run.at_the_end(RegisteredStack(nets)).findings))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from earshot.checks.policy_config import PolicyConfig
 from earshot.cli import run
 from earshot.cli.plan import describe, findings_text
 from earshot.placement import plan_stack
@@ -159,7 +160,8 @@ def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> Non
     error = rule.RULE.finding("says a", "b", listener="A")
     warning = rule.RULE.finding("says c", "d", listener="B", severity=Severity.WARNING)
     unknown = rule.RULE.finding("says e", "f", listener="C", state=FindingState.UNKNOWN)
-    text = findings_text(Checked((unknown, warning, error), ("accepted",)), Terminal())
+    checked = Checked((unknown, warning, error), ("accepted",))
+    text = findings_text(checked, Terminal(), PolicyConfig())
     heads = [line for line in text.splitlines() if line.endswith("[KL003]")]
     assert heads == [
         "error: listener A: says a [KL003]",
@@ -174,9 +176,9 @@ def test_where_there_is_anything_wrong_it_is_not_said_that_nothing_was_found(
     severity: Severity,
 ) -> None:
     finding = rule.RULE.finding("says a", "b", listener="A", severity=severity)
-    text = findings_text(Checked((finding,), ()), Terminal())
+    text = findings_text(Checked((finding,), ()), Terminal(), PolicyConfig())
     assert "listener A: says a [KL003]" in text and "rules:" not in text
-    assert findings_text(Checked((), ()), Terminal()) == "rules: nothing found\n"
+    assert findings_text(Checked((), ()), Terminal(), PolicyConfig()) == "rules: nothing found\n"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A stack of the program on a moto server: real CLI and policy pack, doubles of what nodes report.
+"""A stack of the program on a moto server: real CLI, doubles of what nodes report.
 
 No Kafka runs, so nothing is validated here: `prove: later`.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from earshot.project import POLICIES
 from tests.config.aws_documents import document
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import Nodes, nodes_reporting
@@ -22,7 +23,7 @@ from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
 from tests.user_data.properties import properties_in
-from toolchain.paths import POLICIES, ROOT
+from toolchain.paths import ROOT
 
 NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 
@@ -35,15 +36,15 @@ class Stack:
     server: MotoServer
     nodes: Nodes
 
-    def configure(self, cluster: dict[str, Any], pack: dict[str, Any] = NOBODY) -> None:
+    def configure(self, cluster: dict[str, Any], policy: dict[str, Any] = NOBODY) -> None:
         path = self.project.folder / f"Pulumi.{STACK}.yaml"
         found = yaml.safe_load(path.read_text())
         settings = {f"aws:{name}": it for name, it in aws_settings(self.server).items()}
         found["config"] = {**settings, "earshot:cluster": cluster}
         path.write_text(yaml.safe_dump(found, sort_keys=False))
-        Path(self.project.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"]).write_text(
-            json.dumps(pack)
-        )
+        config = self.project.folder / POLICIES / f"{STACK}.json"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(json.dumps(policy))
 
     def instances(self) -> dict[str, dict[str, Any]]:
         """Those that run, by name."""
@@ -88,11 +89,7 @@ def cluster(brokers: int = 1, **settings: Any) -> dict[str, Any]:
 def aws_stack(server: MotoServer, folder: Path) -> Iterator[Stack]:
     """A stack without settings yet, on ``server``, which forgets all that it held."""
     server.reset()
-    environment = {
-        POOL_VARIABLE: "198.51.100.0/24",
-        "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
-        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
-    }
+    environment = {POOL_VARIABLE: "198.51.100.0/24"}
     project = aws_project(folder / "project", server, environment)
     (project.folder / "__main__.py").symlink_to(ROOT / "__main__.py")
     with nodes_reporting(server) as nodes:

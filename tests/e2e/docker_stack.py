@@ -203,7 +203,7 @@ def seen_from_outside(cluster: dict[str, Any], outside: Outside, base: str) -> d
 
 
 def resolving_with(outside: Outside) -> dict[str, Any]:
-    """The pack's configuration for names that only ``outside`` knows."""
+    """The gate's configuration for names that only ``outside`` knows."""
     return {"names": {"resolvers": {"external": [outside.address]}, "timeout": 5}}
 
 
@@ -212,7 +212,7 @@ def docker_deployment(
     folder: Path,
     engine: Engine,
     cluster: dict[str, Any],
-    pack_config: dict[str, Any],
+    policy: dict[str, Any],
     install: Callable[[Path], object] = install_docker_double,
 ) -> Iterator[DockerStack]:
     """A stack that is not up yet; whatever it makes on ``engine`` is gone at the end.
@@ -227,7 +227,7 @@ def docker_deployment(
             made.environment | engine.environment,
             made.cluster,
             stack=stack,
-            pack_config=pack_config,
+            policy=policy,
             engine=engine,
         )
         try:

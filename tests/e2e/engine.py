@@ -20,6 +20,7 @@ from earshot_pulumi.local.process import stop
 from earshot_pulumi.local.record import read_record, running
 
 from earshot.config.passwords import KEY as PASSWORDS
+from earshot.project import POLICIES
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.project import SHORT_LIVED, updating
 from toolchain.environment import variables
@@ -38,8 +39,7 @@ class Deployment:
     folder: Path
     environment: dict[str, str]
     cluster: dict[str, Any]
-    pack: bool = True
-    pack_config: dict[str, Any] = field(default_factory=dict)
+    policy: dict[str, Any] = field(default_factory=dict)
     stack: str = STACK
 
     @property
@@ -54,14 +54,10 @@ class Deployment:
     def pulumi(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         """Runs the CLI; output and errors come together, as a user sees them."""
         self.write()
-        environment = dict(self.environment)
-        if not self.pack:
-            environment.pop("PULUMI_OPTION_POLICY_PACK")
-            environment.pop("PULUMI_OPTION_POLICY_PACK_CONFIG")
         return subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=self.folder,
-            env=environment,
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -127,8 +123,9 @@ class Deployment:
         if given := ((old or {}).get("config") or {}).get(PASSWORDS):
             document["config"][PASSWORDS] = given
         self.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
-        config = Path(self.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"])
-        config.write_text(json.dumps(self.pack_config))
+        config = self.folder / POLICIES / f"{self.stack}.json"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(json.dumps(self.policy))
 
 
 def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
@@ -168,6 +165,7 @@ def deployment(
     (folder / "__main__.py").symlink_to(ROOT / "__main__.py")
     project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
     project["runtime"]["options"]["virtualenv"] = sys.prefix
+    project["plugins"]["providers"][0]["path"] = str(Path(sys.prefix) / "bin")
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
     environment = {
         **os.environ,
@@ -176,7 +174,6 @@ def deployment(
         "PULUMI_HOME": str(folder / "home"),
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
-        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
     }
     made = Deployment(folder, environment, dict(cluster or local_cluster()), stack=stack)
     created = made.pulumi("stack", "init", stack)

@@ -20,6 +20,7 @@ PROCESSES: dict[str, str] = {
     "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
     VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
     "policy pack": r"\bpulumi\.policy\b",
+    "provider plugin, gate": r"\bpulumi-resource-earshot\b",
     "dynamic providers": r"\bdynamic_plugin\.py\b",
     "language host": r"\btoolchain\.language_host\b",
     "Pulumi engine": r"(^|/)pulumi ",

@@ -19,7 +19,7 @@ from tests.skips import lacking
 
 @dataclass(frozen=True)
 class Outside:
-    """What `dns` of a container and `resolvers` of the policy pack are set to in a test."""
+    """What `dns` of a container and `resolvers` of the gate are set to in a test."""
 
     address: str
     """Of this machine, and of the DNS server (port 53)."""

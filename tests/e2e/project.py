@@ -125,7 +125,8 @@ def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     for name in ("home", "state"):
         (folder / name).mkdir(parents=True)
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
-    about = {"name": "project", "runtime": runtime}
+    plugin = {"name": "earshot", "path": str(Path(sys.prefix) / "bin")}
+    about = {"name": "project", "runtime": runtime, "plugins": {"providers": [plugin]}}
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
     environment = {
         **os.environ,
@@ -136,6 +137,4 @@ def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE": "test",
     }
-    for name in ("PULUMI_OPTION_POLICY_PACK", "PULUMI_OPTION_POLICY_PACK_CONFIG"):
-        environment.pop(name, None)
     return environment

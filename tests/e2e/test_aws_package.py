@@ -14,17 +14,16 @@ import earshot_pulumi.package
 import psutil
 import pytest
 import yaml
-from earshot_pulumi.package.provider import PackageProvider
 
 from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
+from tests.components.package.constructed import offered
 from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
-from toolchain.paths import POLICIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -116,6 +115,7 @@ def cluster(**changes: Any) -> str:
         "data": "delete",
         "deletionProtection": False,
         "readySeconds": 60,
+        "names": NOBODY["names"],
     }
     return CLUSTER.format(inputs=inputs | changes)
 
@@ -161,13 +161,7 @@ def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> N
 
 
 @pytest.mark.combination
-def test_the_pack_stops_a_name_that_leads_nowhere(project: Project) -> None:
-    settings = project.folder / "pack.json"
-    settings.write_text(json.dumps(NOBODY))
-    project.environment |= {
-        "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
-        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(settings),
-    }
+def test_a_name_that_leads_nowhere_is_refused(project: Project) -> None:
     wrong = {**EXTERNAL, "advertised": {"1": "localhost"}}
     project.write(cluster(listeners=[INTERNAL, wrong]))
     done = project.pulumi("up", "--yes", "--skip-preview")
@@ -224,7 +218,7 @@ def test_the_cli_reads_the_schema(project: Project) -> None:
     # the folder's environment has provider packages whose plugins the CLI would fetch otherwise
     install_docker_double(Path(project.environment["PULUMI_HOME"]))
     said = project.runs("package", "get-schema", str(FOLDER))
-    text = PackageProvider().schema
+    text = offered().schema
     assert text is not None
     wanted = json.loads(text)["resources"]["earshot:index:AwsNetwork"]
     shown = json.loads(said[said.index("{") :])["resources"]["earshot:index:AwsNetwork"]

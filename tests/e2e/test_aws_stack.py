@@ -192,18 +192,8 @@ def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
 
 
 def asking(server: str) -> dict[str, Any]:
-    """The pack's configuration with ``server`` as the resolver of external clients."""
+    """The gate's configuration with ``server`` as the resolver of external clients."""
     return {"names": {"resolvers": {"external": [server]}, "timeout": 2}}
-
-
-@pytest.mark.combination
-def test_nothing_is_made_where_nobody_checked(stack: Stack) -> None:
-    stack.configure(cluster())
-    for name in ("PULUMI_OPTION_POLICY_PACK", "PULUMI_OPTION_POLICY_PACK_CONFIG"):
-        stack.project.environment.pop(name)
-    assert "no policy pack has checked" in stack.project.fails(command="preview")
-    assert "no policy pack has checked" in stack.project.fails()
-    assert not stack.instances() and not stack.volumes()
 
 
 @pytest.mark.combination

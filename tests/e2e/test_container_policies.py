@@ -35,7 +35,6 @@ def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator
     made = docker_project(tmp_path / "p", docker_engine)
     made.environment["PULUMI_OPTION_POLICY_PACK"] = str(ROOT / "policies")
     yield made
-    made.environment.pop("PULUMI_OPTION_POLICY_PACK_CONFIG", None)
     made.pulumi("destroy", "--yes", "--skip-preview")
 
 
@@ -179,6 +178,42 @@ def test_a_mistake_is_stopped_before_the_container_exists(
     assert filled(mistake.said) in output
     assert filled(mistake.remedy) in output
     assert containers(project.engine, mark) == set()
+
+
+def test_the_configuration_files_and_the_gate_that_is_missing(
+    project: Project, kafka_image: str, mark: str, tmp_path: Path
+) -> None:
+    """Two containers with one mistake: by id, in a file, once, and neither behind a gate."""
+    ports, names = free_ports(2), (f"{mark}-one", f"{mark}-two")
+    wrong = {"KAFKA_LISTENERS": "INTERNAL://:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"}
+    project.write(
+        network(mark, kafka_image)
+        + container("one", names[0], kraft(names[0], ports[0]) | wrong, ports[0])
+        + container("two", names[1], kraft(names[1], ports[1], 2) | wrong, ports[1], after="one")
+    )
+    file = tmp_path / "findings.sarif"
+    project.environment["EARSHOT_FINDINGS"] = str(file)
+    output = project.fails(command="preview")
+    assert output.count("OUTSIDE listens on localhost:9092, which is the container alone") == 1
+    assert "the same shows elsewhere" in output and "repeated" in output
+    assert "brokers one, two: no gate checks what they advertise" in output
+    results = json.loads(file.read_text())["runs"][0]["results"]
+    assert len([item for item in results if item["ruleId"] == "KL017"]) == 2
+
+    levels(project, KL017="advisory")
+    assert "[KL017]" in project.runs("preview")
+    results = json.loads(file.read_text())["runs"][0]["results"]
+    assert {item["level"] for item in results if item["ruleId"] == "KL017"} == {"warning"}
+    levels(project, KL999="advisory")
+    assert "KL999: no such policy; allowed: KL001 to KL" in project.fails(command="preview")
+    assert containers(project.engine, mark) == set()
+
+
+def levels(project: Project, **levels: str) -> None:
+    """The pack's configuration of levels."""
+    path = project.folder / "pack.json"
+    path.write_text(json.dumps(levels))
+    project.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"] = str(path)
 
 
 @pytest.mark.combination

@@ -331,10 +331,9 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert {id for id in after if after[id] != before[id]} == {2}
     # certificates that no broker takes: node 1 gets its own files back, and any other starts again
     hand_over(certs, hosts, signs=False)
-    made.cluster["gate"], made.pack = "off", False
+    made.cluster["gate"] = "off"
     reported = made.refused()
     assert "it was made again as it was and serves" in reported, reported
-    made.pack = True
     del made.cluster["gate"]
     made.engine.run("restart", "--time", "10", made.names[2])
     hand_over(certs, hosts)

@@ -211,7 +211,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
     """Beside the update that makes the cluster, and the job of Spark that proves it."""
     attack = stack.attack
     asked = {item.process for item in attack.sockets.values()}
-    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "policy pack"}
+    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "provider plugin, gate"}
     assert attack.answers and attack.has(stack.secrets) == []
     table = listed()
     assert [it for it in attack.sockets.values() if it.process not in table] == []
@@ -620,9 +620,8 @@ def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None])
     reported = made.refused()
     assert "KL010" in reported and "key usage of its certificate lacks digitalSig" in reported
     assert made.pids() == before
-    made.cluster["gate"], made.pack = "off", False
+    made.cluster["gate"] = "off"
     reported = made.refused()
-    made.pack = True
     del made.cluster["gate"]
     assert "it was started again as it was and serves" in reported, reported
     assert {it for it, pid in made.pids().items() if before[it] != pid} == {1}

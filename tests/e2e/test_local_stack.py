@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
 from tests.e2e.engine import FEW_PARTITIONS, Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
+from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -145,12 +147,17 @@ def test_a_bad_name_is_stopped_before_anything_is_touched(
     before = stack.pids()
     stack.cluster["listeners"][1]["advertised"] = {2: advertised}
     try:
-        output = stack.refused()
+        outputs = [
+            stack.refused(command="preview"),
+            stack.refused(),
+            stack.refused("--skip-preview"),
+        ]
     finally:
         del stack.cluster["listeners"][1]["advertised"]
-    assert f"[{rule}]" in output
-    for word in words:
-        assert word in output
+    for output in outputs:
+        assert output.count(f"[{rule}]") == 1
+        for word in words:
+            assert word in output
     assert stack.pids() == before
 
 
@@ -168,30 +175,39 @@ def test_a_shared_address_is_stopped(stack: Deployment) -> None:
 
 
 @pytest.mark.combination
-def test_a_change_of_one_broker_alone_needs_a_check_of_this_very_run(stack: Deployment) -> None:
+def test_a_change_of_one_broker_alone_is_checked_too(stack: Deployment) -> None:
     before = stack.pids()
     node = next(it["urn"] for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1"))
     stack.cluster["heap"] = "200m"
     try:
-        stack.pack = False
+        stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
         preview = stack.refused("--target", node, command="preview")
         update = stack.refused("--skip-preview", "--target", node)
-        assert stack.pids() == before
-        stack.pack = True
-        stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
-        checked = stack.refused("--skip-preview", "--target", node)
-        assert "[KL011]" in checked and stack.pids() == before
+        assert "[KL011]" in preview and "[KL011]" in update and stack.pids() == before
         del stack.cluster["listeners"][1]["advertised"]
         stack.up("--target", node)
         after = stack.pids()
     finally:
-        stack.pack = True
         stack.cluster["listeners"][1].pop("advertised", None)
         del stack.cluster["heap"]
         stack.up()
-    for output in (preview, update):
-        assert "no policy pack has checked" in output
     assert {id for id in before if before[id] != after[id]} == {1}
+
+
+@pytest.mark.combination
+def test_the_pack_in_ci_judges_the_same_gate(stack: Deployment) -> None:
+    pack = ("--policy-pack", str(ROOT / "policies"))
+    good = stack.pulumi("preview", *pack)
+    assert good.returncode == 0 and "earshot@" in good.stdout, good.stdout
+    assert "no-gate" not in good.stdout and "[mandatory]" not in good.stdout
+    stack.cluster["gate"] = "off"
+    stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
+    try:
+        output = stack.refused(*pack, command="preview")
+    finally:
+        del stack.cluster["gate"], stack.cluster["listeners"][1]["advertised"]
+    assert "gate: off: the advertised listeners were not checked" in output
+    assert "nope.invalid does not resolve" in output and "[mandatory]  kl011" in output
 
 
 @pytest.mark.combination
@@ -199,6 +215,10 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
     nodes = [it for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1")]
     for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
         assert "ciphertext" in kept["properties"]
+    (gate,) = (it for it in stack.resources() if it["type"] == "pulumi:providers:earshot")
+    for kept in (gate["inputs"], gate["outputs"]):
+        text = json.dumps(kept)
+        assert "ciphertext" in text and "offsets.topic.num.partitions" not in text
     settings = node_directory(stack.root, 1) / "server.properties"
     assert settings.stat().st_mode & 0o777 == 0o600
     stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "7531"}
@@ -210,17 +230,19 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
     assert "7531" not in preview.stdout
 
 
-def test_a_change_without_the_pack_touches_no_broker(stack: Deployment) -> None:
+def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> None:
     before = stack.pids()
-    stack.pack = False
+    stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
     try:
-        preview = stack.refused(command="preview")
-        update = stack.refused("--skip-preview")
+        stack.policy = {"KL011": "advisory"}
+        warned = stack.pulumi("preview")
+        stack.policy = {"KL999": "advisory"}
+        unknown = stack.refused(command="preview")
     finally:
-        stack.pack = True
-    for output in (preview, update):
-        assert "no policy pack has checked" in output
-        assert "--policy-pack policies" in output
+        stack.policy = {}
+        del stack.cluster["listeners"][1]["advertised"]
+    assert warned.returncode == 0 and "warning: broker 2, listener EXTERNAL" in warned.stdout
+    assert "policies/config/test.json" in unknown and "KL999: no such policy" in unknown
     assert stack.pids() == before
 
 
@@ -394,29 +416,59 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     assert stack.pids() == before
 
 
-EARLIER = {
-    "earshot:GateApproval": "earshot:GateSeal",
-    "earshot:LocalPreflight": "earshot:LocalGround",
-    '"approved_digest"': '"judged"',
-}
-"""What 0.1.0 called some types and an input."""
+EARLIER = {"earshot:LocalPreflight": "earshot:LocalGround"}
+"""What 0.1.0 called a type."""
+PICKLED = b"\x80\x04ccomponents.gate\n_SealProvider\n)\x81."
+"""The provider of the gate's approval as states of 0.1.0 name it."""
 
 
 @pytest.mark.combination
 def test_a_state_of_an_earlier_release_is_gone_on_with(stack: Deployment, tmp_path: Path) -> None:
+    (stack.folder / "components").symlink_to(ROOT / "components")
     before, state = stack.pids(), stack.pulumi("stack", "export").stdout
     known = urns(state)
     for now, then in EARLIER.items():
         assert now in state
         state = state.replace(now, then)
+    document = json.loads(state)
+    gate, approval = approved_by_the_pack(document["deployment"]["resources"])
     file = tmp_path / "state.json"
-    file.write_text(state)
+    file.write_text(json.dumps(document).replace(gate, approval))  # in dependencies
     imported = stack.pulumi("stack", "import", "--file", str(file))
     assert imported.returncode == 0, imported.stdout
     output = stack.up()
-    assert not [word for word in ("created", "deleted", "replaced") if word in output]
+    assert "GateSeal" in output and "- 2 deleted" in output and "+ 1 created" in output
+    assert "replaced" not in output
     assert stack.pids() == before
     assert urns(stack.pulumi("stack", "export").stdout) == known
+
+
+def approved_by_the_pack(resources: list[dict[str, Any]]) -> tuple[str, str]:
+    """Puts the two resources of 0.1.0's gate in the place of the gate; the URNs of gate and
+    approval."""
+    (gate,) = (item for item in resources if item["type"] == "pulumi:providers:earshot")
+    urn = str(gate["urn"]).replace("pulumi:providers:earshot", "pulumi:providers:pulumi-python")
+    provider = {key: gate[key] for key in ("custom", "id", "parent")} | {
+        "urn": urn,
+        "type": "pulumi:providers:pulumi-python",
+        "inputs": {},
+        "outputs": {},
+    }
+    type = "pulumi-python:dynamic/earshot:GateSeal"
+    props = {"__provider": base64.b64encode(PICKLED).decode(), "digest": "d"}
+    approval = {
+        "urn": urn.replace("pulumi:providers:pulumi-python", type),
+        "custom": True,
+        "id": "approved",
+        "type": type,
+        "inputs": props,
+        "outputs": props,
+        "parent": gate["parent"],
+        "provider": f"{urn}::{gate['id']}",
+    }
+    place = resources.index(gate)
+    resources[place : place + 1] = [provider, approval]
+    return str(gate["urn"]), str(approval["urn"])
 
 
 def urns(state: str) -> set[str]:
@@ -472,13 +524,12 @@ def test_a_broker_that_cannot_start_says_why_with_its_logs_last_lines(tmp_path: 
 
 
 @pytest.mark.combination
-def test_a_gate_that_is_off_needs_no_pack_and_destroy_can_delete_the_data(tmp_path: Path) -> None:
+def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_path: Path) -> None:
     cluster = local_cluster(1, gate="off", data="delete")
     cluster["listeners"] = cluster["listeners"][:1]
     with deployment(tmp_path / "p", cluster) as made:
-        made.pack = False
         output = made.up()
-        assert "gate: off - nobody has checked the advertised listeners" in output
+        assert "gate: off: the advertised listeners were not checked" in output
         assert list(made.pids()) == [1]
         copied(made, tmp_path / "copy").destroy()
         assert list(made.pids()) == [1], "its state named the brokers and data of the original"
@@ -493,7 +544,6 @@ def copied(stack: Deployment, folder: Path) -> Deployment:
     changed = {
         "PULUMI_HOME": str(folder / "home"),
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
-        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
     }
     made = replace(stack, folder=folder, environment=stack.environment | changed)
     done = made.pulumi("stack", "select", stack.stack)

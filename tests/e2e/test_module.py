@@ -17,7 +17,7 @@ from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
 from tests.e2e.yaml_host import ensure_yaml_host
 from tests.rest import with_combinations
-from toolchain.paths import ROOT
+from toolchain.paths import POLICIES, ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = ROOT / "examples"
@@ -60,6 +60,12 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     assert "proof-of-kafka" not in project.runs("stack", "export")
     assert "validation: PASS, 1 of 1 cell passed" in first["report"]
     assert "unchanged" in project.up("--expect-no-changes")
+
+    # the pack beside it evaluates the same gate, and knows that the broker is behind it
+    project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
+    judged = project.runs("preview")
+    assert "earshot@" in judged and "no-gate" not in judged and "[mandatory]" not in judged
+    del project.environment["PULUMI_OPTION_POLICY_PACK"]
 
     project.runs("config", "set", "host", "kafka.nobody.invalid")
     refused = "kafka.nobody.invalid does not resolve"

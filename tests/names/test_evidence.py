@@ -8,7 +8,7 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.lookup import Diagnosis, Lookup
-from earshot.names.policy import ResolverPolicy
+from earshot.names.policy import ResolverPolicy, read_policy
 from tests.doubles.resolvers import Table, TableAsked
 
 KEY = ("EXTERNAL", Scope.EXTERNAL, "kafka-1.example.com")
@@ -193,7 +193,7 @@ def test_search_domains_say_nothing_of_servers_that_were_given() -> None:
 
 def test_waived_names_are_not_looked_up() -> None:
     asked = TableAsked({"192.0.2.53": {}}, ("192.0.2.53",))
-    policy = ResolverPolicy(waived={"KAFKA-1.example.com": "partner's DNS"})
+    policy = read_policy({"waived": {"KAFKA-1.example.com": "partner's DNS"}})
     found = gather(plan(KEY[2]), policy, "aws", DECLARED, asked)[KEY]
     assert (found.kind, found.why) == (EvidenceKind.NONE, "not looked up, waived: partner's DNS")
     assert not asked.resolvers["192.0.2.53"].asked

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from pydantic import ValidationError
 
 from earshot.listeners.terms import Scope
 from earshot.names.lookup import Diagnosis
-from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.policy import Asked, ResolverPolicy, read_policy
 from tests.doubles.resolvers import SilentResolver, TableAsked, TableResolver
 
 ASKED = TableAsked({}, configured=("192.0.2.1",))
@@ -53,9 +55,13 @@ def test_a_machine_without_dns_servers_can_ask_nobody_outside() -> None:
         ({"resolvers": "192.0.2.1"}, "dictionary"),
         ({"timeout": 0}, "greater than 0"),
         ({"retry": -1}, "greater than or equal to 0"),
-        ({"waived": {"kafka": " "}}, "kafka: a waived name needs a reason"),
-        ({"waived": {"kafka": None}}, "valid string"),
+        ({"waived": {"kafka": " "}}, "a waived name needs a reason"),
+        ({"waived": {"kafka": None}}, "valid dictionary"),
         ({"waived": {"ka_fka": "why"}}, "host 'ka_fka'"),
+        ({"waived": {"kafka": {"reason": "r", "until": "31.1.2027"}}}, "a day such as 2027-01-31"),
+        ({"waived": {"kafka": {"reason": "r", "until": "2027-02-30"}}}, "a day such as 2027-01-31"),
+        ({"waived": {"kafka": {"until": "2027-01-31"}}}, "reason"),
+        ({"waived": {"kafka": {"reason": "r", "til": "2027-01-31"}}}, "til"),
         ({"servers": []}, "Extra inputs"),
     ],
 )
@@ -65,10 +71,21 @@ def test_what_a_policy_refuses(document: dict[str, object], message: str) -> Non
 
 
 def test_waivers_have_no_case() -> None:
-    policy = ResolverPolicy(waived={"Kafka.Example.COM": " partner's DNS "})
+    policy = read_policy({"waived": {"Kafka.Example.COM": " partner's DNS "}})
     assert policy.waiver("kafka.example.com") == policy.waiver("KAFKA.example.com")
     assert policy.waiver("kafka.example.com") == "partner's DNS"
-    assert policy.waiver("other") == ""
+    assert policy.waiver("other") == policy.expired("other") == ""
+
+
+def test_a_waiver_ends_after_its_last_day() -> None:
+    today = datetime.now(UTC).date()
+    days = {"last": today, "over": today - timedelta(days=1), "open": today + timedelta(days=9)}
+    document = {key: {"reason": "r", "until": str(day)} for key, day in days.items()}
+    policy = read_policy({"waived": document})
+    assert policy.waivers == {"last": "r", "open": "r"}
+    assert (policy.waiver("last"), policy.waiver("over")) == ("r", "")
+    assert policy.expired("OVER") == f"it was waived until {days['over']}: r"
+    assert policy.expired("last") == ""
 
 
 def test_the_real_resolvers() -> None:

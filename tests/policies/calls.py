@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from earshot_policies.pack import policies
+from pulumi.runtime import proto
 from pulumi_policy import (
+    EnforcementLevel,
     Policy,
     PolicyProviderResource,
     PolicyResource,
@@ -16,6 +18,7 @@ from pulumi_policy import (
     ResourceValidationPolicy,
     StackValidationArgs,
     StackValidationPolicy,
+    policy,
 )
 from pulumi_policy.proxy import unknown_checking_proxy
 
@@ -65,47 +68,58 @@ def arguments(
 class Pack:
     """A pack of one run, with what it reported by policy.
 
-    The lines that say where a finding stands are kept apart, in ``places``.
+    The lines that name a finding's place are kept apart, in ``places``, and so are the reports of
+    the policy `no-gate`, in ``ungated``.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self.config = {"names": dict(config or {})}
         self.policies: list[Policy] = policies()
+        # the servicer that these policies report their configuration through
+        self._servicer = policy._PolicyAnalyzerServicer
+        self.ungated: list[tuple[str, str]] = []
+        """What the policy `no-gate` reported, each with the URN: most programs here have none."""
         self.places: list[str] = []
         """Of all findings so far, without `at: `."""
+
+    def configure(self, **levels: str) -> None:
+        """Configures the pack as the engine does before all other calls."""
+        made = self._servicer("earshot", "1", self.policies, EnforcementLevel.ADVISORY)
+        request = proto.ConfigureAnalyzerRequest()
+        for item in self.policies:
+            assert item.enforcement_level is not None
+            given = levels.get(item.name, str(item.enforcement_level.value))
+            request.policyConfig[item.name].enforcementLevel = getattr(proto, given.upper())
+        made.Configure(request, None)  # type: ignore[no-untyped-call]
 
     def analyze(self, type: str, props: Mapping[str, Any], **more: Any) -> dict[str, list[str]]:
         """By policy, what it says of the resource; ``more`` is for `arguments`."""
         found: dict[str, list[str]] = {}
-        for policy in self.policies:
-            if isinstance(policy, ResourceValidationPolicy) and policy.has_validation():
+        for item in self.policies:
+            if isinstance(item, ResourceValidationPolicy) and item.has_validation():
                 messages: list[str] = []
-                args = arguments(type, props, self.config.get(policy.name), **more)
-                policy.validate(args, self._collector(messages))
+                args = arguments(type, props, self.config.get(item.name), **more)
+                item.validate(args, self._collector(messages))
                 if messages:
-                    found[policy.name] = messages
+                    found[item.name] = messages
         return found
 
     def analyze_stack(self, resources: list[PolicyResource]) -> dict[str, list[tuple[str, str]]]:
         """By policy, what it says at the end, each with the URN that it says it of."""
         found: dict[str, list[tuple[str, str]]] = {}
-        for policy in self.policies:
-            if isinstance(policy, StackValidationPolicy):
+        for item in self.policies:
+            if isinstance(item, StackValidationPolicy):
                 said: list[tuple[str, str]] = []
 
                 def report(text: str, urn: str | None, said: Any = said) -> None:
                     said.append((urn or "", self._without_places(text)))
 
-                policy.validate(StackValidationArgs(resources), report)
-                if said:
-                    found[policy.name] = said
+                item.validate(StackValidationArgs(resources), report)
+                if item.name == "no-gate":
+                    self.ungated += said
+                elif said:
+                    found[item.name] = said
         return found
-
-    def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        (approval,) = (item for item in self.policies if item.name == "approval")
-        assert isinstance(approval, ResourceValidationPolicy)
-        result: Any = approval.remediate(arguments(type, props))
-        return None if result is None else dict(result)
 
     def _collector(self, messages: list[str]) -> ReportViolation:
         def report(text: str, _urn: str | None) -> None:

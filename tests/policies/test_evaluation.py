@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from earshot_policies.evaluation import PREVIEW_UNKNOWN, part, plain
+from earshot_policies.evaluation import part, plain
+from earshot_pulumi.judge import PREVIEW_UNKNOWN
 from pulumi_policy.proxy import unknown_checking_proxy
 
 from earshot.listeners.terms import Scope

@@ -1,4 +1,4 @@
-"""The pack's policies on the gate and its approval."""
+"""The pack's policies on the gate, and their configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from earshot_policies.containers import CONTAINER_TYPE
 from earshot_policies.pack import NOT_OF_ONE, policies
-from earshot_pulumi.gate import APPROVAL_TYPE, GATE_TYPE, NOBODY, digest
+from earshot_pulumi.gate import GATE_TYPE
 from pulumi_policy import EnforcementLevel, StackValidationPolicy
 
 from earshot.certificates.names import SubjectNames
@@ -142,39 +142,9 @@ def test_a_host_that_is_not_known_yet_is_neither_passed_nor_stopped() -> None:
     ) in found["not-known-yet"]
 
 
-def test_what_was_checked_in_this_run_is_approved() -> None:
-    pack, checked = Pack(), gate(planned())
-    props = {"digest": digest(checked), "approved_digest": NOBODY}
-    assert pack.remediate(APPROVAL_TYPE, props) is None
-    pack.analyze(GATE_TYPE, checked)
-    approved = {"digest": digest(checked), "approved_digest": digest(checked)}
-    assert pack.remediate(APPROVAL_TYPE, props) == approved
-
-
-@pytest.mark.parametrize(
-    "other", [gate(planned("other.example")), {**gate(planned()), "addresses": {"1": ["10.0.0.1"]}}]
-)
-def test_what_differs_from_what_was_checked_is_not_approved(other: dict[str, Any]) -> None:
-    pack = Pack()
-    pack.analyze(GATE_TYPE, gate(planned()))
-    assert (
-        pack.remediate(APPROVAL_TYPE, {"digest": digest(other), "approved_digest": NOBODY}) is None
-    )
-
-
-@pytest.mark.parametrize(
-    "props", [{}, {"digest": UNKNOWN, "approved_digest": NOBODY}, {"version": "3.259"}]
-)
-def test_other_providers_of_the_package_are_left_alone(props: dict[str, Any]) -> None:
-    pack = Pack()
-    pack.analyze(GATE_TYPE, gate(planned()))
-    assert pack.remediate(APPROVAL_TYPE, props) is None
-
-
 def test_other_resources_are_nobodys_business() -> None:
     pack = Pack()
     assert pack.analyze("aws:s3/bucket:Bucket", {"bucket": "b"}) == {}
-    assert pack.remediate("aws:s3/bucket:Bucket", {"digest": "d"}) is None
 
 
 def test_every_rule_has_a_policy_of_its_level() -> None:

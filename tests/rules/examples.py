@@ -54,7 +54,7 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
         ClusterFacts.of(plan, placement),
         addresses={node["id"]: tuple(node.get("addresses", ())) for node in document["nodes"]},
         evidence=evidence,
-        waivers=policy.waived,
+        waivers=policy.waivers,
         instances={id: _instance(item) for id, item in document.get("instances", {}).items()},
         clients=_clients(document.get("clients")),
         certificates={

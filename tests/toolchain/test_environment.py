@@ -20,7 +20,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout elsewhere, with an odd name: every path has to survive a shell."""
     root = tmp_path / "it's $HOME here"
     root.mkdir()
-    for name in ("STATE", "PULUMI_HOME", "POLICIES", "VENV"):
+    for name in ("STATE", "PULUMI_HOME", "VENV"):
         monkeypatch.setattr(environment, name, root / getattr(paths, name).relative_to(paths.ROOT))
     return root
 
@@ -43,7 +43,6 @@ def test_built_cli_gets_files_and_asks_nobody(
     assert found["PULUMI_CONFIG_PASSPHRASE"] == environment.DEFAULT_PASSPHRASE
     assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
     assert found["PULUMI_DISABLE_REGISTRY_RESOLVE"] == "true"
-    assert found["PULUMI_OPTION_POLICY_PACK"] == f"{checkout}/policies"
     assert found["PYTHONDONTWRITEBYTECODE"] == ""
 
 
@@ -72,7 +71,6 @@ def test_chosen_backend_is_kept(
     found = environment.variables("local", {"PATH": "/usr/bin", **base})
     assert not found.keys() & {"PULUMI_BACKEND_URL", "PULUMI_HOME", "PULUMI_CONFIG_PASSPHRASE"}
     assert "PULUMI_DISABLE_REGISTRY_RESOLVE" not in found
-    assert "PULUMI_OPTION_POLICY_PACK" in found
 
 
 @pytest.mark.parametrize(
@@ -91,24 +89,6 @@ def test_own_passphrase_is_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch)
     use(monkeypatch, Origin.BUILT)
     found = environment.variables("local", {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"})
     assert "PULUMI_CONFIG_PASSPHRASE" not in found
-
-
-@pytest.mark.parametrize(
-    ("stack", "expected"),
-    [
-        ("local", "local.json"),
-        ("local-two", "local.json"),
-        ("aws-prod", "aws-prod.json"),
-        ("aws-prod-eu-1", "aws-prod.json"),
-        ("localhost", None),
-        ("other", None),
-    ],
-)
-def test_policy_config_of_a_stack(tmp_path: Path, stack: str, expected: str | None) -> None:
-    for name in ("local", "aws-prod"):
-        (tmp_path / f"{name}.json").touch()
-    found = environment.policy_config(stack, tmp_path)
-    assert (found and found.name) == expected
 
 
 @pytest.mark.parametrize(

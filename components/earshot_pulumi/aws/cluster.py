@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
 from earshot_pulumi.dynamic import formerly
-from earshot_pulumi.gate import UNGATED, AdvertisedListeners, GateApproval, approval_of
+from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
 if TYPE_CHECKING:
@@ -46,12 +46,18 @@ class Cluster(pulumi.ComponentResource):
     """Listeners that a later change takes away."""
     _root: Path = Path()
     """The stack's folder of the cluster on this machine."""
-    _gate_note = UNGATED
 
     def __init__(
-        self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: AwsSpec,
+        policy: Mapping[str, Any] | None,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``name`` is the stack's, and begins the names of all resources."""
+        """``name`` is the stack's, and begins the names of all resources.
+
+        ``policy`` is the gate's configuration; None turns the gate off.
+        """
         super().__init__("earshot:aws:AwsCluster", name, {}, opts)
         self._name, self._spec = name, spec
         check_region(spec, self)
@@ -83,10 +89,10 @@ class Cluster(pulumi.ComponentResource):
             spec.placement,
             shown.apply(lambda made: made.addresses),
             child,
+            policy=policy,
             cloud=shown.apply(lambda made: made.cloud),
             certificates=draft.certificates,
         )
-        approval = approval_of(name, self.gate, spec.gate, self, self._gate_note)
         self.shared = shared = SharedInputs(
             name,
             spec,
@@ -94,8 +100,7 @@ class Cluster(pulumi.ComponentResource):
             self.cluster_id,
             without_dependencies(self.plan),
             self.gate,
-            approval,
-            self._preflight(approval),
+            self._preflight(),
             newest_images(spec, self),
             self._leaving,
         )
@@ -108,7 +113,7 @@ class Cluster(pulumi.ComponentResource):
             last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
 
-    def _preflight(self, approval: GateApproval | None) -> pulumi.Resource | None:
+    def _preflight(self) -> pulumi.Resource | None:
         """The resource that checks an update before an instance is touched, if there is one."""
         return None
 
@@ -146,6 +151,7 @@ class AwsStackCluster(Cluster):
         self,
         name: str,
         spec: AwsSpec,
+        policy: Mapping[str, Any] | None,
         root: Path = Path(),
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         leaving: frozenset[str] = frozenset(),
@@ -159,20 +165,22 @@ class AwsStackCluster(Cluster):
         """
         self._begin, self._root, self._leaving = begin, root, leaving
         self._remembered = remembered or Remembered()
-        super().__init__(name, spec)
+        super().__init__(name, spec, policy)
         after = [self._last] if self._last else []
         self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
-    def _preflight(self, approval: GateApproval | None) -> pulumi.Resource:
-        spec, after = self._spec, [approval] if approval is not None else []
+    def _preflight(self) -> pulumi.Resource:
+        spec = self._spec
         reports = [self._parameter(id) for id in spec.node_ids]
         held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
             ChangePreflightProvider(),
             self._name,
             {**held, "region": spec.region, "reports": reports},
-            formerly("AwsGround", pulumi.ResourceOptions(parent=self.gate, depends_on=after)),
+            formerly(
+                "AwsGround", pulumi.ResourceOptions(parent=self.gate, depends_on=self.gate.before)
+            ),
         )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
         preflight = AwsPreflight(

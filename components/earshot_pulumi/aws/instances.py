@@ -13,7 +13,7 @@ from earshot.config.aws_parts import Architecture, InstanceSpec
 from earshot.placement.aws import AwsPlan
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.tags import tags
-from earshot_pulumi.gate import GateApproval
+from earshot_pulumi.gate import AdvertisedListeners
 
 _IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
 
@@ -28,10 +28,8 @@ class SharedInputs:
     cluster_id: pulumi.Output[str]
     planned: pulumi.Output[AwsPlan]
     """Unknown as long as a name is."""
-    gate: pulumi.Resource
-    """Parent of all resources here: none is made before the names were evaluated."""
-    approval: GateApproval | None
-    """Known once they were evaluated; None with `gate: off`."""
+    gate: AdvertisedListeners
+    """Parent of all resources here: none is made before the names were checked."""
     preflight: pulumi.Resource | None
     """Known once an update was checked; None where none is."""
     images: Mapping[Architecture, str]
@@ -45,13 +43,13 @@ class SharedInputs:
         return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
-        before = [item for item in (self.approval, self.preflight) if item is not None]
+        before = [*self.gate.before, *([self.preflight] if self.preflight is not None else [])]
         return pulumi.ResourceOptions(parent=self.gate, depends_on=[*before, *after], **options)
 
     @property
     def approved_digest(self) -> pulumi.Input[str]:
-        """The digest that the pack approved; without it, even a preview registers no instance."""
-        return self.approval.approved if self.approval is not None else "off"
+        """The digest that the gate approved; without it, even a preview registers no instance."""
+        return self.gate.approved
 
 
 class Profile:

@@ -22,7 +22,7 @@ from earshot.remote.image import bundle
 from earshot.transition.change import Change
 from earshot.transition.steps import leaving
 from earshot.validation.contract import Contract
-from earshot_pulumi.announced import log_notes, prove
+from earshot_pulumi.announced import gate_policy, log_notes, prove
 from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.cluster import AwsStackCluster
 from earshot_pulumi.aws.credentials import StackSettings, reader
@@ -57,7 +57,9 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     log_notes(planned, change)
     begun = held.beginning(Made(change.plan, written(spec)))
     begin = partial(BegunChange, stack, begun, state)
-    cluster = AwsStackCluster(stack, spec, root, begin, change.leaving, remembered)
+    cluster = AwsStackCluster(
+        stack, spec, gate_policy(spec, stack), root, begin, change.leaving, remembered
+    )
     contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
         lambda it: Contract.of(it[0].plan, stack, spec.placement, it[1], leaving=change.leaving)
     )

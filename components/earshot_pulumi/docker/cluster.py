@@ -30,7 +30,7 @@ from earshot_pulumi.docker.providers import (
     digest,
 )
 from earshot_pulumi.dynamic import formerly
-from earshot_pulumi.gate import AdvertisedListeners, approval_of
+from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import kept, known_or
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class DockerCluster(pulumi.ComponentResource):
         state_dir: Path,
         opts: pulumi.ResourceOptions | None = None,
         *,
+        policy: Mapping[str, Any] | None,
         wanted: ClusterPlan | None = None,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         ended: Collection[int] = (),
@@ -103,6 +104,7 @@ class DockerCluster(pulumi.ComponentResource):
         """``name`` is the stack's, and part of the names of volumes and networks.
 
         In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
+        ``policy`` is the gate's configuration; None turns the gate off.
         ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
         ``begin`` makes what must be there before the first node is touched. ``ended`` are the nodes
         that do not run and did: they come first, so that no further one is stopped before that.
@@ -133,6 +135,7 @@ class DockerCluster(pulumi.ComponentResource):
             spec.placement,
             {},
             child,
+            policy=policy,
             containers={
                 id: known_or(self.cluster_id, TO_BE_MADE).apply(item.inputs)
                 for id, item in planned.containers.items()
@@ -245,7 +248,6 @@ class DockerCluster(pulumi.ComponentResource):
         )
 
     def _engine_preflight(self) -> EnginePreflight:
-        approval = approval_of(self.stack, self._gate, self._spec.gate, self)
         return EnginePreflight(
             EnginePreflightProvider(),
             self.stack,
@@ -253,7 +255,7 @@ class DockerCluster(pulumi.ComponentResource):
                 **self._wanted.to_props(),
                 "plan": kept(self.plan),
                 "cluster_id": self.cluster_id,
-                "gate": approval.approved if approval else "off",
+                "gate": self._gate.approved,
                 "deployment": None,
                 "remove": self._spec.remove,
             },

@@ -12,7 +12,7 @@ from earshot.facts.container import PublishedPort
 from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
-from earshot_pulumi.announced import announce, prove
+from earshot_pulumi.announced import announce, gate_policy, prove
 from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled
 from earshot_pulumi.client_output import announce_clients
 from earshot_pulumi.docker.cluster import DockerCluster
@@ -39,6 +39,7 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
         spec,
         planned,
         state,
+        policy=gate_policy(spec, stack),
         wanted=wanted.plan,
         begin=partial(BegunChange, stack, begun, state),
         ended=ended(stack, planned) if held.proved else (),

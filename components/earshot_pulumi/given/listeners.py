@@ -15,8 +15,13 @@ from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
-from earshot_pulumi.given.gate import VANTAGES, Gate
+from earshot_pulumi.gate import Gate
+from earshot_pulumi.name_args import NameArgs
+from earshot_pulumi.outputs import kept
 from earshot_pulumi.provider.resource import PACKAGE
+
+VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
+"""Where clients of scope internal run, and the placement whose predictions hold for them."""
 
 
 class BrokerNames(TypedDict):
@@ -68,19 +73,6 @@ class QuorumArgs(TypedDict):
     """Port of the listener. Default: 29092."""
     protocol: NotRequired[str]
     """Security protocol of the listener. Default: PLAINTEXT."""
-
-
-class NameArgs(TypedDict):
-    """How advertised names are looked up."""
-
-    resolvers: NotRequired[dict[str, list[str]]]
-    """DNS servers (`ip` or `ip:port`) by scope, or `system` for this machine's own lookup."""
-    timeout: NotRequired[float]
-    """Seconds for all lookups. Default: 5."""
-    retry: NotRequired[float]
-    """Seconds for which a name that does not resolve is looked up again. Default: 0."""
-    waived: NotRequired[dict[str, str]]
-    """Names that need not resolve, each with the reason."""
 
 
 class ListenersArgs(TypedDict):
@@ -139,20 +131,19 @@ class Listeners(pulumi.ComponentResource):
         _check_words(name, args)
         given = pulumi.Output.all(nodes=args["nodes"], extra=args.get("extra") or {})
         plan = given.apply(lambda known: _plan(name, args, known), run_with_unknowns=True)
-        policy = args.get("names") or {}
         gate = Gate(
             f"{name}-gate",
             {
-                "plan": plan.apply(lambda known: known.model_dump(mode="json")),
-                "vantage": args.get("vantage", "elsewhere"),
-                "names": policy,
+                "plan": plan.apply(kept),
+                "placement": VANTAGES[args.get("vantage", "elsewhere")],
+                "policy": {"names": args.get("names") or {}},
                 "declared": args.get("declared") or {},
                 "addresses": given.apply(_addresses, run_with_unknowns=True),
             },
             pulumi.ResourceOptions(parent=self),
         )
         # with `given`, nothing is known before all names are: the plan has markers for unknown ones
-        approved = pulumi.Output.all(given, plan, gate.approved)
+        approved = pulumi.Output.all(given, plan, gate.digest)
 
         def output(make: Callable[[ClusterPlan], Any]) -> pulumi.Output[Any]:
             return approved.apply(lambda known: make(known[1]))
@@ -176,7 +167,7 @@ class Listeners(pulumi.ComponentResource):
             lambda known: {item.name: item.bootstrap for item in contract(known).listeners}
         )
         self.contract = output(lambda known: contract(known).model_dump(mode="json"))
-        self.approved = gate.approved
+        self.approved = gate.digest
         outputs = ("properties", "environment", "envs", "bootstrap", "contract", "approved")
         self.register_outputs({output: getattr(self, output) for output in outputs})
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.dynamic import Resource
@@ -14,7 +14,7 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
 from earshot_pulumi.dynamic import formerly
-from earshot_pulumi.gate import AdvertisedListeners, approval_of
+from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
 from earshot_pulumi.outputs import kept
@@ -50,10 +50,13 @@ class LocalCluster(pulumi.ComponentResource):
         local: LocalPlan,
         opts: pulumi.ResourceOptions | None = None,
         *,
+        policy: Mapping[str, Any] | None,
         wanted: ClusterPlan | None = None,
         client_config: Path | None = None,
     ) -> None:
-        """``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
+        """``policy`` is the gate's configuration; None turns the gate off.
+
+        ``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
 
         ``client_config`` is a file of client properties, for brokers that ask for credentials.
         """
@@ -67,9 +70,9 @@ class LocalCluster(pulumi.ComponentResource):
             spec.placement,
             {},
             pulumi.ResourceOptions(parent=self),
+            policy=policy,
             certificates=local.certificates,
         )
-        approval = approval_of(name, gate, spec.gate, self)
         self._preflight = LocalPreflight(
             LocalPreflightProvider(),
             name,
@@ -80,7 +83,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "data": spec.data,
                 "remove": spec.remove,
                 "wanted": kept(wanted) if wanted and wanted != self.plan else None,
-                "gate": approval.approved if approval else "off",
+                "gate": gate.approved,
                 "cluster_id": None,
                 **self._access,
             },

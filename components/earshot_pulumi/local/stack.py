@@ -9,7 +9,7 @@ from earshot.config.local import LocalSpec
 from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
-from earshot_pulumi.announced import announce, prove
+from earshot_pulumi.announced import announce, gate_policy, prove
 from earshot_pulumi.change_memory import CompleteChange, as_it_runs
 from earshot_pulumi.client_output import announce_clients
 from earshot_pulumi.local.changes import settings_of_running
@@ -27,7 +27,14 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     contract = announce(stack, spec, planned, change)
     named = spec.client_config
     client_config = Project.find().root / named if named else None
-    cluster = LocalCluster(stack, spec, planned, wanted=wanted.plan, client_config=client_config)
+    cluster = LocalCluster(
+        stack,
+        spec,
+        planned,
+        policy=gate_policy(spec, stack),
+        wanted=wanted.plan,
+        client_config=client_config,
+    )
     security, root = planned.plan.security, planned.root
     made = announce_clients(spec, security, contract, root, cluster.expires)
     identified = cluster.cluster_id.apply(contract.identified)

@@ -1,12 +1,6 @@
-"""Hosts the package's components; the engine runs this folder as a plugin."""
+"""Hosts the plugin, components and gate; the engine runs this folder as a source-based plugin."""
 
-import sys
-
-from pulumi.provider import main
-
-from earshot_pulumi.owner import exit_with_parent
-from earshot_pulumi.package.provider import PackageProvider
+from earshot_pulumi.provider.__main__ import run
 
 if __name__ == "__main__":
-    exit_with_parent()
-    main(PackageProvider(), sys.argv[1:])
+    run()

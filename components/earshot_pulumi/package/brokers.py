@@ -1,5 +1,6 @@
 """The brokers of an `AwsCluster`: its own module, as it needs Pulumi's AWS SDK."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -21,10 +22,11 @@ class Brokers(Cluster):
 
     served: pulumi.Output[None]
     """Known once all nodes are in sync."""
-    _gate_note = "advertised listeners are checked only where this runs with earshot's policy pack"
 
-    def __init__(self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, spec, opts)
+    def __init__(
+        self, name: str, spec: AwsSpec, policy: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> None:
+        super().__init__(name, spec, policy, opts)
         self.served = self._in_sync(list(self.nodes.values()), whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 

@@ -4,6 +4,7 @@ Pulumi reads the package's schema from the annotations below and in `cluster_arg
 strings, so both modules do without `from __future__ import annotations`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -16,7 +17,7 @@ from earshot_pulumi.package.cluster_args import AwsClusterArgs
 
 SETTLED = {
     "placement": "aws",
-    "gate": "off",
+    "gate": "required",
     "prove": "later",
     "validator": False,
     "security": None,
@@ -46,12 +47,18 @@ class AwsCluster(pulumi.ComponentResource):
             for key, value in args.items()
         }
         super().__init__("earshot:index:AwsCluster", name, kept, opts)
-        spec = read_spec({**args, **SETTLED}, name)
+        described = {key: value for key, value in args.items() if key != "names"}
+        spec = read_spec({**described, **SETTLED}, name)
         assert isinstance(spec, AwsSpec)  # as SETTLED says
         with needed_for("AwsCluster"):
             from earshot_pulumi.package.brokers import Brokers
         # nodes report in parameters whose names must be unique to the stack
-        brokers = Brokers(f"{pulumi.get_stack()}-{name}", spec, pulumi.ResourceOptions(parent=self))
+        brokers = Brokers(
+            f"{pulumi.get_stack()}-{name}",
+            spec,
+            {"names": args.get("names") or {}},
+            pulumi.ResourceOptions(parent=self),
+        )
         self.vpc_id = brokers.vpc_id
         self.instances = pulumi.Output.all(
             **{str(id): node.instance.id for id, node in brokers.nodes.items()}

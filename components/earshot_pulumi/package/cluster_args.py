@@ -5,6 +5,8 @@
 
 from typing import NotRequired, TypedDict
 
+from earshot_pulumi.name_args import NameArgs
+
 
 class Vpc(TypedDict):
     """A VPC of the cluster's own, or, with `id`, one that is there."""
@@ -177,5 +179,7 @@ class AwsClusterArgs(TypedDict):
     """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
     in_turn: NotRequired[bool]
     """One node at a time; false is for a cluster that is down as a whole. Default: true."""
+    names: NotRequired[NameArgs]
+    """How advertised names are looked up."""
     ready_seconds: NotRequired[int]
     """How long a new or replaced node may take to be in sync. Default: 900."""

@@ -10,7 +10,7 @@ def run() -> None:
     """Serves the engine that started this process; its address is the last argument."""
     try:
         with needed_for("pulumi-resource-earshot"):
-            from earshot_pulumi.given.gate import judge
+            from earshot_pulumi.judge import judge
             from earshot_pulumi.provider.host import Package, serve
             from earshot_pulumi.provider.parts import COMPONENTS, KINDS
         serve(Package(COMPONENTS, KINDS), judge, sys.argv[1:])

@@ -46,8 +46,10 @@ from earshot_pulumi.provider.kind import (
 )
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
 
-Judge = Callable[[Properties], Properties]
-"""The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
+Judge = Callable[[Properties, Callable[[str, bool], None]], Properties]
+"""The inputs of a provider instance with what the provider adds. Raises InvalidInputs.
+
+The function shows a text beside the instance; True makes it a warning."""
 T = TypeVar("T")
 CANCEL_SECONDS = 0.5
 """Seconds that an operation has to end by itself once the engine has cancelled the update."""
@@ -166,15 +168,16 @@ class Servicer(sdk.ProviderServicer):
                 f"fix: pip install earshot=={wanted} where the plugin is found"
             )
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
+        show = functools.partial(self._log, request.urn)
         try:
-            inputs = await self._run(context, functools.partial(self._judge, news))
+            inputs = await self._run(context, functools.partial(self._judge, news, show))
         except InvalidInputs as error:
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, secret_names(request.news)))
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
-        # "replace" here would replace every resource of the provider
-        return proto.DiffResponse(changes=proto.DiffResponse.DIFF_NONE)
+        # the engine compares inputs; "replace" here would replace every resource of the provider
+        return proto.DiffResponse(changes=proto.DiffResponse.DIFF_UNKNOWN)
 
     async def Configure(self, request: Any, context: Any) -> Any:
         return proto.ConfigureResponse(
@@ -245,8 +248,9 @@ class Servicer(sdk.ProviderServicer):
         )
         return self._kinds[token], operation
 
-    def _log(self, urn: str, text: str) -> None:
-        line = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn)
+    def _log(self, urn: str, text: str, is_warning: bool = False) -> None:
+        severity = engine_pb2.WARNING if is_warning else engine_pb2.INFO
+        line = engine_pb2.LogRequest(severity=severity, message=text, urn=urn)
         with contextlib.suppress(grpc.RpcError):  # an engine that is ending takes no more lines
             self._engine.Log(line)
 

@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from earshot_pulumi import gate
 from earshot_pulumi.aws.cluster import AwsStackCluster
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.stack import deploy
+from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
 
 from earshot.config.aws import AwsSpec
 from earshot.names.aws import private_name, public_name
 from tests.components.plain_inputs import plain_inputs
 from tests.config.aws_documents import REGION, read_aws
+from tests.doubles import gate_provider
 
 STACK = "mine"
 ADDRESS = "aws:ec2/eip:Eip"
 ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 ATTACHMENT = "aws:ec2/volumeAttachment:VolumeAttachment"
-GATE = gate.GATE_TYPE
+GATE = GATE_TYPE
 CHANGE_PREFLIGHT = "pulumi-python:dynamic/earshot:ChangePreflight"
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -77,9 +78,7 @@ class Answers(mocks.Mocks):
     """The stack's resources as its last checkpoint has them, by URN."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        outputs = dict(args.inputs)
-        if args.typ == gate.APPROVAL_TYPE:
-            outputs["approved_digest"] = outputs["digest"]
+        outputs = gate_provider.outputs(args)
         if self.preview and args.custom:
             return "", outputs
         turn = int("".join(filter(str.isdigit, args.name)) or 0) % 200
@@ -165,7 +164,8 @@ def registered(
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, monitor=engine)
 
     def run() -> Any:
-        return look(AwsStackCluster(STACK, spec, remembered=remembered))
+        policy: dict[str, Any] | None = None if spec.gate == "off" else {}
+        return look(AwsStackCluster(STACK, spec, policy, remembered=remembered))
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from earshot_pulumi.aws.cluster import AwsStackCluster
 from earshot_pulumi.aws.remembered import Remembered
-from earshot_pulumi.gate import GATE_APPROVAL_TYPE
+from earshot_pulumi.gate import PROVIDER_TYPE
 from google.protobuf import json_format
 
 from earshot.errors import EarshotError
@@ -79,7 +79,7 @@ def test_names_are_those_that_were_given(settings: dict[str, Any], first: list[s
 
 def test_names_come_before_the_gate_and_the_gate_before_instances() -> None:
     engine = registered(read_aws(**TWO_LISTENERS, **OWN_ZONE))
-    gate, approval = engine.one(GATE), engine.one(GATE_APPROVAL_TYPE)
+    gate, approval = engine.one(GATE), engine.one(PROVIDER_TYPE)
     for type in (INTERFACE, ADDRESS, RECORD, ZONE):
         assert all(engine.before(item, gate) for item in engine.of(type).values())
     for item in engine.of(INSTANCE).values():
@@ -164,7 +164,7 @@ def test_a_first_preview_shows_everything_but_the_hosts(naming: dict[str, Any]) 
     assert sorted(it.urn for it in engine.seen) == sorted(it.urn for it in real.seen)
     inputs = engine.of(INSTANCE)["mine-broker-1"].inputs
     assert pulumi.contains_unknowns(inputs["userData"])
-    assert engine.one(GATE_APPROVAL_TYPE).inputs["digest"]
+    assert engine.one(PROVIDER_TYPE).inputs["plan"]
 
 
 def test_a_vpc_that_is_there_is_taken_as_it_is() -> None:
@@ -279,7 +279,7 @@ def test_brokers_have_an_address_beyond_where_they_are_in_public_subnets() -> No
 
 def test_a_gate_that_is_off_is_said_to_be() -> None:
     engine = registered(read_aws(gate="off"))
-    assert not engine.of(GATE_APPROVAL_TYPE)
+    assert not engine.of(PROVIDER_TYPE)
     assert all(item.is_below(engine.one(GATE)) for item in engine.of(INSTANCE).values())
 
 

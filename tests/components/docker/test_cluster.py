@@ -9,11 +9,11 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi import gate
 from earshot_pulumi.docker import cluster as module
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.cluster import DockerCluster
 from earshot_pulumi.docker.identity import TO_BE_MADE
+from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 
 from earshot.config.docker import DockerSpec
@@ -22,6 +22,7 @@ from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.project import Project
 from tests.certificates.handed_over import FILES, hand_over
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
+from tests.doubles import gate_provider
 from toolchain.paths import ROOT
 
 CONTAINER = "docker:index/container:Container"
@@ -79,9 +80,7 @@ class _Answers(mocks.Mocks):
         self.preview = preview
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        outputs = dict(args.inputs)
-        if args.typ == gate.APPROVAL_TYPE:
-            outputs["approved_digest"] = outputs["digest"]
+        outputs = gate_provider.outputs(args)
         if self.preview and args.custom:
             return "", outputs
         if args.typ == IMAGE:
@@ -140,7 +139,9 @@ def deployed(ended: Collection[int] = (), **settings: Any) -> DockerPlan:
     planned = plan_docker(spec, "s")
 
     def run() -> pulumi.Output[str]:
-        return DockerCluster("s", spec, planned, Path("/state"), ended=ended).ready.urn
+        policy: dict[str, Any] | None = None if spec.gate == "off" else {}
+        made = DockerCluster("s", spec, planned, Path("/state"), policy=policy, ended=ended)
+        return made.ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return planned
@@ -171,8 +172,8 @@ def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.Mon
     assert shown["containers"] == {
         str(id): container.inputs(TO_BE_MADE) for id, container in planned.containers.items()
     }
-    asked = engine.of(gate.APPROVAL_TYPE)["s"].inputs
-    assert asked == {"digest": gate.digest(shown), "approved_digest": gate.NOBODY}
+    asked = engine.of(PROVIDER_TYPE)["s"].inputs
+    assert {key: asked[key] for key in shown} == shown
     assert pulumi.contains_unknowns(engine.of(CONTAINER)["broker-1"].inputs["envs"])
 
 
@@ -193,7 +194,7 @@ def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     deployed()
     (on_engines,) = engine.of(ENGINE_PREFLIGHT).values()
     (checked,) = engine.of(GATE).values()
-    assert on_engines.inputs["gate"] == engine.of(gate.GATE_APPROVAL_TYPE)["s"].inputs["digest"]
+    assert on_engines.inputs["gate"] == gate_provider.APPROVED
     made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
     assert all(it.is_below(checked) for it in [*made, on_engines])
@@ -332,7 +333,7 @@ def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> 
 
 def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
     deployed(gate="off")
-    assert engine.of(gate.GATE_APPROVAL_TYPE) == {}
+    assert engine.of(PROVIDER_TYPE) == {}
     assert engine.of(ENGINE_PREFLIGHT)["s"].inputs["gate"] == "off"
     assert len(engine.of(CONTAINER)) == 3
 

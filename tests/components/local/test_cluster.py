@@ -7,13 +7,14 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.gate import APPROVAL_TYPE, GATE_APPROVAL_TYPE, GATE_TYPE, digest
+from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.local.cluster import LocalCluster
 from pulumi.runtime import mocks
 
 from earshot.placement.local import plan_local
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local
+from tests.doubles import gate_provider
 
 PREFLIGHT = "pulumi-python:dynamic/earshot:LocalPreflight"
 NODE = "pulumi-python:dynamic/earshot:LocalNode"
@@ -22,14 +23,12 @@ USERS = "pulumi-python:dynamic/earshot:Users"
 
 
 class Answers(mocks.Mocks):
-    """Outputs as the providers would give them, and the pack where it ``checks``."""
+    """Outputs as the providers would give them."""
 
-    checks = True
+    approved: str | None = gate_provider.APPROVED
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        outputs = dict(args.inputs)
-        if args.typ == APPROVAL_TYPE and self.checks:
-            outputs["approved_digest"] = outputs["digest"]
+        outputs = gate_provider.outputs(args, self.approved)
         if args.typ == PREFLIGHT:
             outputs["cluster_id"] = "id"
         if args.typ == CERTIFICATES:
@@ -75,7 +74,9 @@ def deployed(**settings: Any) -> None:
     spec = read_local({"placement": "local", **settings})
 
     def run() -> pulumi.Output[str]:
-        return LocalCluster("s", spec, plan_local(spec, Path("/state/kafka"))).ready.urn
+        policy: dict[str, Any] | None = None if spec.gate == "off" else {}
+        planned = plan_local(spec, Path("/state/kafka"))
+        return LocalCluster("s", spec, planned, policy=policy).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
 
@@ -88,28 +89,25 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
     assert [it.type for it in engine.seen if "num.io.threads" in visible(it)] == []
 
 
-def test_the_pack_is_asked_about_all_that_the_gate_shows(engine: Engine) -> None:
+def test_all_that_the_gate_shows_is_checked(engine: Engine) -> None:
     deployed()
-    (shown,), (asked,), (approval,) = map(engine.of, (GATE_TYPE, APPROVAL_TYPE, GATE_APPROVAL_TYPE))
-    wanted = digest(plain_inputs(shown))
-    assert plain_inputs(asked) == {"digest": wanted, "approved_digest": "nobody"}
-    assert plain_inputs(approval)["digest"] == wanted
-    assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == wanted
+    (shown,), (asked,) = engine.of(GATE_TYPE), engine.of(PROVIDER_TYPE)
+    assert plain_inputs(shown).items() <= plain_inputs(asked).items()
+    assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == gate_provider.APPROVED
 
 
-def test_nothing_is_registered_behind_a_gate_that_nobody_checked(
+def test_nothing_is_registered_behind_a_gate_that_has_not_approved(
     engine: Engine, answers: Answers
 ) -> None:
-    answers.checks = False
-    with pytest.raises(pulumi.RunError, match="no policy pack has checked"):
+    answers.approved = None
+    with pytest.raises(pulumi.RunError, match="were not checked"):
         deployed()
-    assert not [*engine.of(GATE_APPROVAL_TYPE), *engine.of(PREFLIGHT), *engine.of(NODE)]
+    assert not [*engine.of(PREFLIGHT), *engine.of(NODE)]
 
 
-def test_with_the_gate_off_nobody_is_asked(engine: Engine, answers: Answers) -> None:
-    answers.checks = False
+def test_with_the_gate_off_nothing_is_checked(engine: Engine) -> None:
     deployed(gate="off")
-    assert not [*engine.of(APPROVAL_TYPE), *engine.of(GATE_APPROVAL_TYPE)]
+    assert not engine.of(PROVIDER_TYPE)
     assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == "off"
     assert len(engine.of(NODE)) == 3
 

@@ -40,7 +40,7 @@ def deployed(root: Path, **settings: Any) -> tuple[Engine, LocalPlan]:
     planned = plan_local(spec, root)
 
     def run() -> pulumi.Output[str]:
-        return LocalCluster("s", spec, planned).ready.urn
+        return LocalCluster("s", spec, planned, policy={}).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine, planned

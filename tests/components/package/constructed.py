@@ -6,10 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pulumi
-from earshot_pulumi.package.provider import PackageProvider
+from earshot_pulumi.package.cluster import AwsCluster
+from earshot_pulumi.package.network import AwsNetwork
+from earshot_pulumi.provider.host import Package
 from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers, Engine
+
+
+def offered() -> Package:
+    """The package's components."""
+    return Package((AwsCluster, AwsNetwork), {})
 
 
 def constructed(
@@ -29,7 +36,7 @@ def constructed(
     mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
 
     def run() -> Any:
-        made = PackageProvider().construct("mine", f"earshot:index:{component}", inputs)
+        made = offered().construct("mine", f"earshot:index:{component}", inputs)
         return pulumi.Output.all(**made.state).apply(outputs.update)
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]

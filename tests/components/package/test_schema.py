@@ -10,16 +10,17 @@ from typing import Any
 import earshot_pulumi.package
 import pytest
 import yaml
-from earshot_pulumi.package.provider import PACKAGE, PackageProvider
+from earshot_pulumi.provider.resource import PACKAGE
 
 from earshot import __version__
+from tests.components.package.constructed import offered
 
 ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
 
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    text = PackageProvider().schema
+    text = offered().schema
     assert text is not None
     return dict(json.loads(text))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -122,11 +123,15 @@ def sleeper() -> Sleeper:
     return Sleeper()
 
 
+def _approve(inputs: dict[str, Any], show: Callable[[str, bool], None]) -> dict[str, Any]:
+    return {**inputs, "approved": "yes"}
+
+
 @pytest.fixture
 def servicer(sleeper: Sleeper) -> Servicer:
     package = Package(COMPONENTS, KINDS)
     package.kinds = {"earshot:index:Proof": sleeper}
-    return Servicer(package, lambda inputs: {**inputs, "approved": "yes"}, [], "127.0.0.1:1")
+    return Servicer(package, _approve, [], "127.0.0.1:1")
 
 
 def created(servicer: Servicer, preview: bool = False, **inputs: Any) -> Any:

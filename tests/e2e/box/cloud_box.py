@@ -122,7 +122,7 @@ class CloudBox:
             for scope, side in sides.items()
         )
 
-    def pack_config(self) -> dict[str, Any]:
+    def policy(self) -> dict[str, Any]:
         """The policy pack's: names are looked up where their clients would."""
         inside, outside = [self.wire("inside").gateway], [self.wire("outside").gateway]
         resolvers = {"internal": inside, "controller": inside, "external": outside}

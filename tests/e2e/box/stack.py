@@ -59,17 +59,14 @@ class BoxStack:
 
     @classmethod
     def prepared(cls, folder: Path, box: CloudBox) -> BoxStack:
-        """An empty stack of the project's own program, with its policy pack."""
-        config = folder.with_name(f"{folder.name}-pack.json")
-        config.write_text(json.dumps(box.pack_config()))
-        environment = {
-            POOL_VARIABLE: str(box.ground.elastic),
-            "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
-            "PULUMI_OPTION_POLICY_PACK_CONFIG": str(config),
-        }
+        """An empty stack of the project's own program."""
+        environment = {POOL_VARIABLE: str(box.ground.elastic)}
         project = aws_project(folder, box.server, environment)
         project.seconds = UP_SECONDS
         (folder / "__main__.py").symlink_to(ROOT / "__main__.py")
+        config = folder / POLICIES / f"{STACK}.json"
+        config.parent.mkdir(parents=True)
+        config.write_text(json.dumps(box.policy()))
         return cls(box, project)
 
     def configure(self, cluster: Mapping[str, Any]) -> None:

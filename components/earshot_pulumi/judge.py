@@ -1,0 +1,128 @@
+"""The check of a gate's inputs: read back into facts, looked up, and judged by the rules.
+
+The plugin calls `judge` whenever an instance of the provider is checked; the policy pack calls
+`check_inputs`.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from earshot.certificates.shown import ShownCertificate
+from earshot.checks.plan import check_plan
+from earshot.checks.policy_config import read_config
+from earshot.errors import EarshotError
+from earshot.facts.cloud import Cloud
+from earshot.facts.cluster import NotKnown
+from earshot.facts.security_groups import Clients
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import UnknownHost
+from earshot.names.evidence import Declaration, EvidenceKey
+from earshot.names.policy import ResolverPolicy
+from earshot.rules.evaluate import Checked
+from earshot.rules.grouped import grouped
+from earshot.rules.registry import Finding, FindingState
+from earshot.sources.docker_container import read_container
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Unknown
+
+PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
+WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
+"""Inputs that are checked once they are known; parts of them may be unknown."""
+
+
+Show = Callable[[str, bool], None]
+"""Shows a text beside the gate; True makes it a warning."""
+
+
+def judge(inputs: Properties, show: Show) -> Properties:
+    """The inputs of a provider instance; for a gate, with `approved`.
+
+    ``show`` gets what stops nothing. Raises InvalidInputs with every finding that stops an update.
+    """
+    if "plan" not in inputs:
+        return inputs  # a provider instance that is not a gate
+    if any(isinstance(inputs.get(key), Unknown) for key in WHOLE):
+        return {**inputs, "approved": UNKNOWN}
+    try:
+        plan, refused = _judged(inputs, show)
+    except ValidationError as error:  # its text has the values, secrets among them
+        keys = {".".join(map(str, item["loc"])) for item in error.errors()}
+        raise InvalidInputs({"plan": f"plan: found other keys or values: {sorted(keys)}"}) from None
+    except (EarshotError, ValueError) as error:
+        raise InvalidInputs({"plan": str(error)}) from None
+    if refused:
+        raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
+    known = all(item.known for node in plan.nodes for item in node.listeners)
+    return {**inputs, "approved": _digest(inputs) if known else UNKNOWN}
+
+
+def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPolicy) -> Checked:
+    """The rules' result for a gate's ``inputs``, which have `PREVIEW_UNKNOWN` for unknown values.
+
+    ``containers`` have None for unknown values, and are None if all of them are unknown.
+    """
+    plan = ClusterPlan.model_validate(inputs["plan"])
+    addresses = {int(id): tuple(own) for id, own in inputs.get("addresses", {}).items()}
+    return check_plan(
+        plan,
+        str(inputs["placement"]),
+        policy,
+        addresses=dict.fromkeys((node.id for node in plan.nodes), ()) | addresses,
+        containers=NotKnown.YET
+        if containers is None
+        else {int(id): read_container(item) for id, item in containers.items()},
+        cloud=_cloud(plan, inputs),
+        certificates={
+            int(id): ShownCertificate.read(item)
+            for id, item in inputs.get("certificates", {}).items()
+        },
+    )
+
+
+def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Finding]]:
+    config = read_config(inputs.get("policy") or {})
+    document = {key: _marked(item, PREVIEW_UNKNOWN) for key, item in inputs.items()}
+    containers = _marked(inputs.get("containers", {}), None)
+    checked = check_inputs(document, containers, config.names)
+    for group in grouped(config.shown(checked)):
+        show(str(group), group.first.state is FindingState.VIOLATED)
+    for text in checked.remarks:
+        show(text, False)
+    return ClusterPlan.model_validate(document["plan"]), config.refused(checked)
+
+
+def _cloud(plan: ClusterPlan, inputs: Mapping[str, Any]) -> Cloud | None:
+    """What surrounds instances, or only what a program declares of its names."""
+    if "cloud" in inputs:
+        return Cloud.read(inputs["cloud"])
+    if "declared" in inputs:
+        return Cloud({}, Clients(), _declared(plan, inputs["declared"]))
+    return None
+
+
+def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey, Declaration]:
+    return {
+        (item.name, scope, str(item.host)): Declaration(reasons[scope])
+        for node in plan.nodes
+        for item in node.listeners
+        for scope in item.scopes
+        if reasons.get(scope) and item.known
+    }
+
+
+def _marked(value: Any, unknown: Any) -> Any:
+    """``value`` with ``unknown`` for each value that is not known."""
+    if isinstance(value, Unknown):
+        return unknown
+    if isinstance(value, Mapping):
+        return {key: _marked(item, unknown) for key, item in value.items()}
+    return [_marked(item, unknown) for item in value] if isinstance(value, list) else value
+
+
+def _digest(inputs: Properties) -> str:
+    judged = {key: item for key, item in inputs.items() if key not in ("approved", "version")}
+    text = json.dumps(judged, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

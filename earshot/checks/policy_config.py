@@ -1,0 +1,125 @@
+"""The configuration of the rules: the policy pack's, which the gate and `plan --check` read too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from earshot.errors import EarshotError
+from earshot.names.policy import ResolverPolicy, read_policy
+from earshot.project import Project
+from earshot.rules.evaluate import RULES, Checked
+from earshot.rules.registry import Finding, FindingState, Severity
+
+STACK_SUFFIX = "-stack"
+OTHER_POLICIES = (
+    "all",
+    "names",
+    "as-approved",
+    "advice",
+    "advice-stack",
+    "no-gate",
+    "not-known-yet",
+    "not-known-yet-stack",
+    "repeated",
+)
+"""Keys of a configuration that name no rule."""
+_LEVEL = "enforcementLevel"
+
+
+class Level(StrEnum):
+    """The effect of a finding: it stops the update, it is shown, or it is left out."""
+
+    MANDATORY = "mandatory"
+    ADVISORY = "advisory"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """How names are looked up, and the level of each rule that has another one than its own."""
+
+    names: ResolverPolicy = field(default_factory=ResolverPolicy)
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    """By rule id, as in KL011."""
+
+    def refused(self, checked: Checked) -> list[Finding]:
+        """The findings that stop an update."""
+        return [item for item in checked.findings if self._level(item) is Level.MANDATORY]
+
+    def shown(self, checked: Checked) -> list[Finding]:
+        """The findings that stop nothing: warnings, and values that are not known yet."""
+        return [item for item in checked.findings if self._level(item) is Level.ADVISORY]
+
+    def _level(self, finding: Finding) -> Level:
+        own = self.levels.get(finding.rule)
+        rule = next(rule for rule in RULES if rule.id == finding.rule)
+        if own is Level.DISABLED:
+            return own
+        if finding.state is not FindingState.VIOLATED or finding.severity is not rule.severity:
+            return Level.ADVISORY
+        default = Level.MANDATORY if rule.severity is Severity.ERROR else Level.ADVISORY
+        return own or default
+
+
+def read_config(document: Mapping[str, Any]) -> PolicyConfig:
+    """The configuration that ``document`` describes. Raises ValueError with every problem."""
+    problems = unknown_ids(document)
+    levels: dict[str, Level] = {}
+    names: Mapping[str, Any] = {}
+    default = None
+    for key, value in document.items():
+        properties = value if isinstance(value, Mapping) else {_LEVEL: value}
+        level = properties.get(_LEVEL)
+        if level is not None and level not in (*Level, "remediate"):
+            problems.append(f"{key}: found {level!r}; allowed: {', '.join(Level)}")
+        elif key.lower() == "names":
+            names = {name: item for name, item in properties.items() if name != _LEVEL}
+        elif level is not None:
+            # no rule has a remediation: Pulumi takes `remediate` as mandatory, too
+            level = Level.MANDATORY if level == "remediate" else Level(level)
+            if key == "all":
+                default = level
+            else:
+                levels[key.upper()] = level
+    try:
+        policy = read_policy(names)
+    except ValueError as reason:
+        problems.append(f"names: {reason}")
+        policy = ResolverPolicy()
+    if problems:
+        raise ValueError("; ".join(problems))
+    ids = [rule.id for rule in RULES]
+    known = {id: levels.get(id, default) for id in ids}
+    return PolicyConfig(policy, {id: level for id, level in known.items() if level is not None})
+
+
+def unknown_ids(keys: Iterable[str]) -> list[str]:
+    """The problems of keys that name no policy."""
+    ids = {rule.id.lower() for rule in RULES}
+    allowed = {*ids, *(f"{id}{STACK_SUFFIX}" for id in ids), *OTHER_POLICIES}
+    wrong = sorted(key for key in keys if key.lower() not in allowed)
+    if not wrong:
+        return []
+    first, last = RULES[0].id, RULES[-1].id
+    others = ", ".join(OTHER_POLICIES)
+    text = f"{first} to {last}, each with {STACK_SUFFIX} for checks at the end, {others}"
+    return [f"{', '.join(wrong)}: no such policy; allowed: {text}"]
+
+
+def stack_config(project: Project, stack: str) -> PolicyConfig:
+    """The configuration for ``stack``: its file in policies/config, or its template's.
+
+    Raises EarshotError for a file that is not such a configuration.
+    """
+    document, shown = project.policy_document(stack)
+    try:
+        return read_config(document)
+    except ValueError as reason:
+        raise EarshotError(
+            shown,
+            observed=f"cannot be read as a configuration of the pack ({reason})",
+            allowed="levels by rule id (mandatory, advisory, disabled), and lookups in `names`",
+        ) from None

@@ -1,0 +1,69 @@
+"""The pack's findings in files, in the formats of `earshot lint`."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.lint.formats import SUFFIXES, LintFormat, render
+from earshot.lint.model import Linted, Mistake, Outcome, Place
+from earshot.rules.registry import Finding, FindingState, Severity
+
+VARIABLE = "EARSHOT_FINDINGS"
+_PROJECT_FILE = "Pulumi.yaml"
+"""Formats name a file for each finding; resources have none, so their URN is in the text."""
+
+
+@dataclass
+class FindingsFiles:
+    """The files that `VARIABLE` names, complete after every finding: a run may end at any."""
+
+    formats: Mapping[Path, LintFormat] = field(default_factory=dict)
+    _mistakes: dict[tuple[str, Finding], Mistake] = field(default_factory=dict)
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> "FindingsFiles":
+        """As `VARIABLE` says, files without findings. Raises EarshotError."""
+        texts = environment.get(VARIABLE, "").split(os.pathsep)
+        made = cls(dict(map(_target, filter(None, texts))))
+        made._write()
+        return made
+
+    def add(self, urn: str, finding: Finding, *, stops: bool) -> None:
+        """Writes ``finding`` about the resource ``urn``, at the level of its policy."""
+        if not self.formats:
+            return
+        shown = replace(finding, resource=urn)
+        if finding.state is FindingState.VIOLATED:
+            shown = replace(shown, severity=Severity.ERROR if stops else Severity.WARNING)
+        self._mistakes[urn, finding] = Mistake(shown, Place(_PROJECT_FILE))
+        self._write()
+
+    def _write(self) -> None:
+        linted = Linted(_PROJECT_FILE, "Pulumi program", tuple(self._mistakes.values()))
+        outcome = Outcome((linted,), (), Path(), lambda _: ())
+        for path, format in self.formats.items():
+            try:
+                cache.write(path, render(outcome, format), 0o644)
+            except OSError as reason:
+                observed = f"cannot be written ({reason.strerror})"
+                raise EarshotError(f"{VARIABLE}: {path}", observed=observed) from None
+
+
+def _target(text: str) -> tuple[Path, LintFormat]:
+    """The file and format of `FORMAT=PATH` or `PATH`."""
+    first, separator, rest = text.partition("=")
+    is_named = bool(separator) and first in list(LintFormat)
+    path = Path(rest if is_named else text)
+    format = LintFormat(first) if is_named else SUFFIXES.get(path.suffix)
+    if format is None or not path.is_absolute():
+        observed = "is not an absolute path" if format else "its suffix names no format"
+        raise EarshotError(
+            f"{VARIABLE}: {text}",
+            observed=observed,
+            allowed=f"an absolute path that ends in {', '.join(SUFFIXES)}, or FORMAT=PATH with "
+            f"{', '.join(LintFormat)}",
+        )
+    return path, format

@@ -1,0 +1,52 @@
+"""Brokers that no gate of earshot's stands before: a bad name stops only runs with this pack."""
+
+from collections.abc import Iterable, Sequence
+
+from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
+from pulumi_policy import PolicyResource
+
+from earshot.listeners.listed import several
+
+
+def ungated(brokers: Iterable[str], resources: Sequence[PolicyResource]) -> list[str]:
+    """Those of ``brokers`` (URNs) that neither are below a gate nor depend on one, at any distance.
+
+    `AdvertisedListeners` without a gate below it belongs to a stack with `gate: off`.
+    """
+    by_urn = {item.urn: item for item in resources}
+    gates = {item.urn for item in resources if _is_gate(item)}
+    around = [by_urn[urn].parent for urn in gates]
+    # the parent of a gate that a program registers by itself may be the stack
+    gated = gates | {it.urn for it in around if it and it.resource_type.startswith("earshot:")}
+    return [urn for urn in brokers if not _reaches(urn, gated, by_urn)]
+
+
+def report(urns: Sequence[str]) -> str:
+    """The message about ``urns``."""
+    names = several("broker", [urn.rsplit("::", 1)[-1] for urn in urns])
+    off = any(f"{GATE_TYPE}$" in urn for urn in urns)
+    fix = "set `gate: required`" if off else "take the settings from `Listeners` (docs/module.md)"
+    return (
+        f"{names}: no gate checks what they advertise in a run without this pack\n"
+        f'  fix: {fix}, or accept it with "no-gate": "disabled" in the pack\'s configuration'
+    )
+
+
+def _is_gate(resource: PolicyResource) -> bool:
+    return resource.resource_type == PROVIDER_TYPE and "plan" in resource.props
+
+
+def _reaches(urn: str, gated: set[str], by_urn: dict[str, PolicyResource]) -> bool:
+    seen: set[str] = set()
+    pending = [urn]
+    while pending:
+        item = by_urn.get(pending.pop())
+        if item is None or item.urn in seen:
+            continue
+        if item.urn in gated:
+            return True
+        seen.add(item.urn)
+        listed = (item.dependencies, *item.property_dependencies.values())
+        pending += [other.urn for others in listed for other in others]
+        pending += [item.parent.urn] if item.parent else []
+    return False

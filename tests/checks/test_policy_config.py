@@ -1,0 +1,91 @@
+"""The configuration of gate and pack: levels by rule, lookups, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.checks.policy_config import Level, read_config, stack_config, unknown_ids
+from earshot.errors import EarshotError
+from earshot.project import Project
+from earshot.rules import kl003_kind_of_address, kl011_resolves
+from earshot.rules.evaluate import RULES, Checked
+from earshot.rules.registry import FindingState, Severity
+from toolchain.paths import POLICIES
+
+ERROR = kl011_resolves.RULE.finding("a", "b")
+MILD = kl011_resolves.RULE.finding("a", "b", severity=Severity.WARNING)
+UNKNOWN = kl011_resolves.RULE.finding("a", "b", state=FindingState.UNKNOWN)
+OTHER = kl003_kind_of_address.RULE.finding("c", "d")
+WARNING = next(rule for rule in RULES if rule.severity is Severity.WARNING).finding("e", "f")
+ALL = Checked((ERROR, MILD, UNKNOWN, OTHER, WARNING), ())
+
+
+@pytest.mark.parametrize(
+    ("document", "refused", "shown"),
+    [
+        ({}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
+        ({"kl011": "advisory"}, [OTHER], [ERROR, MILD, UNKNOWN, WARNING]),
+        ({"KL011": "disabled"}, [OTHER], [WARNING]),
+        ({"kl011": {"enforcementLevel": "disabled"}}, [OTHER], [WARNING]),
+        ({WARNING.rule: "mandatory"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
+        ({"all": "advisory"}, [], [ERROR, MILD, UNKNOWN, OTHER, WARNING]),
+        ({"all": "disabled", "kl003": "mandatory"}, [OTHER], []),
+        ({"all": "remediate"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
+        (
+            {"kl011-stack": "disabled", "advice": "mandatory"},
+            [ERROR, OTHER],
+            [MILD, UNKNOWN, WARNING],
+        ),
+    ],
+)
+def test_levels_decide_what_stops(
+    document: dict[str, Any], refused: list[Any], shown: list[Any]
+) -> None:
+    config = read_config(document)
+    assert config.refused(ALL) == refused
+    assert config.shown(ALL) == shown
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"kl999": "advisory"}, "kl999: no such policy; allowed: KL001 to KL"),
+        ({"kl011": "strict"}, "kl011: found 'strict'; allowed: mandatory, advisory, disabled"),
+        ({"kl011": 3}, "kl011: found 3; allowed"),
+        ({"names": {"timeout": -1}}, "names: timeout"),
+    ],
+)
+def test_what_cannot_be_is_refused(document: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_config(document)
+
+
+def test_every_problem_is_in_one_message() -> None:
+    with pytest.raises(ValueError, match="kl999") as caught:
+        read_config({"kl999": "advisory", "kl001": "no", "names": {"retry": -1}})
+    assert "kl001: found 'no'" in str(caught.value) and "names: retry" in str(caught.value)
+
+
+def test_the_shipped_configurations_are_read() -> None:
+    project = Project(POLICIES.parent)
+    for path in (POLICIES / "config").glob("*.json"):
+        config = stack_config(project, path.stem)
+        assert config.names.timeout == 5 and Level.DISABLED not in config.levels.values()
+
+
+def test_a_stacks_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "policies" / "config"
+    folder.mkdir(parents=True)
+    (folder / "mine.json").write_text('{"KL999": "advisory"}')
+    with pytest.raises(EarshotError, match=r"policies/config/mine.json: cannot be read .*KL999"):
+        stack_config(Project(tmp_path), "mine-too")
+    assert stack_config(Project(tmp_path), "other").levels == {}
+
+
+def test_every_policy_of_the_pack_is_known() -> None:
+    from earshot_policies.pack import policies
+
+    assert unknown_ids([*(item.name for item in policies()), "all"]) == []

@@ -1,0 +1,161 @@
+"""The gate's check, as the engine calls it for each provider instance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from earshot_pulumi.judge import judge as judged
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
+
+from earshot.listeners.terms import UnknownHost
+from earshot.placement.given import plan_given, read_given
+
+LISTENERS = [
+    {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+    {"name": "HOST", "port": 9092, "scopes": ["host"]},
+]
+
+
+def inputs(host: Any = "localhost", **changes: Any) -> dict[str, Any]:
+    document = {
+        "listeners": LISTENERS,
+        "nodes": {"7": {"internal": "localhost", "host": host}},
+    }
+    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
+    return {"plan": plan, "placement": "local", **changes}
+
+
+def judge(inputs: dict[str, Any]) -> dict[str, Any]:
+    return judged(inputs, lambda _text, _is_warning: None)
+
+
+def test_names_that_resolve_are_approved() -> None:
+    approved = judge(inputs())["approved"]
+    assert isinstance(approved, str) and len(approved) == 16
+    assert judge(inputs())["approved"] == approved
+    assert judge(inputs(policy={"names": {"timeout": 3}}))["approved"] != approved
+
+
+def test_a_name_that_does_not_resolve_is_refused() -> None:
+    with pytest.raises(InvalidInputs) as caught:
+        judge(inputs("kafka.nobody.invalid"))
+    (reason,) = caught.value.reasons.values()
+    assert "kafka.nobody.invalid does not resolve" in reason and "[KL011]" in reason
+
+
+def test_an_unknown_host_is_neither_approved_nor_refused() -> None:
+    assert judge(inputs(UnknownHost("nodes.7.host")))["approved"] is UNKNOWN
+    assert judge({"plan": UNKNOWN})["approved"] is UNKNOWN
+
+
+def test_an_instance_without_a_plan_is_no_gate() -> None:
+    assert judge({"version": "1"}) == {"version": "1"}
+
+
+def test_internal_names_elsewhere_need_evidence() -> None:
+    document = {
+        "listeners": LISTENERS[:1],
+        "nodes": {"7": {"internal": "kafka-7.corp.example.com"}},
+    }
+    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
+    with pytest.raises(InvalidInputs) as caught:
+        judge({"plan": plan, "placement": "given"})
+    assert "nothing declares the name" in str(caught.value)
+    declared = {"internal": "records of the zone corp", "controller": "records of the zone corp"}
+    assert judge({"plan": plan, "placement": "given", "declared": declared})["approved"]
+
+
+@pytest.mark.parametrize("placement", ["docker", "aws"])
+def test_a_declared_name_counts_at_every_vantage(placement: str) -> None:
+    document = {"listeners": LISTENERS[:1], "nodes": {"7": {"internal": "kafka-7"}}}
+    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
+    with pytest.raises(InvalidInputs):
+        judge({"plan": plan, "placement": placement})
+    declared = dict.fromkeys(("internal", "controller"), "aliases on the network")
+    assert judge({"plan": plan, "placement": placement, "declared": declared})["approved"]
+
+
+def refusal(inputs: dict[str, Any]) -> str:
+    with pytest.raises(InvalidInputs) as caught:
+        judge(inputs)
+    return str(caught.value)
+
+
+def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
+    document = {
+        "listeners": LISTENERS,
+        "nodes": {
+            "7": {"internal": "nobody.invalid", "host": "0.0.0.0"},
+            "8": {"internal": "nobody.invalid", "host": "0.0.0.0"},
+        },
+    }
+    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
+    with pytest.raises(InvalidInputs) as caught:
+        judge({"plan": plan, "placement": "local"})
+    (text,) = caught.value.reasons.values()
+    assert text.count("[KL003]") == 1 and "brokers 7, 8, listener HOST" in text
+    assert "nobody.invalid does not resolve" in text and "[KL011]" in text
+    assert "\n  expected: " in text and "\n  fix: " in text
+
+
+@pytest.mark.parametrize("key", ["kl011", "KL011"])
+@pytest.mark.parametrize("level", ["advisory", {"enforcementLevel": "advisory"}])
+def test_an_advisory_rule_warns_and_approves(key: str, level: Any) -> None:
+    shown: list[tuple[str, bool]] = []
+    document = inputs("kafka.nobody.invalid", policy={key: level})
+    found = judged(document, lambda *it: shown.append(it))
+    assert found["approved"]
+    assert [is_warning for text, is_warning in shown if "[KL011]" in text] == [True]
+
+
+def test_a_disabled_rule_is_silent() -> None:
+    shown: list[str] = []
+    document = inputs("kafka.nobody.invalid", policy={"kl011": "disabled"})
+    judged(document, lambda text, _: shown.append(text))
+    assert not [text for text in shown if "KL011" in text]
+
+
+def test_an_unknown_host_and_a_waiver_are_shown_and_warn_of_nothing() -> None:
+    shown: list[tuple[str, bool]] = []
+    judged(inputs(UnknownHost("nodes.7.host")), lambda *it: shown.append(it))
+    waived = {"names": {"waived": {"kafka.nobody.invalid": "made tomorrow"}}}
+    judged(inputs("kafka.nobody.invalid", policy=waived), lambda *it: shown.append(it))
+    texts = [text for text, _ in shown]
+    assert any("its host is not known yet" in text for text in texts)
+    assert any("is waived: made tomorrow" in text for text in texts)
+    assert not [text for text, is_warning in shown if is_warning]
+
+
+def test_inputs_of_another_release_are_refused_without_their_values() -> None:
+    document = inputs()
+    document["plan"]["extra"] = {"password": ["Pl4nted"]}
+    text = refusal(document)
+    assert "['extra']" in text and "Pl4nted" not in text
+
+
+def test_a_level_for_all_rules_gives_way_to_one_of_a_rule() -> None:
+    policy = {"all": "advisory", "kl011": "mandatory"}
+    assert "[KL011]" in refusal(inputs("kafka.nobody.invalid", policy=policy))
+    assert judge(inputs("kafka.nobody.invalid", policy={"all": "advisory"}))["approved"]
+
+
+def test_a_configuration_that_cannot_be_used_is_refused() -> None:
+    text = refusal(inputs(policy={"kl999": "advisory", "names": {"timeout": -1}}))
+    assert "kl999: no such policy; allowed: KL001 to KL" in text and "timeout" in text
+
+
+@pytest.mark.parametrize("key", ["plan", "addresses", "policy", "certificates"])
+def test_an_input_that_is_wholly_unknown_waits_for_the_update(key: str) -> None:
+    assert judge(inputs(**{key: UNKNOWN}))["approved"] is UNKNOWN
+
+
+def test_variables_of_a_container_do_not_show() -> None:
+    planted = "Pl4ntedS3cret"
+    container = {
+        "name": "kafka-7",
+        "image": "apache/kafka:4.1.1",
+        "envs": [f"KAFKA_SSL_KEYSTORE_PASSWORD={planted}", f"KAFKA_LISTENERS=X://u:{planted}@:1"],
+    }
+    text = refusal({**inputs("0.0.0.0"), "containers": {"7": container}})
+    assert "[KL003]" in text and planted not in text

@@ -1,0 +1,18 @@
+"""A double of the plugin's answer to a program that registers a gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from earshot_pulumi.gate import PROVIDER_TYPE
+from pulumi.runtime import mocks
+
+APPROVED = "0123456789abcdef"
+
+
+def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> dict[str, Any]:
+    """The inputs of a resource as its outputs; those of a gate are ``approved``."""
+    found = dict(args.inputs)
+    if args.typ == PROVIDER_TYPE and "plan" in found:
+        found["approved"] = approved
+    return found
