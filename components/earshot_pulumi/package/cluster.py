@@ -4,7 +4,6 @@ Pulumi reads the package's schema from the annotations below and in `cluster_arg
 strings, so both modules do without `from __future__ import annotations`.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import pulumi
