@@ -22,6 +22,8 @@ PROCESSES: dict[str, str] = {
     "policy pack": r"\bpulumi\.policy\b",
     "provider plugin, gate": r"\bpulumi-resource-earshot\b",
     "dynamic providers": r"\bdynamic_plugin\.py\b",
+    "provider plugins of others": r"\bpulumi-resource-",
+    "program": r"\bpulumi-language-python-exec\b",
     "language host": r"\btoolchain\.language_host\b",
     "Pulumi engine": r"(^|/)pulumi ",
 }

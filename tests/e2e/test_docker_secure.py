@@ -139,7 +139,8 @@ def test_data_outlives_the_stack(stack: Secured[DockerStack]) -> None:
 
 
 def write(client: Mapping[str, Any], topic: str, record: bytes) -> None:
-    AdminClient(dict(client)).create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
+    admin = AdminClient(dict(client))
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
     errors: list[object] = []
     producer = Producer({**client, "acks": "all"})
     producer.produce(topic, record, on_delivery=lambda error, _: errors.append(error))
