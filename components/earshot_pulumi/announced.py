@@ -11,7 +11,7 @@ from earshot.placement.standpoint import Standpoint
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 from earshot_pulumi.outputs import applied
-from earshot_pulumi.validation import Validation, ValidationProvider
+from earshot_pulumi.validation import Validation
 
 
 def log_notes(planned: Planned, change: Change) -> None:
@@ -43,7 +43,6 @@ def prove(
     state: Path,
     standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     client_config: Path | None = None,
-    provider: ValidationProvider | None = None,
 ) -> Validation:
     """The validation of the whole contract, which it exports, from ``standpoints`` or else here.
 
@@ -67,4 +66,4 @@ def prove(
     if client_config is not None:
         props["client_config"] = str(client_config)
     opts = pulumi.ResourceOptions(depends_on=list(after))
-    return Validation(provider or ValidationProvider(), stack, props, opts)
+    return Validation(stack, props, opts)

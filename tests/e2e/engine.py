@@ -168,6 +168,7 @@ def deployment(
     (folder / "__main__.py").symlink_to(ROOT / "__main__.py")
     project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
     project["runtime"]["options"]["virtualenv"] = sys.prefix
+    project["plugins"]["providers"][0]["path"] = f"{sys.prefix}/bin"
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
     environment = {
         **os.environ,

@@ -14,19 +14,18 @@ from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
-from earshot_pulumi.aws.changes import ChangePreflight, ChangePreflightProvider, HeldStack
+from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, newest_images
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import Network, NetworkArgs, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
-from earshot_pulumi.aws.preflight import AwsPreflight, AwsPreflightProvider, settings_of
-from earshot_pulumi.aws.readiness import AwsReadiness, ReadinessProvider
+from earshot_pulumi.aws.preflight import AwsPreflight, settings_of
+from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
-from earshot_pulumi.dynamic import formerly
 from earshot_pulumi.gate import UNGATED, AdvertisedListeners, GateApproval, approval_of
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
@@ -137,7 +136,7 @@ class Cluster(pulumi.ComponentResource):
 
 
 class AwsStackCluster(Cluster):
-    """A cluster that waits for readiness by dynamic resources."""
+    """A cluster whose readiness is a resource."""
 
     ready: AwsReadiness
     _last: AwsReadiness | None = None
@@ -169,14 +168,12 @@ class AwsStackCluster(Cluster):
         reports = [self._parameter(id) for id in spec.node_ids]
         held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
-            ChangePreflightProvider(),
             self._name,
             {**held, "region": spec.region, "reports": reports},
-            formerly("AwsGround", pulumi.ResourceOptions(parent=self.gate, depends_on=after)),
+            pulumi.ResourceOptions(parent=self.gate, depends_on=after),
         )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
         preflight = AwsPreflight(
-            AwsPreflightProvider(),
             self._name,
             {
                 "kafka_version": spec.kafka_version,
@@ -233,7 +230,6 @@ class AwsStackCluster(Cluster):
     ) -> AwsReadiness:
         """The readiness of one node, for which the next one waits, or of the whole cluster."""
         return AwsReadiness(
-            ReadinessProvider(),
             f"{self._name}-{name}",
             {
                 "nodes": [node.awaited for node in nodes],

@@ -30,7 +30,7 @@ _VARIABLES = {
 
 
 class StackSettings:
-    """The `aws:` settings of the running program's stack, as dynamic providers are given theirs."""
+    """The `aws:` settings of the running program's stack."""
 
     def get(self, key: str) -> Any:
         return pulumi.runtime.get_config(key)

@@ -114,9 +114,6 @@ class ProofKind(Kind):
         outputs = {"verdict": "pass", "report": report, "unproved": rest}
         return contract.cluster, {**news, **outputs}
 
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """A proof leaves nothing behind."""
-
 
 def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:
     """The listeners of ``contract`` that serve one of ``scopes``. Raises OperationFailed."""

@@ -14,9 +14,9 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.aws.cluster import Cluster
 from earshot_pulumi.aws.node import InstanceNode
 from earshot_pulumi.aws.reports import Awaited
-from earshot_pulumi.dynamic import read
 from earshot_pulumi.package.cluster_args import AwsClusterArgs
 from earshot_pulumi.package.patience import in_sync
+from earshot_pulumi.properties import read
 
 SETTLED = {
     "placement": "aws",

@@ -3,15 +3,14 @@
 import sys
 
 from earshot.errors import EarshotError
-from earshot_pulumi.given.gate import judge
-from earshot_pulumi.provider.host import Package, serve
-from earshot_pulumi.provider.parts import COMPONENTS, KINDS
+from earshot_pulumi.provider import parts
+from earshot_pulumi.provider.host import serve
 
 
 def run() -> None:
     """Serves the engine that started this process; its address is the last argument."""
     try:
-        serve(Package(COMPONENTS, KINDS), judge, sys.argv[1:])
+        serve(parts, sys.argv[1:])
     except EarshotError as error:
         sys.exit(str(error))
 

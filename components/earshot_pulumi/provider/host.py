@@ -15,9 +15,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -30,6 +30,7 @@ from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.property_value import Computed, PropertyValue
 from pulumi.runtime import proto, rpc
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
+from pulumi.runtime.config import get_config_env
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
 from earshot import __version__
@@ -46,8 +47,6 @@ from earshot_pulumi.provider.kind import (
 )
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
 
-Judge = Callable[[Properties], Properties]
-"""The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
 T = TypeVar("T")
 CANCEL_SECONDS = 0.5
 """Seconds that an operation has to end by itself once the engine has cancelled the update."""
@@ -86,25 +85,30 @@ def _wrapped(value: Any) -> PropertyValue:
     return PropertyValue([_wrapped(item) for item in value])
 
 
-def message(properties: Properties, secrets: frozenset[str] = frozenset()) -> struct_pb2.Struct:
-    """``properties`` for the engine; those called ``secrets`` are encrypted in the state."""
+def message(
+    properties: Properties,
+    arrived: struct_pb2.Struct | None = None,
+    secrets: Collection[str] = (),
+) -> struct_pb2.Struct:
+    """``properties`` for the engine, which encrypts secrets in the state.
+
+    Secret are those called ``secrets`` and those that ``arrived`` as secrets: of an unchanged map
+    only what was secret in it, otherwise the whole property.
+    """
+    known = PropertyValue.unmarshal_map(arrived) if arrived is not None else {}
     return PropertyValue.marshal_map(
         {
-            key: _wrapped(item).with_secret(key in secrets)
+            key: _marked(item, known.get(key), key in secrets)
             for key, item in properties.items()
             if item is not None
         }
     )
 
 
-def secret_names(*structs: struct_pb2.Struct) -> frozenset[str]:
-    """The properties that arrived as secrets, or with a secret inside."""
-    return frozenset(
-        key
-        for struct in structs
-        for key, item in PropertyValue.unmarshal_map(struct).items()
-        if item.contains_secret()
-    )
+def _marked(value: Any, arrived: PropertyValue | None, secret: bool) -> PropertyValue:
+    if secret or arrived is None or not arrived.contains_secret():
+        return _wrapped(value).with_secret(secret)
+    return arrived if plain(arrived) == value else _wrapped(value).with_secret(True)
 
 
 class Package(ComponentProvider):
@@ -119,14 +123,13 @@ class Package(ComponentProvider):
         assert self.schema is not None
         schema = json.loads(self.schema)
         for resource, kind in kinds.items():
-            described = schema["resources"][type_token(resource)]
+            described = schema["resources"][type_token(resource.__name__)]
             described["isComponent"] = False
             described["properties"].pop("id", None)
             for group in ("inputProperties", "properties"):
                 for name in described[group].keys() & set(kind.secrets):
                     described[group][name]["secret"] = True
         self.schema = json.dumps(schema)
-        self.kinds = {type_token(resource): kind for resource, kind in kinds.items()}
 
     def construct(
         self, name: str, resource_type: str, inputs: Any, options: Any = None
@@ -141,17 +144,39 @@ class Package(ComponentProvider):
             raise
 
 
+class Parts(Protocol):
+    """What the plugin offers; each part is imported when a call first needs it."""
+
+    def package(self) -> Package:
+        """The components and the schema."""
+
+    def kind(self, name: str) -> Kind:
+        """The behaviour of the custom resources of the class ``name``."""
+
+    def judge(self, inputs: Properties) -> Properties:
+        """The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
+
+
 class Servicer(sdk.ProviderServicer):
     """Answers the engine: components as the SDK does, custom resources and the gate here."""
 
-    def __init__(self, package: Package, judge: Judge, arguments: list[str], engine: str) -> None:
-        super().__init__(package, arguments, engine)
-        self._kinds = package.kinds
-        self._judge = judge
+    def __init__(self, parts: Parts, arguments: list[str], engine: str) -> None:
+        # not the SDK's constructor, which takes the package: a run without components does not
+        # import them
+        self.args, self.engine_address = arguments, engine
+        self._parts = parts
+        self._config = get_config_env()
         self._cancelled = threading.Event()
         self._threads = ThreadPoolExecutor(32)
         channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineStub(channel)
+
+    @functools.cached_property
+    def provider(self) -> Package:  # type: ignore[override]
+        return self._parts.package()
+
+    async def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        return proto.PluginInfo(version=__version__)
 
     async def Handshake(self, request: Any, context: Any) -> Any:
         return provider_pb2.ProviderHandshakeResponse(
@@ -167,10 +192,10 @@ class Servicer(sdk.ProviderServicer):
             )
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
         try:
-            inputs = await self._run(context, functools.partial(self._judge, news))
+            inputs = await self._run(context, functools.partial(self._parts.judge, news))
         except InvalidInputs as error:
             return _failures(request.news, error)
-        return proto.CheckResponse(inputs=message(inputs, secret_names(request.news)))
+        return proto.CheckResponse(inputs=message(inputs, request.news))
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
         # "replace" here would replace every resource of the provider
@@ -189,17 +214,17 @@ class Servicer(sdk.ProviderServicer):
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
-            inputs = await self._run(context, functools.partial(kind.check, operation, olds, news))
+            check = functools.partial(kind.check, operation, olds, news)
+            inputs = await self._run(context, check, kind.interrupted)
         except InvalidInputs as error:
             return _failures(request.news, error)
-        return proto.CheckResponse(inputs=message(inputs, self._secrets(kind, request.news)))
+        return proto.CheckResponse(inputs=message(inputs, request.news, kind.secrets))
 
     async def Diff(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        difference = await self._run(
-            context, functools.partial(kind.diff, operation, request.id, olds, news)
-        )
+        diff = functools.partial(kind.diff, operation, request.id, olds, news)
+        difference = await self._run(context, diff, kind.interrupted)
         response = proto.DiffResponse
         return response(
             changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
@@ -210,68 +235,74 @@ class Servicer(sdk.ProviderServicer):
     async def Create(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request, preview=request.preview)
         news = plain_properties(request.properties)
-        id, outputs = await self._run(context, functools.partial(kind.create, operation, news))
-        properties = message(outputs, self._secrets(kind, request.properties))
+        create = functools.partial(kind.create, operation, news)
+        id, outputs = await self._run(context, create, kind.interrupted)
+        properties = message(outputs, request.properties, kind.secrets)
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
     async def Update(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request, preview=request.preview)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        outputs = await self._run(
-            context, functools.partial(kind.update, operation, request.id, olds, news)
-        )
-        return proto.UpdateResponse(properties=message(outputs, self._secrets(kind, request.news)))
+        update = functools.partial(kind.update, operation, request.id, olds, news)
+        outputs = await self._run(context, update, kind.interrupted)
+        return proto.UpdateResponse(properties=message(outputs, request.news, kind.secrets))
 
     async def Read(self, request: Any, context: Any) -> Any:
-        # a refresh keeps what the last update saw: an update proves anew whatever may have changed
-        return proto.ReadResponse(
-            id=request.id, properties=request.properties, inputs=request.inputs
-        )
+        kind, operation = self._called(request)
+        olds = plain_properties(request.properties)
+        read = functools.partial(kind.read, operation, request.id, olds)
+        outputs = await self._run(context, read, kind.interrupted)
+        if outputs is None:
+            return proto.ReadResponse()
+        properties = message(outputs, request.properties, kind.secrets)
+        return proto.ReadResponse(id=request.id, properties=properties, inputs=request.inputs)
 
     async def Delete(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds = plain_properties(request.properties)
-        await self._run(context, functools.partial(kind.delete, operation, request.id, olds))
+        delete = functools.partial(kind.delete, operation, request.id, olds)
+        await self._run(context, delete, kind.interrupted)
         return empty_pb2.Empty()
 
     def _called(self, request: Any, *, preview: bool = False) -> tuple[Kind, Operation]:
         """The kind that ``request`` names in its URN, and the operation on it."""
-        token = request.urn.split("::")[2].rpartition("$")[2]
+        name = request.urn.split("::")[2].rpartition(":")[2]
         operation = Operation(
             urn=request.urn,
             preview=preview,
             cancelled=self._cancelled,
             log=functools.partial(self._log, request.urn),
+            config=self._config,
         )
-        return self._kinds[token], operation
+        return self._parts.kind(name), operation
 
     def _log(self, urn: str, text: str) -> None:
         line = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn)
         with contextlib.suppress(grpc.RpcError):  # an engine that is ending takes no more lines
             self._engine.Log(line)
 
-    def _secrets(self, kind: Kind, *structs: struct_pb2.Struct) -> frozenset[str]:
-        return secret_names(*structs) | frozenset(kind.secrets)
-
-    async def _run(self, context: Any, act: Callable[[], T]) -> T:
+    async def _run(self, context: Any, act: Callable[[], T], interrupted: str = "interrupted") -> T:
         """The result of ``act``, run in a thread; errors that users can mend abort the call.
 
-        InvalidInputs pass. If the engine cancels, ``act`` has `CANCEL_SECONDS` left.
+        InvalidInputs pass. If the engine cancels, ``act`` has `CANCEL_SECONDS` left, and the call
+        fails with ``interrupted``.
         """
         work = asyncio.get_running_loop().run_in_executor(self._threads, act)
         try:
-            return await self._until_cancelled(work)
+            return await self._until_cancelled(work, interrupted)
         except InvalidInputs:
             raise
+        except Interrupted:
+            await _abort(context, interrupted)
         except (EarshotError, OperationFailed) as error:
             await _abort(context, str(error))
 
-    async def _until_cancelled(self, work: asyncio.Future[T]) -> T:
+    async def _until_cancelled(self, work: asyncio.Future[T], interrupted: str) -> T:
         while not work.done():
             if self._cancelled.is_set():
                 await asyncio.wait([work], timeout=CANCEL_SECONDS)
                 if not work.done():
-                    raise Interrupted("interrupted")
+                    raise Interrupted(interrupted)
                 break
             await asyncio.wait([work], timeout=0.1)
         return work.result()
@@ -288,8 +319,8 @@ def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> Any:
     return proto.CheckResponse(inputs=inputs, failures=failures)
 
 
-def serve(package: Package, judge: Judge, arguments: list[str]) -> None:
-    """Serves ``package`` until the engine ends this process; ``arguments`` are the engine's."""
+def serve(parts: Parts, arguments: list[str]) -> None:
+    """Serves ``parts`` until the engine ends this process; ``arguments`` are the engine's."""
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
     # the engine sends SIGINT at the end of each run, and waits five seconds for the process
@@ -301,7 +332,7 @@ def serve(package: Package, judge: Judge, arguments: list[str]) -> None:
             observed="was started without the address of a Pulumi engine",
             remedy="let `pulumi` start it: docs/module.md says how a program finds it",
         )
-    asyncio.run(_serve(Servicer(package, judge, arguments, addresses[-1])))
+    asyncio.run(_serve(Servicer(parts, arguments, addresses[-1])))
 
 
 async def _serve(servicer: Servicer) -> None:
