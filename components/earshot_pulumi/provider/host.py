@@ -48,12 +48,16 @@ from earshot_pulumi.provider.kind import (
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
 
 T = TypeVar("T")
+_NOT_SECRET = PropertyValue(None)
 CANCEL_SECONDS = 0.5
 """Seconds that an operation has to end by itself once the engine has cancelled the update."""
 
 
 def plain(value: PropertyValue) -> Any:
-    """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`."""
+    """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`.
+
+    Maps are without keys whose value is null, as in states that Pulumi's dynamic providers wrote.
+    """
     inner = value.value
     if isinstance(inner, Computed) or inner == rpc.UNKNOWN:
         return UNKNOWN
@@ -62,7 +66,7 @@ def plain(value: PropertyValue) -> Any:
     if isinstance(inner, float):
         return int(inner) if inner.is_integer() else inner
     if isinstance(inner, Mapping):
-        return {key: plain(item) for key, item in inner.items()}
+        return {key: plain(item) for key, item in inner.items() if item.value is not None}
     if isinstance(inner, Sequence):
         return [plain(item) for item in inner if isinstance(item, PropertyValue)]
     raise TypeError(f"no input of earshot takes a {type(inner).__name__}")
@@ -71,18 +75,6 @@ def plain(value: PropertyValue) -> Any:
 def plain_properties(struct: struct_pb2.Struct) -> Properties:
     """The properties of a message."""
     return {key: plain(item) for key, item in PropertyValue.unmarshal_map(struct).items()}
-
-
-def _wrapped(value: Any) -> PropertyValue:
-    if value is UNKNOWN:
-        return PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
-    if value is None or isinstance(value, bool | str):
-        return PropertyValue(value)
-    if isinstance(value, int | float):
-        return PropertyValue(float(value))
-    if isinstance(value, Mapping):
-        return PropertyValue({key: _wrapped(item) for key, item in value.items()})
-    return PropertyValue([_wrapped(item) for item in value])
 
 
 def message(
@@ -108,7 +100,31 @@ def message(
 def _marked(value: Any, arrived: PropertyValue | None, secret: bool) -> PropertyValue:
     if secret or arrived is None or not arrived.contains_secret():
         return _wrapped(value).with_secret(secret)
-    return arrived if plain(arrived) == value else _wrapped(value).with_secret(True)
+    if plain(arrived) == value:
+        return _wrapped(value, arrived)
+    return _wrapped(value).with_secret(True)
+
+
+def _wrapped(value: Any, like: PropertyValue = _NOT_SECRET) -> PropertyValue:
+    """``value``, with the secrets of ``like``, which has the same data."""
+    inner = like.value
+    made: PropertyValue
+    if value is UNKNOWN:
+        made = PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
+    elif value is None or isinstance(value, bool | str):
+        made = PropertyValue(value)
+    elif isinstance(value, int | float):
+        made = PropertyValue(float(value))
+    elif isinstance(value, Mapping):
+        parts = inner if isinstance(inner, Mapping) else {}
+        made = PropertyValue(
+            {k: _wrapped(it, parts.get(k, _NOT_SECRET)) for k, it in value.items()}
+        )
+    else:
+        # of another length only where ``like`` is no list
+        items = inner if isinstance(inner, list | tuple) else [_NOT_SECRET] * len(value)
+        made = PropertyValue([_wrapped(*pair) for pair in zip(value, items, strict=True)])
+    return made.with_secret(like.is_secret)
 
 
 class Package(ComponentProvider):
