@@ -78,7 +78,8 @@ class ValidationKind(InternalKind):
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
             operation.log(missing)
             return {**props, "verdict": "inconclusive"}
-        raise EarshotError(unproved(report, code, errors))
+        # a matrix, on lines of its own
+        raise EarshotError("\n" + unproved(report, code, errors))
 
 
 def run_child(

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi import owner
 from earshot_pulumi.aws import turns
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.turns import TurnProvider, others_of
+from earshot_pulumi.aws.turns import AwsTurnKind, others_of
 
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, report
+from tests.components.called import Called
 
 STACK = "mine"
 NAMES = {it.node: (f"broker-{it.node}", it.parameter) for it in (ONE, TWO, THREE)}
@@ -42,7 +42,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(
         turns, "reader", lambda *_: lambda names: {it: made.reports.get(it, "") for it in names}
     )
-    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return made
 
 
@@ -58,9 +57,8 @@ NEW = props(["b", "m7g.large", ""])
 
 
 def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    provider = TurnProvider()
-    provider.configure(SimpleNamespace(config="the stack's"))
-    return "".join(it.reason for it in provider.check(olds, news).failures)
+    provider = Called(AwsTurnKind(), "the stack's")
+    return "".join(provider.check(olds, news).failures)
 
 
 def test_a_node_may_be_touched_while_all_others_serve(world: SimpleNamespace) -> None:
@@ -112,9 +110,9 @@ def test_a_node_that_does_not_change_asks_nobody(world: SimpleNamespace) -> None
 
 
 def test_every_turn_that_is_granted_is_another() -> None:
-    provider = TurnProvider()
+    provider = Called(AwsTurnKind())
     first = provider.create(NEW).outs or {}
-    second = provider.update("turn", first, OLD).outs or {}
+    second = provider.update(first, OLD).outs or {}
     assert first["granted"] and second["granted"] and first["granted"] != second["granted"]
-    assert not provider.diff("turn", first, {**NEW, "others": []}).changes
-    assert provider.diff("turn", first, OLD).changes
+    assert not provider.differs(first, {**NEW, "others": []})
+    assert provider.differs(first, OLD)
