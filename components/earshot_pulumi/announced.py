@@ -10,6 +10,7 @@ from earshot.placement import Planned
 from earshot.placement.standpoint import Standpoint
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
+from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.outputs import applied
 from earshot_pulumi.validation import Validation
 
@@ -62,6 +63,7 @@ def prove(
             standpoints, lambda known: [item.model_dump(mode="json") for item in known]
         ),
         "verdict": None,
+        **StackSettings().to_props(),
     }
     if client_config is not None:
         props["client_config"] = str(client_config)

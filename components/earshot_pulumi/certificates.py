@@ -76,7 +76,7 @@ class Certificates(InternalResource):
         plan: ClusterPlan | pulumi.Output[ClusterPlan],
         root: Path,
         opts: pulumi.ResourceOptions,
-        **more: str,
+        **more: Any,
     ) -> None:
         """``root`` is the folder of the stack's cluster on this machine; ``more`` are inputs of a
         placement's own kind."""

@@ -24,9 +24,9 @@ from earshot.errors import EarshotError
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint
 from earshot.validation.contract import Contract
-from earshot_pulumi.aws.credentials import environment
+from earshot_pulumi.aws.credentials import AwsKind, environment
 from earshot_pulumi.properties import here
-from earshot_pulumi.provider.internal import InternalKind, InternalResource
+from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
 GRACE = 30.0
@@ -35,7 +35,7 @@ IMAGE_SECONDS = 1800.0
 """Seconds, in addition, to make the image for vantages in containers, once."""
 
 
-class ValidationKind(InternalKind):
+class ValidationKind(AwsKind):
     ID = "validated"
     DECISIVE = ("contract", "incarnations", "records", "vantages")
     interrupted = "interrupted during the validation: nothing was changed, and nothing is proved"

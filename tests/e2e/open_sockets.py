@@ -20,7 +20,8 @@ PROCESSES: dict[str, str] = {
     "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
     VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
     "policy pack": r"\bpulumi\.policy\b",
-    "dynamic providers": r"\bdynamic_plugin\.py\b",
+    "earshot's plugin": r"\bpulumi-resource-earshot\b",
+    "dynamic provider of the gate": r"\bdynamic_plugin\.py\b",
     "language host": r"\btoolchain\.language_host\b",
     "Pulumi engine": r"(^|/)pulumi ",
 }

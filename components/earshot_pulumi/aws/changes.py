@@ -16,7 +16,7 @@ from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
 from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import CLIENT
-from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.credentials import SETTINGS, AwsKind, reader
 from earshot_pulumi.properties import read, write
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -208,14 +208,14 @@ def _smaller(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
         )
 
 
-class ChangePreflightKind(CheckedKind):
+class ChangePreflightKind(AwsKind, CheckedKind):
     """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too.
 
     Inputs beside those of `HeldStack`: `region`, and `reports`, the nodes' parameters there.
     """
 
     ID = "held"
-    IDLE = ("written",)
+    IDLE = ("written", SETTINGS)
     """A node that has served since is no change of its own: the next one records it."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:

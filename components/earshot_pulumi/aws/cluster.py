@@ -15,6 +15,7 @@ from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
+from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, newest_images
@@ -169,7 +170,7 @@ class AwsStackCluster(Cluster):
         held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
             self._name,
-            {**held, "region": spec.region, "reports": reports},
+            {**held, "region": spec.region, "reports": reports, **StackSettings().to_props()},
             pulumi.ResourceOptions(parent=self.gate, depends_on=after),
         )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
@@ -211,6 +212,7 @@ class AwsStackCluster(Cluster):
                     "others": others,
                     "stack": self._name,
                     "region": spec.region,
+                    **StackSettings().to_props(),
                 },
                 self.shared.opts(),
             ).granted
@@ -237,6 +239,7 @@ class AwsStackCluster(Cluster):
                 "deadline": self._deadline,
                 "whole": whole,
                 "in_turn": self._remembered.served and self._spec.in_turn,
+                **StackSettings().to_props(),
             },
             pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
         )

@@ -6,7 +6,7 @@ What stands there is what instances have been given, so it goes before what lies
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
 from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
-from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.credentials import AwsKind, reader
 from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.writing import writing
@@ -18,7 +18,7 @@ class AwsCertificates(Certificates):
     FORMER_NAMES = ("Certificates",)
 
 
-class AwsCertificatesKind(CertificatesKind):
+class AwsCertificatesKind(AwsKind, CertificatesKind):
     """Takes over what stands in parameters before it looks at its folder."""
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:

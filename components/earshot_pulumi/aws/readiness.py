@@ -1,14 +1,14 @@
 """Readiness of instances as a resource: each node's changes wait for that of the one before."""
 
-from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.credentials import AwsKind, reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws.reports import Awaited, wait_for
 from earshot_pulumi.properties import read
-from earshot_pulumi.provider.internal import InternalKind, InternalResource
+from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
 
-class AwsReadinessKind(InternalKind):
+class AwsReadinessKind(AwsKind):
     """Waits for one node after a change, or for the whole cluster at the end of a run.
 
     Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); whether it is

@@ -17,9 +17,9 @@ from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.credentials import AwsKind, client
 from earshot_pulumi.certificates import store_of
-from earshot_pulumi.provider.internal import InternalKind, InternalResource
+from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 from earshot_pulumi.users import merged, remember, remembered
 
@@ -36,7 +36,7 @@ LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 
 
-class AwsSecretKind(InternalKind):
+class AwsSecretKind(AwsKind):
     """Writes one parameter, and again where the secret changes or another program wrote it.
 
     Inputs: its `kind`, a key store's name or one of those in `aws_secrets`; `parameter`, `region`
@@ -61,7 +61,8 @@ class AwsSecretKind(InternalKind):
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         with _called(olds):
             # unlike the call for one, this one takes what is not there
-            self._ssm(operation, olds).delete_parameters(Names=[olds["parameter"]])
+            ssm = client(self.remembered(operation, olds), olds["region"])
+            ssm.delete_parameters(Names=[olds["parameter"]])
 
     def _ssm(self, operation: Operation, props: Properties) -> Any:
         return client(operation.config, props["region"])

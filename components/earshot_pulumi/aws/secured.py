@@ -11,6 +11,7 @@ from earshot.config.security import SecuritySpec
 from earshot.listeners.security import VALIDATOR, node_name
 from earshot.placement import aws_secrets
 from earshot_pulumi.aws.copies import AwsCertificates
+from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.aws.instances import SharedInputs
 from earshot_pulumi.aws.secrets import AwsSecret
 from earshot_pulumi.aws.tags import tags
@@ -32,6 +33,7 @@ class Secured:
             root,
             shared.opts(),
             region=shared.spec.region,
+            **StackSettings().to_props(),
         )
         authorities = str(list(security.tls.authorities))
         first = self.certificates.of_node(shared.spec.ids[0])
@@ -98,6 +100,7 @@ class Secured:
                 "parameter": aws_secrets.secret_parameter(stack, kind),
                 "region": self._shared.spec.region,
                 "root": str(self._root),
+                **StackSettings().to_props(),
                 "version": version,
                 "tags": tags(stack, name),
                 "mechanism": "",

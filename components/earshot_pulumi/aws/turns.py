@@ -11,7 +11,7 @@ import pulumi
 
 from earshot.listeners.listed import listed
 from earshot.user_data.boot import NodeReport
-from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.credentials import AwsKind, reader
 from earshot_pulumi.aws.machines import Machine, machines
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
@@ -28,7 +28,7 @@ class Other:
     """In which it reports."""
 
 
-class AwsTurnKind(CheckedKind):
+class AwsTurnKind(AwsKind, CheckedKind):
     """Refuses a change of a node while others are down.
 
     Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;

@@ -1,10 +1,16 @@
 """The plugin: `pulumi-resource-earshot`, or this folder as a source-based plugin."""
 
+import gc
+import signal
 import sys
 
-from earshot.errors import EarshotError
-from earshot_pulumi.provider import parts
-from earshot_pulumi.provider.host import serve
+# until the host serves, an interrupt ends the process without a stack trace
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+gc.set_threshold(20_000, 20, 20)  # modules that are imported stay: few searches for garbage
+
+from earshot.errors import EarshotError  # noqa: E402
+from earshot_pulumi.provider import parts  # noqa: E402
+from earshot_pulumi.provider.host import serve  # noqa: E402
 
 
 def run() -> None:

@@ -11,7 +11,6 @@ import contextlib
 import functools
 import json
 import logging
-import os
 import signal
 import sys
 import threading
@@ -30,12 +29,11 @@ from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.property_value import Computed, PropertyValue
 from pulumi.runtime import proto, rpc
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
-from pulumi.runtime.config import get_config_env
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from earshot_pulumi.owner import exit_with_parent
+from earshot_pulumi.owner import end, exit_with_parent
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Interrupted,
@@ -181,7 +179,7 @@ class Servicer(sdk.ProviderServicer):
         # import them
         self.args, self.engine_address = arguments, engine
         self._parts = parts
-        self._config = get_config_env()
+        self._config: dict[str, Any] = {}
         self._cancelled = threading.Event()
         self._threads = ThreadPoolExecutor(32)
         channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
@@ -218,6 +216,8 @@ class Servicer(sdk.ProviderServicer):
         return proto.DiffResponse(changes=proto.DiffResponse.DIFF_NONE)
 
     async def Configure(self, request: Any, context: Any) -> Any:
+        given = plain_properties(request.args)
+        self._config |= {f"{PACKAGE}:{key}": item for key, item in given.items()}
         return proto.ConfigureResponse(
             acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
         )
@@ -340,7 +340,7 @@ def serve(parts: Parts, arguments: list[str]) -> None:
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
     # the engine sends SIGINT at the end of each run, and waits five seconds for the process
-    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    signal.signal(signal.SIGINT, lambda *_: end(0))
     addresses = [text for text in arguments if not text.startswith("-")]
     if not addresses:
         raise EarshotError(

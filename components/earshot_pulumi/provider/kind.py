@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -56,8 +56,11 @@ class Operation:
     cancelled: threading.Event = field(default_factory=threading.Event)
     log: Callable[[str], None] = print
     """Shows one line beside the resource while the operation runs."""
-    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The stack's configuration, secrets included."""
+    config: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
+    """The stack's configuration, secrets included: `earshot:` settings, and what a kind adds.
+
+    All operations of a run share it.
+    """
 
     @property
     def name(self) -> str:
