@@ -74,7 +74,7 @@ class AwsCluster(pulumi.ComponentResource):
 class _Brokers(Cluster):
     """A cluster whose construction waits for its readiness.
 
-    A package can have no dynamic resources, so nothing remembers the last run. Nothing refuses
+    It has no resources of earshot's own, so nothing remembers the last run. Nothing refuses
     other voters, the removal of a broker with replicas, or a node's move out of its volume's zone.
     """
 

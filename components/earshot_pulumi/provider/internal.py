@@ -15,7 +15,7 @@ from earshot_pulumi.provider.kind import Difference, InvalidInputs, Kind, Operat
 from earshot_pulumi.provider.resource import type_token
 
 DYNAMIC = "pulumi-python:dynamic/earshot"
-"""Module of the types that were dynamic resources in states of 0.1.0 and before 0.2.0."""
+"""Package and module of types in states that dynamic providers wrote."""
 
 
 class InternalResource(pulumi.CustomResource):
