@@ -57,4 +57,4 @@ class Called:
 
     def _operation(self, preview: bool = False) -> Operation:
         urn = "urn:pulumi:s::earshot::earshot:index:Resource::name"
-        return Operation(urn, preview=preview, config=self.config)
+        return Operation(urn, preview=preview, config=dict(self.config))

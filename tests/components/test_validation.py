@@ -258,7 +258,7 @@ class TestTheCommandItself:
         monkeypatch.setattr(sys, "executable", str(program))
         props = properties(folder, vantages=[], **changes)
         outs = Called(ValidationKind()).create(props).outs
-        return None if outs is None else outs["verdict"]
+        return str(outs["verdict"])
 
     def test_its_progress_is_shown_and_its_output_is_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -110,7 +110,8 @@ def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     for name in ("home", "state"):
         (folder / name).mkdir(parents=True)
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
-    about = {"name": "project", "runtime": runtime}
+    plugins = {"providers": [{"name": "earshot", "path": f"{sys.prefix}/bin"}]}
+    about = {"name": "project", "runtime": runtime, "plugins": plugins}
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
     environment = {
         **os.environ,

@@ -34,7 +34,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     )
 
     def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
-        assert (config, region, stack) == ("the stack's", "eu-central-1", STACK)
+        assert (config, region, stack) == (CONFIG, "eu-central-1", STACK)
         made.asked += 1
         return dict(made.machines)
 
@@ -52,12 +52,13 @@ def props(wanted: Any, node: int = 1, **changed: Any) -> dict[str, Any]:
     return {**given, "stack": STACK, "region": "eu-central-1", **changed}
 
 
+CONFIG = {"aws:profile": "the stack's"}
 OLD = props(["a", "m7g.large", ""])
 NEW = props(["b", "m7g.large", ""])
 
 
 def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    provider = Called(AwsTurnKind(), "the stack's")
+    provider = Called(AwsTurnKind(), CONFIG)
     return "".join(provider.check(olds, news).failures)
 
 

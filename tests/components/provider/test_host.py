@@ -286,6 +286,7 @@ def test_every_resource_that_components_make_has_a_kind() -> None:
 
 def descendants(kind: type) -> Iterator[type]:
     """The subclasses of ``kind`` in the package, and theirs."""
+    found: type
     for found in kind.__subclasses__():
         yield from descendants(found)
         if found.__module__.startswith("earshot_pulumi."):
