@@ -68,7 +68,7 @@ class ValidationKind(AwsKind):
         code, errors = run_child(
             command,
             patience,
-            environment(operation.config, os.environ),
+            environment(self.settings(operation), os.environ),
             operation.log,
             operation.cancelled.is_set,
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from earshot_pulumi.aws.credentials import SETTINGS
 from earshot_pulumi.provider.kind import InvalidInputs, Kind, Operation, Properties
 
 
@@ -31,7 +32,7 @@ class Called:
 
     kind: Kind
     config: Mapping[str, Any] = field(default_factory=dict)
-    """The stack's configuration."""
+    """The stack's configuration, as it is after the check of an update."""
 
     def check(self, olds: Properties, news: Properties) -> Checked:
         news = dict(news)
@@ -57,4 +58,4 @@ class Called:
 
     def _operation(self, preview: bool = False) -> Operation:
         urn = "urn:pulumi:s::earshot::earshot:index:Resource::name"
-        return Operation(urn, preview=preview, config=dict(self.config))
+        return Operation(urn, preview=preview, config={SETTINGS: {}, **self.config})

@@ -228,7 +228,7 @@ class ChangePreflightKind(AwsKind, CheckedKind):
         """The Kafka version of the last run, if a node has served with it and so has formatted the
         data; empty where none has, or where that is not known."""
         try:
-            values = reader(operation.config, olds["region"])(olds["reports"])
+            values = reader(self.settings(operation), olds["region"])(olds["reports"])
         except EarshotError as reason:
             operation.log(f"whether a node has served is not known: {reason.line}")
             return ""

@@ -34,7 +34,7 @@ class AwsCertificatesKind(AwsKind, CertificatesKind):
         stack, store = props["stack"], store_of(props)
         kinds = (COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"])
         names = {secret_parameter(stack, kind): kind for kind in kinds}
-        by_name = reader(operation.config, props["region"])(list(names))
+        by_name = reader(self.settings(operation), props["region"])(list(names))
         found = {names[name]: text for name, text in by_name.items()}
         copy = found.pop(COPY_PARAMETER, "")
         if not copy:

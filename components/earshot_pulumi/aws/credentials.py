@@ -13,7 +13,7 @@ from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
 from earshot_pulumi.aws.reports import AT_ONCE, Read
 from earshot_pulumi.provider.internal import InternalKind
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Difference, Operation, Properties
 
 KEYS = {
     "profile_name": "aws:profile",
@@ -53,12 +53,20 @@ class AwsKind(InternalKind):
     """A kind that calls AWS as the stack does, with `SETTINGS` among its inputs."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        operation.config.update(news.get(SETTINGS) or {})
+        operation.config[SETTINGS] = news.get(SETTINGS) or {}
         return super().check(operation, olds, news)
 
-    def remembered(self, operation: Operation, olds: Properties) -> Mapping[str, Any]:
-        """The stack's settings; those of the last run in a destroy, which checks nothing."""
-        return {**(olds.get(SETTINGS) or {}), **operation.config}
+    def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
+        if SETTINGS not in operation.config:
+            # a refresh, which checks nothing before: it has read nothing, and credentials in the
+            # state may have expired
+            return Difference(False)
+        return super().diff(operation, id, olds, news)
+
+    def settings(self, operation: Operation, olds: Properties | None = None) -> Mapping[str, Any]:
+        """The stack's `aws:` settings; in a destroy, which checks nothing, those in ``olds``."""
+        found: Mapping[str, Any] = operation.config.get(SETTINGS, (olds or {}).get(SETTINGS) or {})
+        return found
 
 
 def endpoint(config: Any, service: str) -> str | None:

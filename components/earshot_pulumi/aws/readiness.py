@@ -25,9 +25,9 @@ class AwsReadinessKind(AwsKind):
             region = news["region"]
             wait_for(
                 [read(Awaited, it) for it in news["nodes"]],
-                reader(operation.config, region),
+                reader(self.settings(operation), region),
                 news["deadline"],
-                starts(operation.config, region),
+                starts(self.settings(operation), region),
                 progress=operation.log,
             )
         return news

@@ -61,11 +61,11 @@ class AwsSecretKind(AwsKind):
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         with _called(olds):
             # unlike the call for one, this one takes what is not there
-            ssm = client(self.remembered(operation, olds), olds["region"])
+            ssm = client(self.settings(operation, olds), olds["region"])
             ssm.delete_parameters(Names=[olds["parameter"]])
 
     def _ssm(self, operation: Operation, props: Properties) -> Any:
-        return client(operation.config, props["region"])
+        return client(self.settings(operation), props["region"])
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         known = _known_from_now_on(olds, news)

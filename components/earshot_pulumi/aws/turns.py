@@ -43,8 +43,9 @@ class AwsTurnKind(AwsKind, CheckedKind):
         wanted, others = news["wanted"], news["others"]
         if not others or wanted is UNKNOWN or wanted == olds.get("wanted"):
             return
-        known = machines(operation.config, news["region"], news["stack"])
-        values = reader(operation.config, news["region"])([item["parameter"] for item in others])
+        settings, region = self.settings(operation), news["region"]
+        known = machines(settings, region, news["stack"])
+        values = reader(settings, region)([item["parameter"] for item in others])
         found = dict(_down([Other(**it) for it in others], known, values))
         if found:
             yield _refusal(int(news["node"]), found)

@@ -275,7 +275,8 @@ class Servicer(sdk.ProviderServicer):
 
     async def Delete(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
-        olds = plain_properties(request.properties)
+        # outputs stay as they are when inputs change that change no resource: the last inputs count
+        olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
         delete = functools.partial(kind.delete, operation, request.id, olds)
         await self._run(context, delete, kind.interrupted)
         return empty_pb2.Empty()

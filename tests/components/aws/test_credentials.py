@@ -18,7 +18,7 @@ from earshot_pulumi.aws.credentials import (
 )
 from earshot_pulumi.aws.readiness import AwsReadinessKind
 from earshot_pulumi.aws.reports import AT_ONCE
-from earshot_pulumi.provider.kind import Operation
+from earshot_pulumi.provider.kind import Operation, Properties
 
 from earshot.errors import EarshotError
 
@@ -143,6 +143,16 @@ def test_a_stacks_settings_are_a_secret_input(monkeypatch: pytest.MonkeyPatch) -
 def test_a_run_asks_aws_with_its_own_settings_and_a_destroy_with_those_of_the_last() -> None:
     kind, olds = AwsReadinessKind(), {SETTINGS: {"aws:profile": "of the last run"}}
     operation = Operation("urn:pulumi:s::earshot::earshot:index:AwsReadiness::name")
-    assert kind.remembered(operation, olds)["aws:profile"] == "of the last run"
+    assert kind.settings(operation, olds) == {"aws:profile": "of the last run"}
     kind.check(operation, olds, {SETTINGS: {"aws:profile": "of this run"}})
-    assert kind.remembered(operation, olds) == {"aws:profile": "of this run"}
+    assert kind.settings(operation, olds) == {"aws:profile": "of this run"}
+
+
+def test_a_refresh_finds_no_difference_and_does_not_ask_aws() -> None:
+    kind = AwsReadinessKind()
+    operation = Operation("urn:pulumi:s::earshot::earshot:index:AwsReadiness::name")
+    olds: Properties = {"nodes": []}
+    news: Properties = {"nodes": [1], SETTINGS: {}}
+    assert not kind.diff(operation, "ready", olds, news).changed
+    kind.check(operation, olds, news)
+    assert kind.diff(operation, "ready", olds, news).changed

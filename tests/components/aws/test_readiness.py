@@ -61,7 +61,7 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.fixture
 def provider(parameters: dict[str, str]) -> Called:
-    made = Called(AwsReadinessKind(), CONFIG)
+    made = Called(AwsReadinessKind(), {"settings": CONFIG})
     return made
 
 

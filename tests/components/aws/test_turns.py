@@ -45,20 +45,23 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return made
 
 
+CONFIG = {"aws:profile": "the stack's"}
+
+
 def props(wanted: Any, node: int = 1, **changed: Any) -> dict[str, Any]:
     """As they come to a provider: every number is a float."""
     others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
     given = {"node": float(node), "wanted": wanted, "others": others, "granted": None}
-    return {**given, "stack": STACK, "region": "eu-central-1", **changed}
+    given |= {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
+    return {**given, **changed}
 
 
-CONFIG = {"aws:profile": "the stack's"}
 OLD = props(["a", "m7g.large", ""])
 NEW = props(["b", "m7g.large", ""])
 
 
 def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    provider = Called(AwsTurnKind(), CONFIG)
+    provider = Called(AwsTurnKind())
     return "".join(provider.check(olds, news).failures)
 
 

@@ -261,6 +261,21 @@ def test_a_refresh_shows_what_is_there_and_what_is_gone(
     assert asyncio.run(servicer.Read(request, Context())).id == ""
 
 
+def test_a_delete_sees_the_last_inputs_beside_outputs(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Properties] = []
+    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: seen.append(olds))
+    request = proto.DeleteRequest(
+        urn=URN,
+        id="proof",
+        properties=message({"token": "of before", "made": 1}),
+        old_inputs=message({"token": "of now"}),
+    )
+    asyncio.run(servicer.Delete(request, Context()))
+    assert seen == [{"token": "of now", "made": 1}]
+
+
 def test_an_operation_has_the_stacks_configuration(
     monkeypatch: pytest.MonkeyPatch, sleeper: Sleeper
 ) -> None:
