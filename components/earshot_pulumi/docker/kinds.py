@@ -53,6 +53,10 @@ class EnginePreflightKind(CheckedKind):
     """
 
     ID_IN = "deployment"
+    interrupted = (
+        "interrupted before a container was changed: images may be missing, and containers of "
+        "removed brokers may be stopped; the next `pulumi up` does the rest"
+    )
     IDLE = ("gate", "remove", "absent")  # a new evaluation of the plan is no change here
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:

@@ -90,6 +90,7 @@ class ProofKind(Kind):
     """Runs `earshot validate` against the contract."""
 
     secrets = ("client",)
+    interrupted = "interrupted during the proof: nothing was changed, and nothing is proved"
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for scope in news.get("scopes") or ():

@@ -28,6 +28,10 @@ class LocalPreflightKind(CheckedKind):
     """Checks before any node is touched: quorum, removals, versions, ports."""
 
     ID_IN = "cluster_id"
+    interrupted = (
+        "interrupted before a node was restarted: removed brokers may be stopped; the next "
+        "`pulumi up` does the rest"
+    )
     DECISIVE = ("plan", "root", "data")
     """Not the gate's digest: a new evaluation of the plan is no change here."""
 
