@@ -65,7 +65,8 @@ class AwsKind(InternalKind):
 
     def settings(self, operation: Operation, olds: Properties | None = None) -> Mapping[str, Any]:
         """The stack's `aws:` settings; in a destroy, which checks nothing, those in ``olds``."""
-        found: Mapping[str, Any] = operation.config.get(SETTINGS, (olds or {}).get(SETTINGS) or {})
+        known = (olds or {}).get(SETTINGS) or operation.config
+        found: Mapping[str, Any] = operation.config.get(SETTINGS, known)
         return found
 
 

@@ -164,8 +164,8 @@ class Parts(Protocol):
     def package(self) -> Package:
         """The components and the schema."""
 
-    def kind(self, name: str) -> Kind:
-        """The behaviour of the custom resources of the class ``name``."""
+    def kind(self, token: str) -> Kind:
+        """The behaviour of a type of custom resource."""
 
     def judge(self, inputs: Properties) -> Properties:
         """The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
@@ -212,12 +212,14 @@ class Servicer(sdk.ProviderServicer):
         return proto.CheckResponse(inputs=message(inputs, request.news))
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
-        # "replace" here would replace every resource of the provider
-        return proto.DiffResponse(changes=proto.DiffResponse.DIFF_NONE)
+        # the engine compares inputs; "replace" here would replace every resource of the provider
+        return proto.DiffResponse(changes=proto.DiffResponse.DIFF_UNKNOWN)
 
     async def Configure(self, request: Any, context: Any) -> Any:
         given = plain_properties(request.args)
-        self._config |= {f"{PACKAGE}:{key}": item for key, item in given.items()}
+        # in the place of Pulumi's dynamic providers, it is given all settings of a stack
+        own = {key if ":" in key else f"{PACKAGE}:{key}": it for key, it in given.items()}
+        self._config |= own
         return proto.ConfigureResponse(
             acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
         )
@@ -283,7 +285,7 @@ class Servicer(sdk.ProviderServicer):
 
     def _called(self, request: Any, *, preview: bool = False) -> tuple[Kind, Operation]:
         """The kind that ``request`` names in its URN, and the operation on it."""
-        name = request.urn.split("::")[2].rpartition(":")[2]
+        token = request.urn.split("::")[2].rpartition("$")[2]
         operation = Operation(
             urn=request.urn,
             preview=preview,
@@ -291,7 +293,7 @@ class Servicer(sdk.ProviderServicer):
             log=functools.partial(self._log, request.urn),
             config=self._config,
         )
-        return self._parts.kind(name), operation
+        return self._parts.kind(token), operation
 
     def _log(self, urn: str, text: str) -> None:
         line = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=text, urn=urn)

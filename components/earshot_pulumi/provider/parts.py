@@ -4,8 +4,10 @@ import functools
 import importlib
 from typing import Any
 
+from earshot_pulumi.provider import former
 from earshot_pulumi.provider.host import Package
 from earshot_pulumi.provider.kind import Kind, Properties
+from earshot_pulumi.provider.resource import type_token
 
 COMPONENTS = {
     "Listeners": "given.listeners",
@@ -47,17 +49,18 @@ KINDS = {**PUBLIC, **INTERNAL}
 def package() -> Package:
     """The components and the public resources, with their schema."""
     components = [_imported(module, name) for name, module in COMPONENTS.items()]
-    resources = {
-        _imported(module, name): _imported(module, kind)()
-        for name, (module, kind) in PUBLIC.items()
-    }
-    return Package(components, resources)
+    public = {_imported(module, it): kind(type_token(it)) for it, (module, _) in PUBLIC.items()}
+    return Package(components, public)
 
 
 @functools.cache
-def kind(name: str) -> Kind:
-    """The behaviour of the resources of the class ``name``."""
-    made: Kind = _imported(*KINDS[name])()
+def kind(token: str) -> Kind:
+    """The behaviour of the resources of type ``token``."""
+    if (name := former.name_of(token)) is not None:
+        if name in former.APPROVALS:
+            return former.GateApprovalKind()
+        return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
+    made: Kind = _imported(*KINDS[token.removeprefix(type_token(""))])()
     return made
 
 

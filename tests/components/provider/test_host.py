@@ -31,7 +31,7 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
 )
-from earshot_pulumi.provider.resource import EarshotResource
+from earshot_pulumi.provider.resource import EarshotResource, type_token
 from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,7 +172,7 @@ class Sleeping:
         raise AssertionError("a run without components does not import them")
 
     def kind(self, name: str) -> Kind:
-        assert name == "Proof"
+        assert name == "earshot:index:Proof"
         return self._sleeper
 
     def judge(self, inputs: Properties) -> Properties:
@@ -291,7 +291,7 @@ def test_an_operation_has_the_stacks_configuration(
 
 def test_every_resource_that_components_make_has_a_kind() -> None:
     for name, (_, kind) in parts.KINDS.items():
-        assert type(parts.kind(name)).__name__ == kind
+        assert type(parts.kind(type_token(name))).__name__ == kind
     for module in ("aws.stack", "aws.secured", "docker.stack", "local.stack"):
         importlib.import_module(f"earshot_pulumi.{module}")
     made = {it.__name__ for it in descendants(InternalResource)} - {"Users"}

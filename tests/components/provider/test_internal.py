@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pulumi
 import pytest
+from earshot_pulumi.local.kinds import LocalPreflightKind
+from earshot_pulumi.provider import former, parts
 from earshot_pulumi.provider.internal import CheckedKind, InternalKind, InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 from pulumi.runtime import mocks
@@ -83,3 +85,21 @@ def test_a_resource_has_its_types_of_before_as_aliases_beside_those_given() -> N
         ("pulumi-python:dynamic/earshot:Before", ""),
         ("", "one"),
     ]
+
+
+def test_resources_of_dynamic_providers_are_read_and_deleted_as_those_of_today(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deleted: list[Properties] = []
+    monkeypatch.setattr(LocalPreflightKind, "delete", lambda _, __, ___, olds: deleted.append(olds))
+    kind = Called(parts.kind("pulumi-python:dynamic/earshot:LocalGround"))
+    olds = {"root": "r", "__provider": "pickled"}
+    assert kind.read(olds) == olds and not kind.differs(olds, {"root": "s"})
+    kind.delete(olds)
+    assert deleted == [olds]
+
+
+@pytest.mark.parametrize("name", [*former.KINDS, *former.APPROVALS, *parts.INTERNAL])
+def test_every_type_of_earlier_releases_is_known(name: str) -> None:
+    kind = parts.kind(f"pulumi-python:dynamic/earshot:{name}")
+    assert isinstance(kind, former.GateApprovalKind if "Gate" in name else former.FormerKind)
