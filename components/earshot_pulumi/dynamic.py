@@ -1,4 +1,4 @@
-"""The dynamic provider of the gate's approval, the only one."""
+"""What the program registers of the gate's approval; the plugin makes it (`provider/former.py`)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ PROCESSES: dict[str, str] = {
     VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
     "policy pack": r"\bpulumi\.policy\b",
     "earshot's plugin": r"\bpulumi-resource-earshot\b",
-    "dynamic provider of the gate": r"\bdynamic_plugin\.py\b",
     "language host": r"\btoolchain\.language_host\b",
     "Pulumi engine": r"(^|/)pulumi ",
 }
