@@ -11,6 +11,7 @@ import contextlib
 import functools
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -342,6 +343,7 @@ def serve(parts: Parts, arguments: list[str]) -> None:
     """Serves ``parts`` until the engine ends this process; ``arguments`` are the engine's."""
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
+    os.environ.pop("PULUMI_CONFIG", None)  # has secrets, and processes that are started inherit it
     # the engine sends SIGINT at the end of each run, and waits five seconds for the process
     signal.signal(signal.SIGINT, lambda *_: end(0))
     addresses = [text for text in arguments if not text.startswith("-")]
