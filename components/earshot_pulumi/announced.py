@@ -13,8 +13,9 @@ from earshot.placement.standpoint import Standpoint
 from earshot.project import Project
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
+from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.outputs import applied
-from earshot_pulumi.validation import Validation, ValidationProvider
+from earshot_pulumi.validation import Validation
 
 
 def gate_policy(spec: Spec, stack: str) -> Mapping[str, Any] | None:
@@ -58,7 +59,6 @@ def prove(
     state: Path,
     standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     client_config: Path | None = None,
-    provider: ValidationProvider | None = None,
 ) -> Validation:
     """The validation of the whole contract, which it exports, from ``standpoints`` or else here.
 
@@ -78,8 +78,9 @@ def prove(
             standpoints, lambda known: [item.model_dump(mode="json") for item in known]
         ),
         "verdict": None,
+        **StackSettings().to_props(),
     }
     if client_config is not None:
         props["client_config"] = str(client_config)
     opts = pulumi.ResourceOptions(depends_on=list(after))
-    return Validation(provider or ValidationProvider(), stack, props, opts)
+    return Validation(stack, props, opts)

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import Resource
-from pulumi.output import Unknown
 from pulumi.runtime import is_dry_run
 
 from earshot import cache
@@ -25,43 +23,43 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism
 from earshot.placement.secured import files_of, unit_of
-from earshot_pulumi.dynamic import Props, Provider, here, on_lines_of_its_own
 from earshot_pulumi.outputs import applied, known_or, with_run_errors
 from earshot_pulumi.passwords import given_to
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalKind, InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.writing import writing
 
 
-class CertificatesProvider(Provider):
+class CertificatesKind(InternalKind):
     """A certificate per node and user."""
 
     ID = "certificates"
     DECISIVE = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
     """What decides beside them is seen in the folder."""
+    interrupted = (
+        "interrupted while certificates were issued: those in files are whole; the next "
+        "`pulumi up` issues the rest"
+    )
 
-    @on_lines_of_its_own()
-    def differs(self, olds: Props, news: Props) -> bool:
-        if isinstance(news["hosts"], Unknown):  # while a node's name is
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if news["hosts"] is UNKNOWN:  # while a node's name is
             return True
-        store, wanted = store_of(news), _wanted(news, self._passwords)
+        store, wanted = store_of(news), _wanted(news, given_to(operation.config))
         store.check(wanted, issued=bool(olds.get("certificates")))
-        due = super().differs(olds, news) or bool(store.due(wanted, _now()))
+        due = super().differs(operation, olds, news) or bool(store.due(wanted, _now()))
         return due or not _is_in_state(store, wanted, olds)
 
-    def made(self, _olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         store = store_of(news)
         with writing("certificates", store.folder):
-            held = store.fill(_wanted(news, self._passwords), _now())
+            held = store.fill(_wanted(news, given_to(operation.config)), _now())
             text = _of_validator(store, news)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
         return {**news, **_outputs(held)}
 
-    @property
-    def _passwords(self) -> dict[str, str]:
-        # read by this process itself: an input would be part of the state
-        return given_to(self._config) if self._config is not None else {}
 
-
-class Certificates(Resource, module="earshot", name="Certificates"):
+class Certificates(InternalResource):
     """The authority of the stack, and what it has issued."""
 
     certificates: pulumi.Output[Mapping[str, str]]
@@ -78,11 +76,10 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         plan: ClusterPlan | pulumi.Output[ClusterPlan],
         root: Path,
         opts: pulumi.ResourceOptions,
-        provider: CertificatesProvider | None = None,
-        **more: str,
+        **more: Any,
     ) -> None:
         """``root`` is the folder of the stack's cluster on this machine; ``more`` are inputs of a
-        placement's own ``provider``."""
+        placement's own kind."""
         files = files_of(spec, root)
         props = {
             "stack": name,
@@ -104,7 +101,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         # a preview in which anything changes knows no output, and would restart all nodes
         kept = with_run_errors(lambda hosts: _kept({**props, "hosts": hosts}))
         self._kept: Any = applied(props["hosts"], kept)
-        super().__init__(provider or CertificatesProvider(), name, props, opts)
+        super().__init__(name, props, opts)
 
     def of_node(self, id: int) -> pulumi.Output[str]:
         """The fingerprint of the node's certificate: with another one it is to be restarted."""
@@ -136,18 +133,18 @@ def hosts(node: Node) -> list[str]:
     return list(dict.fromkeys(it.advertised.host for it in node.listeners if it.protocol.tls))
 
 
-def _kept(props: Props) -> Kept:
+def _kept(props: Properties) -> Kept:
     if not is_dry_run():
         return Kept({}, {})
     return store_of(props).kept(_wanted(props, given_to()), _now())
 
 
-def store_of(props: Props) -> Store:
+def store_of(props: Properties) -> Store:
     """The keys and passwords of the cluster whose folder is ``props["root"]``."""
     return Store(here(props["root"]) / FOLDER)
 
 
-def _wanted(props: Props, passwords: Mapping[str, str]) -> WantedCertificates:
+def _wanted(props: Properties, passwords: Mapping[str, str]) -> WantedCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
     given = read_given(Files(**files), ids) if files else Given({}, "")
@@ -168,7 +165,7 @@ def _wanted(props: Props, passwords: Mapping[str, str]) -> WantedCertificates:
     )
 
 
-def _outputs(held: HeldCertificates) -> Props:
+def _outputs(held: HeldCertificates) -> Properties:
     """The outputs that describe ``held``: none of them is a secret."""
     return {
         "certificates": dict(held.versions),
@@ -177,7 +174,7 @@ def _outputs(held: HeldCertificates) -> Props:
     }
 
 
-def _is_in_state(store: Store, wanted: WantedCertificates, olds: Props) -> bool:
+def _is_in_state(store: Store, wanted: WantedCertificates, olds: Properties) -> bool:
     """Whether the state has all that is there: a run may have ended after it was written."""
     if any(olds.get(key) != value for key, value in _outputs(store.held(wanted)).items()):
         return False
@@ -187,7 +184,7 @@ def _is_in_state(store: Store, wanted: WantedCertificates, olds: Props) -> bool:
         return False
 
 
-def _of_validator(store: Store, props: Props) -> str:
+def _of_validator(store: Store, props: Properties) -> str:
     return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]))
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-from pulumi.dynamic import ReadResult, Resource
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
@@ -23,8 +22,10 @@ from earshot.transition import memory
 from earshot.transition.change import Change
 from earshot.transition.memory import ChangeMemory
 from earshot.transition.observed import corrected
-from earshot_pulumi.dynamic import Props, Provider, here
 from earshot_pulumi.outputs import kept
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalKind, InternalResource, types_of
+from earshot_pulumi.provider.kind import Operation, Properties
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine's own: all resources of a stack as its last checkpoint has them."""
@@ -33,8 +34,6 @@ _HALF_WRITTEN: Final = "failed to load checkpoint"
 checkpoint are emptied, then written (gocloud.dev, blob/fileblob/attrs.go)."""
 _READS: Final = 10
 _PAUSE_SECONDS: Final = 0.2
-_BEGUN: Final = "pulumi-python:dynamic/earshot:BegunChange"
-_PROVED: Final = "pulumi-python:dynamic/earshot:ProvedChange"
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class Made:
     own: Mapping[str, Any]
 
     @classmethod
-    def from_props(cls, props: Props) -> Made:
+    def from_props(cls, props: Properties) -> Made:
         return cls(ClusterPlan.model_validate(props["plan"]), props["own"])
 
-    def to_props(self) -> Props:
+    def to_props(self) -> Properties:
         return {"plan": kept(self.plan), "own": dict(self.own)}
 
 
@@ -67,8 +66,9 @@ class HeldChanges:
     def read(cls, resources: Mapping[str, Mapping[str, Any]]) -> HeldChanges:
         """From the stack's ``resources``, by their URN."""
         outputs = {item["type"]: item["outputs"] for item in resources.values()}
-        begun = tuple(map(Made.from_props, outputs.get(_BEGUN, {}).get("begun", ())))
-        if (found := outputs.get(_PROVED)) is None:
+        known = _first(outputs, "BegunChange") or {}
+        begun = tuple(map(Made.from_props, known.get("begun", ())))
+        if (found := _first(outputs, "ProvedChange")) is None:
             return cls(begun=begun)
         covered = tuple(map(Made.from_props, found["begun"]))
         return cls(int(found["done"]), covered, begun)
@@ -112,6 +112,11 @@ class HeldChanges:
         if not self.open and self.proved == next:
             return self.begun  # it runs: nothing is begun, and nothing changes
         return (*(item for item in self.open if item != next), next)
+
+
+def _first(outputs: Mapping[str, Any], name: str) -> Any:
+    """The value in ``outputs`` under one of the types of the class ``name``, or None."""
+    return next((outputs[it] for it in types_of(name) if it in outputs), None)
 
 
 def as_it_runs(
@@ -169,44 +174,44 @@ def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-class BegunChangeProvider(Provider):
+class BegunChangeKind(InternalKind):
     """Remembers plans that nodes are about to get."""
 
     ID = "begun"
     DECISIVE = ("begun",)
 
-    def made(self, _olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for item in news["begun"]:
             memory.begin(here(news["state_dir"]), Made.from_props(item).plan)
         return news
 
 
-class BegunChange(Resource, module="earshot", name="BegunChange"):
+class BegunChange(InternalResource):
     """Stands before every node: from here on some may run another plan than the proved one."""
 
     def __init__(
         self, name: str, begun: tuple[Made, ...], state_dir: Path, opts: pulumi.ResourceOptions
     ) -> None:
         props = {"begun": [item.to_props() for item in begun], "state_dir": str(state_dir)}
-        super().__init__(BegunChangeProvider(), name, props, opts)
+        super().__init__(name, props, opts)
 
 
-class ProvedChangeProvider(Provider):
+class ProvedChangeKind(InternalKind):
     """Remembers the plan that every node has got."""
 
     ID = "proved"
     DECISIVE = ("done", "begun")
 
-    def made(self, _olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         plan = Made.from_props(news["begun"][-1]).plan
         memory.complete(here(news["state_dir"]), plan, int(news["done"]))
         return news
 
-    def delete(self, _id: str, props: Props) -> None:
-        memory.forget(here(props["state_dir"]))
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        memory.forget(here(olds["state_dir"]))
 
 
-class ProvedChange(Resource, module="earshot", name="ProvedChange"):
+class ProvedChange(InternalResource):
     """The last change that every broker has made and that was proved."""
 
     def __init__(
@@ -223,38 +228,37 @@ class ProvedChange(Resource, module="earshot", name="ProvedChange"):
             "begun": [item.to_props() for item in begun],
             "state_dir": str(state_dir),
         }
-        super().__init__(ProvedChangeProvider(), name, props, opts)
+        super().__init__(name, props, opts)
 
 
-class CompleteChangeProvider(Provider):
+class CompleteChangeKind(InternalKind):
     """Remembers the plan that every node has got."""
 
     ID = "complete"
     DECISIVE = ("plan", "done")
 
-    def differs(self, olds: Props, news: Props) -> bool:
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         # a step that was taken back ends with the plan before it, and is over all the same; and the
         # state may be a copy that is older than what is remembered beside it
         held = memory.recall(here(news["state_dir"]))
         plan, done = ClusterPlan.model_validate(news["plan"]), int(news["done"])
         is_other = held.complete is not None and (held.complete, held.done) != (plan, done)
-        return super().differs(olds, news) or bool(held.begun) or is_other
+        return super().differs(operation, olds, news) or bool(held.begun) or is_other
 
-    def made(self, _olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         plan = ClusterPlan.model_validate(news["plan"])
         memory.complete(here(news["state_dir"]), plan, int(news["done"]))
         return news
 
-    def read(self, id_: str, props: Props) -> ReadResult:
-        if memory.recall(here(props["state_dir"])).complete:
-            return ReadResult(id_, props)
-        return ReadResult("", {})  # lost: the next update, which proves what runs, writes it again
+    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
+        # lost: the next update, which proves what runs, writes it again
+        return olds if memory.recall(here(olds["state_dir"])).complete else None
 
-    def delete(self, _id: str, props: Props) -> None:
-        memory.forget(here(props["state_dir"]))
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        memory.forget(here(olds["state_dir"]))
 
 
-class CompleteChange(Resource, module="earshot", name="CompleteChange"):
+class CompleteChange(InternalResource):
     """The last change that every broker has made and that was proved."""
 
     def __init__(
@@ -262,4 +266,4 @@ class CompleteChange(Resource, module="earshot", name="CompleteChange"):
     ) -> None:
         plan, done = kept(change.plan), change.done_after
         props = {"plan": plan, "done": done, "state_dir": str(state_dir)}
-        super().__init__(CompleteChangeProvider(), name, props, opts)
+        super().__init__(name, props, opts)

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import ResourceProvider
 
 from earshot import __version__
 from earshot.listeners.model import ClusterPlan
@@ -110,10 +109,6 @@ class AdvertisedListeners(pulumi.ComponentResource):
             gate = Gate(name, {**own, "policy": policy}, pulumi.ResourceOptions(parent=self))
             self.before, self.approved = [gate], gate.digest
         self.register_outputs({"placement": placement})
-
-
-class _GateApprovalProvider(ResourceProvider):
-    """Deletes the `GateApproval` of states of 0.1.0, which name this class."""
 
 
 def _given(approved: str | None) -> str:

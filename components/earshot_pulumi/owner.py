@@ -1,13 +1,15 @@
-"""Ends a dynamic provider's process together with the engine that started it.
+"""Ends a plugin's process together with the engine that started it, and what it started itself.
 
-The engine signals an interrupt to a provider, but cannot signal its own death, and does not pass on
-a provider's `Cancel`. So the process watches its parent itself.
+The engine signals the end of a run to a plugin, but cannot signal its own death. So the process
+watches its parent itself.
 """
 
+import contextlib
 import logging
 import os
 import threading
 import time
+from typing import NoReturn
 
 import psutil
 
@@ -29,6 +31,19 @@ def exit_with_parent() -> None:
     threading.Thread(target=_watch, args=(_engine(),), daemon=True).start()
 
 
+def end(code: int) -> NoReturn:
+    """Ends this process with ``code``, and what it started in its process group.
+
+    Children such as Kafka's check of settings are in the group; brokers have sessions of their own.
+    """
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                if os.getpgid(child.pid) == os.getpgrp():
+                    child.terminate()
+    os._exit(code)
+
+
 def _engine() -> psutil.Process | None:
     # the plugin's direct parent may be a shell that waits for it: the engine is further up
     parents = psutil.Process().parents()
@@ -39,7 +54,7 @@ def _engine() -> psutil.Process | None:
 def _watch(engine: psutil.Process | None) -> None:
     while engine is not None and _alive(engine):
         time.sleep(POLL_SECONDS)
-    os._exit(1)
+    end(1)
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -1,5 +1,6 @@
-"""Passwords that the stack's configuration gives users, for the program and its providers."""
+"""Passwords that the stack's configuration gives users, for the program and the plugin."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pulumi.runtime.config import get_config, is_config_secret
@@ -20,7 +21,7 @@ def check_given(spec: ClusterSpec, project: Project, stack: str) -> None:
     check_passwords(value, spec, source, secret=is_config_secret(KEY))
 
 
-def given_to(config: Any = None) -> dict[str, str]:
-    """By user; of a provider's ``config``, or the program's own."""
+def given_to(config: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """By user; of an operation's ``config``, or the program's own."""
     value = get_config(KEY) if config is None else config.get(KEY)
     return {user: str(it) for user, it in read_passwords(value).items()}

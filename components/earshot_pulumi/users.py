@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from earshot import cache
 from earshot.certificates.client import client_properties
@@ -22,7 +21,9 @@ from earshot.users.access import Login, grants
 from earshot.users.order import UsersOrder
 from earshot.validation.client import translate
 from earshot_pulumi.certificates import Certificates, store_of
-from earshot_pulumi.dynamic import Props, Provider, write
+from earshot_pulumi.properties import write
+from earshot_pulumi.provider.internal import InternalKind, InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 from earshot_pulumi.writing import writing
 
 MADE = "users.json"
@@ -33,58 +34,63 @@ NOT_RESTARTED = (
     "that they accept them after a restart"
 )
 Known = Mapping[str, Sequence[str]]
+Say = Callable[[str], None]
+"""Shows one line while the users are made."""
 
 
-class UsersProvider(Provider):
+class UsersKind(InternalKind):
     """What all placements do alike; each reaches the brokers in its own way."""
 
     ID = "users"
     DECISIVE = ("cluster_id", "users", "mechanism", "passwords", "logins")
+    interrupted = (
+        "interrupted while users and permissions were made: some may be missing; the next "
+        "`pulumi up` makes them all"
+    )
 
-    def access(self, props: Props) -> Mapping[str, str]:
+    def access(self, props: Properties) -> Mapping[str, str]:
         """Librdkafka's settings with which a node logs in."""
         raise NotImplementedError
 
-    def carry_out(self, order: UsersOrder, props: Props) -> None:
+    def carry_out(self, order: UsersOrder, props: Properties, say: Say) -> None:
         """Carries out ``order`` from where the brokers are reached. Raises EarshotError."""
         raise NotImplementedError
 
-    def refused(self, props: Props) -> list[str]:
+    def refused(self, props: Properties) -> list[str]:
         """The brokers, each with a listener, that lack users of the cluster.
 
         An unreachable broker is left out. Raises EarshotError if all of them are unreachable.
         """
         raise NotImplementedError
 
-    def differs(self, olds: Props, news: Props) -> bool:
-        return super().differs(olds, news) or bool(self._unknown(news))
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        return super().differs(operation, olds, news) or bool(self._unknown(news))
 
-    def _unknown(self, props: Props) -> str:
+    def _unknown(self, props: Properties) -> str:
         """What `refused` returns, in one text; empty where no broker can be asked."""
         with contextlib.suppress(EarshotError):
             return "; ".join(self.refused(props))
         return ""
 
-    def made(self, olds: Props, news: Props) -> Props:
-        if olds and not super().differs(olds, news):
-            print(f"{LOST}: {self._unknown(news)}")
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        if olds and not super().differs(operation, olds, news):
+            operation.log(f"{LOST}: {self._unknown(news)}")
         store = store_of(news)
         known = merged(remembered(store), olds.get("users", {}))
         # an interrupted run may have made some of them, and a state may be lost
         remember(store, merged(known, news["users"]))
-        self.carry_out(_order(known, olds, news, self.access(news)), news)
+        self.carry_out(_order(known, olds, news, self.access(news)), news, operation.log)
         remember(store, news["users"])
         if olds and news["logins"]:
-            print(NOT_RESTARTED)
+            operation.log(NOT_RESTARTED)
         return news
 
 
-class Users(Resource, module="earshot", name="Users"):
+class Users(InternalResource):
     """The users of a cluster that serves, and what they may do."""
 
     def __init__(
         self,
-        provider: UsersProvider,
         name: str,
         spec: ClusterSpec,
         root: Path,
@@ -94,7 +100,7 @@ class Users(Resource, module="earshot", name="Users"):
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``reached`` holds `brokers`, the address of each by its id, and `logins` (see `logins`),
-        as they are reached from where ``provider`` carries orders out; and what else that takes."""
+        as they are reached from where its kind carries orders out; and what else that takes."""
         assert spec.security is not None  # else there are no certificates
         props = {
             "root": str(root),
@@ -104,7 +110,7 @@ class Users(Resource, module="earshot", name="Users"):
             "passwords": certificates.passwords,
             **reached,
         }
-        super().__init__(provider, name, props, opts)
+        super().__init__(name, props, opts)
 
 
 def remembered(store: Store) -> Known:
@@ -130,7 +136,7 @@ def merged(one: Known, other: Known) -> Known:
     }
 
 
-def logins(plan: ClusterPlan, reach: Callable[[Node, Listener], str]) -> list[Props]:
+def logins(plan: ClusterPlan, reach: Callable[[Node, Listener], str]) -> list[Properties]:
     """All ways in by a password, as inputs of a resource.
 
     ``reach`` returns the `host:port` at which a listener of a broker is reached.
@@ -166,7 +172,9 @@ def kept_passwords(store: Store) -> dict[str, str]:
     return passwords
 
 
-def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) -> UsersOrder:
+def _order(
+    known: Known, olds: Properties, news: Properties, access: Mapping[str, str]
+) -> UsersOrder:
     """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``.
 
     All passwords are given, whether they are new or not: the cluster may be.

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import IO
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint
 from earshot.validation.contract import Contract
-from earshot_pulumi.dynamic import Props, Provider, here
+from earshot_pulumi.aws.credentials import AwsKind, environment
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 
 GRACE = 30.0
 """Seconds after the validation's own deadline until its process is ended."""
@@ -33,20 +35,17 @@ IMAGE_SECONDS = 1800.0
 """Seconds, in addition, to make the image for vantages in containers, once."""
 
 
-class ValidationProvider(Provider):
+class ValidationKind(AwsKind):
     ID = "validated"
     DECISIVE = ("contract", "incarnations", "records", "vantages")
+    interrupted = "interrupted during the validation: nothing was changed, and nothing is proved"
 
-    def environment(self) -> Mapping[str, str]:
-        """The environment of the command."""
-        return os.environ
-
-    def delete(self, _id: str, props: Props) -> None:
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         for name in ("contract.json", standpoint.FILE):
-            (here(props["state_dir"]) / name).unlink(missing_ok=True)
+            (here(olds["state_dir"]) / name).unlink(missing_ok=True)
 
-    def made(self, _olds: Props, props: Props) -> Props:
-        state = Path(props["state_dir"])
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        props, state = news, Path(news["state_dir"])
         contract = Contract.model_validate(props["contract"])
         cache.write(state / "contract.json", contract.to_json())
         vantages = tuple(map(Standpoint.model_validate, props.get("vantages") or ()))
@@ -66,17 +65,21 @@ class ValidationProvider(Provider):
             patience += IMAGE_SECONDS + max(item.patience for item in vantages)
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
-        code, errors = run_child(command, patience, self.environment(), _print)
+        code, errors = run_child(
+            command,
+            patience,
+            environment(self.settings(operation), os.environ),
+            operation.log,
+            operation.cancelled.is_set,
+        )
+        operation.wait(0)
         if code == 0:
             return {**props, "verdict": "pass"}
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
-            print(missing, flush=True)
+            operation.log(missing)
             return {**props, "verdict": "inconclusive"}
-        raise EarshotError(unproved(report, code, errors))
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
+        # a matrix, on lines of its own
+        raise EarshotError("\n" + unproved(report, code, errors))
 
 
 def run_child(
@@ -165,7 +168,7 @@ def unproved(report: Path, code: int, errors: str) -> str:
     return render(Report.model_validate_json(report.read_text()), "text")
 
 
-class Validation(Resource, module="earshot", name="Validation"):
+class Validation(InternalResource):
     """Proof that every broker can be reached through every listener.
 
     From this host, or, with `vantages`, from each of them through the listeners of its scope.

@@ -12,7 +12,7 @@ from typing import Any
 import pulumi
 import pytest
 from cryptography import x509
-from earshot_pulumi.certificates import Certificates, CertificatesProvider
+from earshot_pulumi.certificates import Certificates, CertificatesKind
 from pulumi.runtime import mocks
 
 from earshot.certificates.authority import Subject
@@ -25,6 +25,7 @@ from earshot.listeners.model import Node
 from earshot.listeners.properties import read_properties
 from earshot.placement.docker import plan_docker
 from tests.certificates.made import made as made_by_others
+from tests.components.called import Called
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
 from tests.config.test_security import PRIVATE_CA
 
@@ -35,7 +36,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def made(root: Path) -> dict[str, Any]:
-    outs = CertificatesProvider().create(certificate_inputs(root)).outs
+    outs = Called(CertificatesKind()).create(certificate_inputs(root)).outs
     assert outs is not None
     return outs
 
@@ -54,8 +55,8 @@ def test_a_state_holds_what_may_be_seen(root: Path) -> None:
 
 def test_nothing_changes_by_itself(root: Path) -> None:
     outs = made(root)
-    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes is False
-    assert CertificatesProvider().update("", outs, certificate_inputs(root)).outs == outs
+    assert Called(CertificatesKind()).differs(outs, certificate_inputs(root)) is False
+    assert Called(CertificatesKind()).update(outs, certificate_inputs(root)).outs == outs
 
 
 @pytest.mark.parametrize(
@@ -70,21 +71,21 @@ def test_nothing_changes_by_itself(root: Path) -> None:
     ],
 )
 def test_a_change_of_what_is_wanted_is_a_change(root: Path, changes: dict[str, Any]) -> None:
-    assert CertificatesProvider().diff("", made(root), certificate_inputs(root, **changes)).changes
+    assert Called(CertificatesKind()).differs(made(root), certificate_inputs(root, **changes))
 
 
 @pytest.mark.parametrize("name", ["node-1.pem", "app.password", "validator.properties"])
 def test_a_file_that_is_lost_is_a_change(root: Path, name: str) -> None:
     outs = made(root)
     (root / "security" / name).unlink()
-    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes
+    assert Called(CertificatesKind()).differs(outs, certificate_inputs(root))
 
 
 def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> None:
     outs = made(root)
     shutil.rmtree(root)
     with pytest.raises(EarshotError) as caught:
-        CertificatesProvider().diff("", outs, certificate_inputs(root))
+        Called(CertificatesKind()).differs(outs, certificate_inputs(root))
     folder = root / "security"
     assert str(caught.value).strip() == (
         f"the authority in {folder}: ca.pem or ca.key is missing, and nodes of this stack have "
@@ -98,20 +99,20 @@ def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> 
 def test_a_file_that_somebody_wrote_is_a_change(root: Path, file: str) -> None:
     outs = made(root)
     (root / "security" / file).write_text("other\n")
-    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes
+    assert Called(CertificatesKind()).differs(outs, certificate_inputs(root))
 
 
 def test_what_an_interrupted_run_wrote_is_told_by_the_next(root: Path) -> None:
     outs = made(root)
     (root / "security" / "app.password").unlink()
     (root / "security" / "node-1.pem").unlink()
-    CertificatesProvider().update("", outs, certificate_inputs(root))  # and no state was written
-    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes
-    again = CertificatesProvider().update("", outs, certificate_inputs(root)).outs
+    Called(CertificatesKind()).update(outs, certificate_inputs(root))  # and no state was written
+    assert Called(CertificatesKind()).differs(outs, certificate_inputs(root))
+    again = Called(CertificatesKind()).update(outs, certificate_inputs(root)).outs
     assert again is not None
     assert again["passwords"]["app"] != outs["passwords"]["app"]
     assert again["certificates"]["node-1"] != outs["certificates"]["node-1"]
-    assert CertificatesProvider().diff("", again, certificate_inputs(root)).changes is False
+    assert Called(CertificatesKind()).differs(again, certificate_inputs(root)) is False
 
 
 def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_path: Path) -> None:
@@ -123,19 +124,19 @@ def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_pat
     pem = str(tmp_path / "{node}.pem")
     files = {"certificate": pem, "key": pem, "authority": str(tmp_path / "ca.pem"), "password": ""}
     props = certificate_inputs(root, files=files)
-    outs = CertificatesProvider().create(props).outs
+    outs = Called(CertificatesKind()).create(props).outs
     assert outs is not None and "PRIVATE" not in json.dumps(outs)
     assert (root / "security" / "node-1.pem").read_text() == node.key_pem() + node.pem
     trusted = (root / "security" / "trusted.pem").read_text()
     assert trusted == authority.pem + (root / "security" / "ca.pem").read_text()
     validator = read_properties((root / "security" / "validator.properties").read_text()).values
     assert validator["ssl.truststore.certificates"] == trusted
-    assert CertificatesProvider().diff("", outs, props).changes is False
+    assert Called(CertificatesKind()).differs(outs, props) is False
     (tmp_path / "1.pem").write_text(
         made_by_others("CN=b1", now, authority, hosts=["b1"], number=2).pem + node.key_pem()
     )
-    assert CertificatesProvider().diff("", outs, props).changes
-    again = CertificatesProvider().update("", outs, props).outs
+    assert Called(CertificatesKind()).differs(outs, props)
+    again = Called(CertificatesKind()).update(outs, props).outs
     assert again is not None
     changed = {k for k, v in again["certificates"].items() if v != outs["certificates"][k]}
     assert changed == {"node-1"}
@@ -156,12 +157,12 @@ def test_a_private_ca_is_asked_for_the_subject_that_nodes_are_known_by(
     monkeypatch.setattr("earshot.certificates.store.issued_by", issued_by)
     monkeypatch.setattr("earshot_pulumi.certificates.authority_of", lambda arn: authority.pem)
     props = certificate_inputs(root, private_ca=PRIVATE_CA, files=None)
-    outs = CertificatesProvider().create(props).outs
+    outs = Called(CertificatesKind()).create(props).outs
     assert outs is not None and "PRIVATE KEY" not in json.dumps(outs)
     assert asked == [(PRIVATE_CA, ("localhost",), 90)]
-    assert CertificatesProvider().diff("", outs, props).changes is False
+    assert Called(CertificatesKind()).differs(outs, props) is False
     own = certificate_inputs(root, private_ca="", files=None)
-    assert CertificatesProvider().diff("", outs, own).changes
+    assert Called(CertificatesKind()).differs(outs, own)
     security = {"tls": {"from": {"private_ca": PRIVATE_CA}}}
     spec = read_spec({"placement": "docker", "security": security}, "test")
     assert isinstance(spec, DockerSpec)
@@ -228,7 +229,7 @@ def test_a_preview_knows_the_certificates_that_stay(root: Path, later: bool) -> 
     assert previewed(root, security={}) == {1: None, 2: None}
     hosts = {f"node-{id}": [f"kafka-{id}", "localhost"] for id in (1, 2)}
     outs = (
-        CertificatesProvider()
+        Called(CertificatesKind())
         .create(certificate_inputs(root, hosts=hosts, users=["validator"]))
         .outs
     )

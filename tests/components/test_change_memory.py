@@ -10,10 +10,10 @@ import pulumi
 import pytest
 from earshot_pulumi import change_memory as module
 from earshot_pulumi.change_memory import (
-    BegunChangeProvider,
+    BegunChangeKind,
     HeldChanges,
     Made,
-    ProvedChangeProvider,
+    ProvedChangeKind,
     as_it_runs,
     recalled,
 )
@@ -24,6 +24,7 @@ from earshot.listeners.render import annotated
 from earshot.transition import memory
 from earshot.transition.change import Change
 from earshot.transition.memory import ChangeMemory
+from tests.components.called import Called
 from tests.transition.test_steps import BEFORE, RENAMED
 
 
@@ -61,10 +62,10 @@ class State:
         begun = held.beginning(Made(change.plan, {"1": [{"host_port": 9092.0}]}))
         assert begun[-1].plan == change.plan
         own = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
-        changed = self._make(BegunChangeProvider(), module._BEGUN, own)
+        changed = self._make(Called(BegunChangeKind()), "earshot:index:BegunChange", own)
         if ends:
             proved = own | {"done": float(change.done_after)}
-            changed |= self._make(ProvedChangeProvider(), module._PROVED, proved)
+            changed |= self._make(Called(ProvedChangeKind()), "earshot:index:ProvedChange", proved)
             assert memory.recall(self.folder).complete == change.plan
         else:
             assert change.plan in (
@@ -77,8 +78,8 @@ class State:
         olds = self.resources.get(f"urn:{type}", {}).get("outputs")
         if olds is None:
             outs = provider.create(props).outs
-        elif provider.diff("id", olds, props).changes:
-            outs = provider.update("id", olds, props).outs
+        elif provider.differs(olds, props):
+            outs = provider.update(olds, props).outs
         else:
             return False
         self.resources[f"urn:{type}"] = {"type": type, "outputs": outs}
@@ -139,8 +140,8 @@ def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
 
 def test_a_destroyed_stack_is_forgotten(state: State) -> None:
     state.update(BEFORE)
-    props = state.resources[f"urn:{module._PROVED}"]["outputs"]
-    ProvedChangeProvider().delete("proved", props)
+    props = state.resources[f"urn:{'earshot:index:ProvedChange'}"]["outputs"]
+    Called(ProvedChangeKind()).delete(props)
     assert memory.recall(state.folder) == ChangeMemory()
 
 

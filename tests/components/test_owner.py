@@ -10,12 +10,10 @@ import sys
 import time
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
 
 import psutil
 import pytest
 from earshot_pulumi import owner
-from earshot_pulumi.dynamic import Provider
 
 CHILD = """
 import time
@@ -30,6 +28,31 @@ child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 print(child.pid, flush=True)
 time.sleep(60)
 """
+
+
+CHILDREN = """
+import subprocess, sys, threading, time
+from earshot_pulumi import owner
+sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+own, broker = subprocess.Popen(sleep), subprocess.Popen(sleep, start_new_session=True)
+print(own.pid, broker.pid, flush=True)
+owner.end(0)
+"""
+
+
+def test_children_end_with_it_but_not_what_has_a_session_of_its_own() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILDREN], stdout=subprocess.PIPE, text=True, process_group=0
+    ) as plugin:
+        assert plugin.stdout is not None
+        own, broker = map(psutil.Process, map(int, plugin.stdout.readline().split()))
+        assert plugin.wait(20) == 0
+        psutil.wait_procs([own], 20)
+        try:
+            assert not own.is_running() or own.status() == psutil.STATUS_ZOMBIE
+            assert broker.is_running()
+        finally:
+            broker.kill()
 
 
 @pytest.mark.parametrize("send", [signal.SIGKILL, signal.SIGTERM])
@@ -89,6 +112,6 @@ def test_it_watches_its_parent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Thread] = []
     monkeypatch.setattr(owner, "_watching", False)
     monkeypatch.setattr(Thread, "start", lambda thread: begun.append(thread))
-    Provider().configure(SimpleNamespace(config={}))
+    owner.exit_with_parent()
     owner.exit_with_parent()
     assert [thread.daemon for thread in begun] == [True]

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 from earshot_pulumi import certificates
-from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.certificates import CertificatesKind
 from earshot_pulumi.passwords import check_given, given_to
-from pulumi.dynamic import ConfigureRequest
-from pulumi.dynamic.config import Config
 from pulumi.runtime import config
 
 from earshot.certificates.store import Store
 from earshot.config.passwords import KEY
 from earshot.errors import SpecError
 from earshot.project import Project
+from tests.components.called import Called
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
 from tests.config.test_passwords import PLAIN, spec
 
@@ -28,11 +27,8 @@ def _no_configuration() -> Iterator[None]:
     config.set_all_config({}, [])
 
 
-def provider(monkeypatch: pytest.MonkeyPatch, **given: str) -> CertificatesProvider:
-    monkeypatch.setattr("earshot_pulumi.owner.exit_with_parent", lambda: None)
-    made = CertificatesProvider()
-    made.configure(ConfigureRequest(Config({KEY: json.dumps(given)}, "earshot")))
-    return made
+def provider(**given: str) -> Called:
+    return Called(CertificatesKind(), {KEY: json.dumps(given)})
 
 
 def test_a_given_password_is_the_users_and_no_part_of_the_state(
@@ -40,21 +36,21 @@ def test_a_given_password_is_the_users_and_no_part_of_the_state(
 ) -> None:
     root = cluster_folder(tmp_path, monkeypatch)
     props, store = certificate_inputs(root), Store(root / "security")
-    first = CertificatesProvider().create(props).outs
+    first = Called(CertificatesKind()).create(props).outs
     assert first is not None
     before = store.password("validator")
-    one = provider(monkeypatch, app="given-by-hand", other="not a user's")
-    assert one.diff("", first, props).changes
-    outs = one.update("", first, props).outs
+    one = provider(app="given-by-hand", other="not a user's")
+    assert one.differs(first, props)
+    outs = one.update(first, props).outs
     assert outs is not None
     assert (store.password("app"), store.password("validator")) == ("given-by-hand", before)
     assert outs["passwords"]["app"] != first["passwords"]["app"]
     assert outs["passwords"]["validator"] == first["passwords"]["validator"]
     assert "given-by-hand" not in json.dumps(outs)
     assert (store.folder / "app.password").stat().st_mode & 0o777 == 0o600
-    assert one.diff("", outs, props).changes is False
-    assert provider(monkeypatch).diff("", outs, props).changes is False  # it stays
-    assert provider(monkeypatch, app="given-by-hand-2").diff("", outs, props).changes
+    assert one.differs(outs, props) is False
+    assert provider().differs(outs, props) is False  # it stays
+    assert provider(app="given-by-hand-2").differs(outs, props)
 
 
 def test_a_preview_knows_that_a_given_password_is_another_one(
@@ -62,7 +58,7 @@ def test_a_preview_knows_that_a_given_password_is_another_one(
 ) -> None:
     root = cluster_folder(tmp_path, monkeypatch)
     props = certificate_inputs(root)
-    CertificatesProvider().create(props)
+    Called(CertificatesKind()).create(props)
     monkeypatch.setattr(certificates, "is_dry_run", lambda: True)
     config.set_all_config({KEY: '{"app": "given-by-hand"}'}, [KEY])
     assert certificates._kept(props).passwords.keys() == {"validator"}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from earshot_pulumi import validation
-from earshot_pulumi.aws.validation import AwsValidationProvider
-from earshot_pulumi.validation import GRACE, IMAGE_SECONDS, ValidationProvider
+from earshot_pulumi.validation import GRACE, IMAGE_SECONDS, ValidationKind
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
@@ -25,6 +23,7 @@ from earshot.placement.standpoint import (
 from earshot.report import render
 from earshot.validation.result import Replication, Report, Vantage
 from earshot.validation.terms import Verdict
+from tests.components.called import Called
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
@@ -44,17 +43,6 @@ def properties(folder: Path, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_on_aws_the_command_has_the_stacks_credentials_and_ends_with_the_provider(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ends: list[bool] = []
-    monkeypatch.setattr("earshot_pulumi.owner.exit_with_parent", lambda: ends.append(True))
-    provider = AwsValidationProvider()
-    provider.configure(SimpleNamespace(config={"aws:profile": "kafka"}))
-    assert ends == [True]
-    assert provider.environment()["AWS_PROFILE"] == "kafka"
-
-
 class ChildDouble:
     """Stands for the command: keeps how it was called, and leaves a report."""
 
@@ -70,7 +58,12 @@ class ChildDouble:
         monkeypatch.setattr(validation, "run_child", self)
 
     def __call__(
-        self, command: list[str], deadline: float, environment: Mapping[str, str], show: object
+        self,
+        command: list[str],
+        deadline: float,
+        environment: Mapping[str, str],
+        show: object,
+        cancelled: object,
     ) -> tuple[int, str]:
         self.command, self.deadline, self.environment = command, deadline, environment
         if self.crashes_with is not None:
@@ -93,19 +86,19 @@ def test_it_runs_again_when_what_is_proved_changes(
     changes: dict[str, Any], again: bool, tmp_path: Path
 ) -> None:
     before, after = properties(tmp_path), properties(tmp_path, **changes)
-    assert ValidationProvider().diff("validated", before, after).changes is again
+    assert Called(ValidationKind()).differs(before, after) is again
 
 
 def test_the_command_is_told_where_to_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = ChildDouble(monkeypatch)
-    outcome = ValidationProvider().create(properties(tmp_path))
+    outcome = Called(ValidationKind()).create(properties(tmp_path))
     assert outcome.outs == {**properties(tmp_path), "verdict": "pass"}
     file = Path(child.command[child.command.index("--vantages") + 1])
     assert file == tmp_path / "vantages.json" and read_standpoints(file) == PLACES
     assert child.deadline == 60 + GRACE + IMAGE_SECONDS
-    ValidationProvider().delete("validated", properties(tmp_path))
+    Called(ValidationKind()).delete(properties(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json"]
 
 
@@ -114,7 +107,7 @@ def test_without_vantages_everything_is_seen_from_here(
 ) -> None:
     (tmp_path / "vantages.json").write_text("of an earlier deployment")
     child = ChildDouble(monkeypatch)
-    ValidationProvider().update("validated", {}, properties(tmp_path, vantages=[]))
+    Called(ValidationKind()).update({}, properties(tmp_path, vantages=[]))
     assert "--vantages" not in child.command and child.deadline == 60 + GRACE
     assert not (tmp_path / "vantages.json").exists()
 
@@ -125,7 +118,7 @@ def test_an_update_ends_with_the_report_of_what_did_not_pass(
 ) -> None:
     child = ChildDouble(monkeypatch, name)
     with pytest.raises(EarshotError) as caught:
-        ValidationProvider().create(properties(tmp_path))
+        Called(ValidationKind()).create(properties(tmp_path))
     assert str(caught.value) == f"\n{render(child.report, 'text')}"
 
 
@@ -161,7 +154,7 @@ def test_what_the_stack_itself_leaves_out_is_said_and_fails_no_update(
     child.report = skipped(two_places(), "internal", "not run")
     vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
     given = properties(tmp_path, vantages=vantages)
-    outcome = ValidationProvider().create(given)
+    outcome = Called(ValidationKind()).create(given)
     assert outcome.outs == {**given, "verdict": "inconclusive"}
     assert "INTERNAL (internal): not run" in capsys.readouterr().out
 
@@ -173,10 +166,10 @@ def test_a_run_that_crashes_is_not_passed_by_the_report_of_an_earlier_one(
     child = ChildDouble(monkeypatch)
     child.report = skipped(two_places(), "internal", "not run")
     vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
-    ValidationProvider().create(properties(tmp_path, vantages=vantages))
+    Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
     child.crashes_with = code
     with pytest.raises(EarshotError) as caught:
-        ValidationProvider().update("validated", {}, properties(tmp_path, vantages=vantages))
+        Called(ValidationKind()).update({}, properties(tmp_path, vantages=vantages))
     assert str(caught.value) == (
         f"\nthe validation could not run (exit code {code}):\nSegmentation fault"
     )
@@ -191,7 +184,7 @@ def test_only_an_inconclusive_run_is_as_foreseen(
     child.ends_with = code
     vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
     with pytest.raises(EarshotError):
-        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.INCONCLUSIVE])
@@ -211,7 +204,7 @@ def test_a_cell_that_did_not_pass_is_not_foreseen_where_its_listener_is_left_out
     child.ends_with = 3
     vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
     with pytest.raises(EarshotError, match="INTERNAL"):
-        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
 
 def test_replication_that_nobody_proved_is_not_foreseen(
@@ -225,7 +218,7 @@ def test_replication_that_nobody_proved_is_not_foreseen(
     child.report = foreseen.model_copy(update={"replication": (unknown,)})
     vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
     with pytest.raises(EarshotError, match="nothing is known: stopped"):
-        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
 
 @pytest.mark.parametrize("places", [(HERE,), (NOBODY,)])
@@ -236,7 +229,7 @@ def test_anything_else_that_is_undecided_fails_it(
     child.report = skipped(skipped(two_places(), "internal", "not run"), "host", "no route")
     vantages = [item.model_dump(mode="json") for item in places]
     with pytest.raises(EarshotError, match="no route"):
-        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
 
 def test_patience_with_a_new_validator_is_added(
@@ -246,7 +239,7 @@ def test_patience_with_a_new_validator_is_added(
     afar = Standpoint(
         name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b", patience=1200
     )
-    ValidationProvider().create(properties(tmp_path, vantages=[afar.model_dump(mode="json")]))
+    Called(ValidationKind()).create(properties(tmp_path, vantages=[afar.model_dump(mode="json")]))
     assert child.deadline == 60 + GRACE + IMAGE_SECONDS + 1200
 
 
@@ -264,8 +257,8 @@ class TestTheCommandItself:
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))
         props = properties(folder, vantages=[], **changes)
-        outs = ValidationProvider().create(props).outs
-        return None if outs is None else outs["verdict"]
+        outs = Called(ValidationKind()).create(props).outs
+        return str(outs["verdict"])
 
     def test_its_progress_is_shown_and_its_output_is_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -165,7 +165,8 @@ def deployment(
     (folder / "__main__.py").symlink_to(ROOT / "__main__.py")
     project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
     project["runtime"]["options"]["virtualenv"] = sys.prefix
-    project["plugins"]["providers"][0]["path"] = str(Path(sys.prefix) / "bin")
+    for plugin in project["plugins"]["providers"]:
+        plugin["path"] = str(ROOT / plugin["path"])
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
     environment = {
         **os.environ,

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from toolchain.environment import variables
+from toolchain.paths import ROOT
 
 STACK = "test"
 SHORT_LIVED = {"GOGC": "400"}
@@ -125,8 +126,10 @@ def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     for name in ("home", "state"):
         (folder / name).mkdir(parents=True)
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
-    plugin = {"name": "earshot", "path": str(Path(sys.prefix) / "bin")}
-    about = {"name": "project", "runtime": runtime, "plugins": {"providers": [plugin]}}
+    plugins = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["plugins"]
+    for plugin in plugins["providers"]:
+        plugin["path"] = str(ROOT / plugin["path"])
+    about = {"name": "project", "runtime": runtime, "plugins": plugins}
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
     environment = {
         **os.environ,

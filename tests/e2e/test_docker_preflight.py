@@ -128,13 +128,13 @@ def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(
 
         there = wanted("there")
         assert images.absent(engines, there) == ["local"]
-        images.pull(engines, there, ["local"])
+        images.pull(engines, there, ["local"], print)
         try:
             assert images.absent(engines, there) == []
         finally:
             client.images.remove(f"{address}/{REPOSITORY}:there")
         with pytest.raises(EarshotError) as caught:
-            images.pull(engines, wanted("none"), ["local"])
+            images.pull(engines, wanted("none"), ["local"], print)
     message = str(caught.value)
     assert message.startswith(f"image {address}/{REPOSITORY}:none on Docker host local: is missing")
     assert "manifest unknown" in message and "fix: correct `image` or `kafka_version`" in message

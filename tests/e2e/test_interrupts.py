@@ -17,6 +17,7 @@ import psutil
 import pytest
 import yaml
 from earshot_pulumi.local.record import running
+from earshot_pulumi.validation import ValidationKind
 
 from earshot.project import Project
 from tests.e2e.engine import alive, local_cluster
@@ -148,6 +149,8 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
     assert "Traceback" not in output
+    if moment == VALIDATION:
+        assert ValidationKind.interrupted in output
     until(lambda: not alive(below), "processes of the interrupted run are left")
     before = stack.pids()
     assert "PASS" in stack.run("up")

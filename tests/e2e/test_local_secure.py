@@ -211,7 +211,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
     """Beside the update that makes the cluster, and the job of Spark that proves it."""
     attack = stack.attack
     asked = {item.process for item in attack.sockets.values()}
-    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "provider plugin, gate"}
+    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
     assert attack.answers and attack.has(stack.secrets) == []
     table = listed()
     assert [it for it in attack.sockets.values() if it.process not in table] == []
@@ -400,10 +400,12 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     decrypted = json.loads(made.pulumi("stack", "export", "--show-secrets").stdout)
     resources = decrypted["deployment"]["resources"]
     holding = {it["type"] for it in resources if given["app"] in json.dumps(it)}
-    assert holding == {"pulumi:providers:pulumi-python"}  # Pulumi's own, encrypted
+    assert holding == {"pulumi:providers:earshot"}  # as its configuration, encrypted
     reported = [text for text in said if any(it in text for it in given.values())]
-    # Pulumi's own way to the program and the pack, whose environments nobody else can read
-    assert {text for text in reported if not text.startswith("{") or PASSWORDS not in text} == set()
+    # Pulumi's own way to the program, the pack and the plugin, whose environments nobody else can
+    # read; a plugin is given its settings without their namespace
+    key = PASSWORDS.partition(":")[2] + '"'
+    assert {text for text in reported if not text.startswith("{") or key not in text} == set()
     own = {f".earshot/stacks/test/kafka/security/{user}.password" for user in given}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
     assert holders(made.folder, given) == own

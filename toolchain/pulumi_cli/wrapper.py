@@ -10,10 +10,8 @@ import shutil
 from pathlib import Path
 
 from earshot import cache
-from toolchain.language_host import dynamic_plugin
 
 LANGUAGE_HOST = "pulumi-language-python"
-DYNAMIC_PLUGIN = "pulumi-resource-pulumi-python"
 EXECUTABLES = ("pulumi", "pulumi-language-python-exec")
 MODULE = "toolchain.language_host"
 UNTIL_READY = "trap '' INT  # an interrupt of a Python that is starting would print a stack trace"
@@ -24,14 +22,10 @@ def install(built: Path, directory: Path, *, python: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name in EXECUTABLES:
         _link(built / name, directory / name)
-    for name, text in (
-        (LANGUAGE_HOST, _language_host(directory, python)),
-        (DYNAMIC_PLUGIN, _dynamic_plugin()),
-    ):
-        path = directory / name
-        if not path.exists() or path.read_text() != text:
-            cache.write(path, text)
-        path.chmod(0o755)
+    path, text = directory / LANGUAGE_HOST, _language_host(directory, python)
+    if not path.exists() or path.read_text() != text:
+        cache.write(path, text)
+    path.chmod(0o755)
 
 
 def is_ours(directory: Path) -> bool:
@@ -46,16 +40,6 @@ def _language_host(directory: Path, python: Path) -> str:
     # -P: the host starts in the user's project, and must not import modules from there.
     command = shlex.join([str(python), "-P", "-m", MODULE, "--bin", str(directory)])
     return f'#!/bin/sh\n{UNTIL_READY}\nexec {command} --engine-pid "$PPID" "$@"\n'
-
-
-def _dynamic_plugin() -> str:
-    """A script that replaces Pulumi's, whose plugin is a child that outlives a killed engine."""
-    return f"""#!/bin/sh
-{UNTIL_READY}
-# The interpreter is the program's; a relative one counts from its directory, which is here.
-python="${{PULUMI_RUNTIME_VIRTUALENV:+${{PULUMI_RUNTIME_VIRTUALENV%/}}/bin/python}}"
-exec "${{python:-python3}}" -u {shlex.quote(dynamic_plugin.__file__)} "$PPID" "$@"
-"""
 
 
 def _link(source: Path, target: Path) -> None:

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pulumi.dynamic import Resource
-
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
 from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import CLIENT
-from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.dynamic import CheckedProvider, Props, read, write
+from earshot_pulumi.aws.credentials import SETTINGS, AwsKind, reader
+from earshot_pulumi.properties import read, write
+from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 from earshot_pulumi.refusals import (
     REMEMBER,
     goes_back,
@@ -85,8 +85,8 @@ class HeldStack:
         """Read from a resource's inputs."""
         return read(cls, {**props, "port": props["door"]})
 
-    def to_props(self) -> Props:
-        props: Props = write(self)
+    def to_props(self) -> Properties:
+        props: Properties = write(self)
         del props["written"]  # the update decides it
         props["door"] = props.pop("port")  # as states of release 0.1.0 have it
         return props
@@ -208,34 +208,36 @@ def _smaller(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
         )
 
 
-class ChangePreflightProvider(CheckedProvider):
+class ChangePreflightKind(AwsKind, CheckedKind):
     """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too.
 
     Inputs beside those of `HeldStack`: `region`, and `reports`, the nodes' parameters there.
     """
 
     ID = "held"
-    IDLE = ("written", "__provider")
+    IDLE = ("written", SETTINGS)
     """A node that has served since is no change of its own: the next one records it."""
 
-    def problems(self, olds: Props, news: Props) -> Iterable[str]:
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
         if not olds:
             return ()
-        news["written"] = olds.get("written") or self._written(olds)
+        news["written"] = olds.get("written") or self._written(operation, olds)
         return problems(HeldStack.from_props(olds), HeldStack.from_props(news))
 
-    def _written(self, olds: Props) -> str:
+    def _written(self, operation: Operation, olds: Properties) -> str:
         """The Kafka version of the last run, if a node has served with it and so has formatted the
         data; empty where none has, or where that is not known."""
         try:
-            values = reader(self._config, olds["region"])(olds["reports"])
+            values = reader(self.settings(operation), olds["region"])(olds["reports"])
         except EarshotError as reason:
-            print(f"whether a node has served is not known: {reason.line}")
+            operation.log(f"whether a node has served is not known: {reason.line}")
             return ""
         reports = map(NodeReport.read, values.values())
         served = any(it is not None and it.serves for it in reports)
         return str(olds["kafka_version"]) if served else ""
 
 
-class ChangePreflight(Resource, module="earshot", name="ChangePreflight"):
+class ChangePreflight(InternalResource):
     """Checks before any instance is touched."""
+
+    FORMER_NAMES = ("ChangePreflight", "AwsGround")

@@ -14,19 +14,19 @@ from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
-from earshot_pulumi.aws.changes import ChangePreflight, ChangePreflightProvider, HeldStack
+from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
+from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, newest_images
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import Network, NetworkArgs, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
-from earshot_pulumi.aws.preflight import AwsPreflight, AwsPreflightProvider, settings_of
-from earshot_pulumi.aws.readiness import AwsReadiness, ReadinessProvider
+from earshot_pulumi.aws.preflight import AwsPreflight, settings_of
+from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
-from earshot_pulumi.dynamic import formerly
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
@@ -142,7 +142,7 @@ class Cluster(pulumi.ComponentResource):
 
 
 class AwsStackCluster(Cluster):
-    """A cluster that waits for readiness by dynamic resources."""
+    """A cluster whose readiness is a resource."""
 
     ready: AwsReadiness
     _last: AwsReadiness | None = None
@@ -175,16 +175,12 @@ class AwsStackCluster(Cluster):
         reports = [self._parameter(id) for id in spec.node_ids]
         held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
-            ChangePreflightProvider(),
             self._name,
-            {**held, "region": spec.region, "reports": reports},
-            formerly(
-                "AwsGround", pulumi.ResourceOptions(parent=self.gate, depends_on=self.gate.before)
-            ),
+            {**held, "region": spec.region, "reports": reports, **StackSettings().to_props()},
+            pulumi.ResourceOptions(parent=self.gate, depends_on=self.gate.before),
         )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
         preflight = AwsPreflight(
-            AwsPreflightProvider(),
             self._name,
             {
                 "kafka_version": spec.kafka_version,
@@ -222,6 +218,7 @@ class AwsStackCluster(Cluster):
                     "others": others,
                     "stack": self._name,
                     "region": spec.region,
+                    **StackSettings().to_props(),
                 },
                 self.shared.opts(),
             ).granted
@@ -241,7 +238,6 @@ class AwsStackCluster(Cluster):
     ) -> AwsReadiness:
         """The readiness of one node, for which the next one waits, or of the whole cluster."""
         return AwsReadiness(
-            ReadinessProvider(),
             f"{self._name}-{name}",
             {
                 "nodes": [node.awaited for node in nodes],
@@ -249,6 +245,7 @@ class AwsStackCluster(Cluster):
                 "deadline": self._deadline,
                 "whole": whole,
                 "in_turn": self._remembered.served and self._spec.in_turn,
+                **StackSettings().to_props(),
             },
             pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
         )

@@ -1,8 +1,8 @@
 """The id of a stack's cluster on AWS: made up once, then kept by a parameter of the stack.
 
-It is a parameter because a package can have no dynamic resources. Its name is unique to the stack
-in an account and region, so no second stack can use it. If it is lost, the attached volumes still
-have the id.
+It is a parameter because the package's clusters have no resources of earshot's own. Its name is
+unique to the stack in an account and region, so no second stack can use it. If it is lost, the
+attached volumes still have the id.
 """
 
 import pulumi

@@ -4,10 +4,7 @@ They ask whether Kafka's archive is where instances will fetch it, and whether K
 the settings of every node. A preview skips the settings while a node's name is not known.
 """
 
-from collections.abc import Mapping
-
-from pulumi.dynamic import Resource
-from pulumi.output import Unknown
+from collections.abc import Callable, Mapping
 
 from earshot.config.aws_parts import KafkaRelease
 from earshot.errors import EarshotError
@@ -18,18 +15,22 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
 from earshot_pulumi.aws import archive
-from earshot_pulumi.dynamic import CheckedProvider, Props
+from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.refusals import refused_settings
 
+Say = Callable[[str], None]
 
-class AwsPreflightProvider(CheckedProvider):
+
+class AwsPreflightKind(CheckedKind):
     """Asks the archive's server, and Kafka on this machine."""
 
-    def problems(self, olds: Props, news: Props) -> list[str]:
-        return [*_archive_problems(olds, news), *_settings_problems(olds, news)]
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
+        say = operation.log
+        return [*_archive_problems(olds, news, say), *_settings_problems(olds, news, say)]
 
 
-class AwsPreflight(Resource, module="earshot", name="AwsPreflight"):
+class AwsPreflight(InternalResource):
     """The checks before an instance is touched, as a resource."""
 
 
@@ -38,34 +39,34 @@ def settings_of(plan: ClusterPlan) -> dict[str, str]:
     return {str(node.id): server_properties(plan, node) for node in plan.nodes}
 
 
-def _archive_problems(olds: Props, news: Props) -> list[str]:
+def _archive_problems(olds: Properties, news: Properties, say: Say) -> list[str]:
     if news["archive"] == olds.get("archive"):
         return []
     try:
-        found = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=print)
+        found = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=say)
     except EarshotError as reason:
-        print(reason.line)
+        say(reason.line)
         return []
     return [found] if found else []
 
 
-def _settings_problems(olds: Props, news: Props) -> list[str]:
+def _settings_problems(olds: Properties, news: Properties, say: Say) -> list[str]:
     version, texts = news["kafka_version"], news["properties"]
-    if isinstance(texts, Unknown):  # as a name in them is
+    if texts is UNKNOWN:  # as a name in them is
         return []
     before = olds["properties"] if version == olds.get("kafka_version") else {}
     changed = {int(id): text for id, text in texts.items() if before.get(id) != text}
-    return list(refused_settings(version, _refusals(version, changed)))
+    return list(refused_settings(version, _refusals(version, changed, say)))
 
 
-def _refusals(version: str, properties: Mapping[int, str]) -> dict[int, str]:
+def _refusals(version: str, properties: Mapping[int, str], say: Say) -> dict[int, str]:
     if not properties:
         return {}
     asked = {id: without_references(text) for id, text in properties.items()}
     try:
         refusals = ask_kafka(find_java(), kafka_broker_jars(version), asked).refusals
     except EarshotError as reason:
-        print(f"Kafka has not read the settings beforehand: {reason.line}")
+        say(f"Kafka has not read the settings beforehand: {reason.line}")
         return {}
     # the archive may hold more classes than the published jars
     return {id: text for id, text in refusals.items() if not lacks_class(text)}

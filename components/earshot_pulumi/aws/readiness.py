@@ -1,14 +1,14 @@
 """Readiness of instances as a resource: each node's changes wait for that of the one before."""
 
-from pulumi.dynamic import Resource
-
-from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.credentials import AwsKind, reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws.reports import Awaited, wait_for
-from earshot_pulumi.dynamic import Props, Provider, read
+from earshot_pulumi.properties import read
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 
 
-class ReadinessProvider(Provider):
+class AwsReadinessKind(AwsKind):
     """Waits for one node after a change, or for the whole cluster at the end of a run.
 
     Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); whether it is
@@ -17,20 +17,21 @@ class ReadinessProvider(Provider):
 
     ID = "ready"
     DECISIVE = ("nodes", "whole")
+    interrupted = "interrupted while waiting for instances, which go on; nothing was changed"
 
-    def made(self, olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # all voters of a new cluster start together, then one wait covers the whole cluster
         if news["whole"] or (olds and news["in_turn"]):
             region = news["region"]
             wait_for(
                 [read(Awaited, it) for it in news["nodes"]],
-                reader(self._config, region),
+                reader(self.settings(operation), region),
                 news["deadline"],
-                starts(self._config, region),
-                progress=print,
+                starts(self.settings(operation), region),
+                progress=operation.log,
             )
         return news
 
 
-class AwsReadiness(Resource, module="earshot", name="AwsReadiness"):
+class AwsReadiness(InternalResource):
     """Waits until nodes have reported that they are in sync, as they were deployed."""

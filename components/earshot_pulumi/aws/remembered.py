@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
+from earshot_pulumi.provider.internal import types_of
 
-_READY: Final = "pulumi-python:dynamic/earshot:AwsReadiness"
 _INSTANCE: Final = "aws:ec2/instance:Instance"
 _ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
 
@@ -33,7 +33,8 @@ class Remembered:
             made.setdefault(item["type"], set()).add(
                 urn.rpartition("::")[2].removeprefix(f"{stack}-")
             )
-        ready, instances = made.get(_READY, set()), made.get(_INSTANCE, set())
+        ready = {name for it in types_of("AwsReadiness") for name in made.get(it, ())}
+        instances = made.get(_INSTANCE, set())
         place: Place | None = None
         if any(name.startswith("broker-") for name in instances):
             place = "public" if made.get(_ASSOCIATION) else "private"

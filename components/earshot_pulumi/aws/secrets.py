@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
@@ -18,9 +17,10 @@ from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.credentials import AwsKind, client
 from earshot_pulumi.certificates import store_of
-from earshot_pulumi.dynamic import Props, Provider, on_lines_of_its_own
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 from earshot_pulumi.users import merged, remember, remembered
 
 _FEWER = "let there be fewer users or prefixes in `security.users`"
@@ -36,7 +36,7 @@ LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 
 
-class SecretProvider(Provider):
+class AwsSecretKind(AwsKind):
     """Writes one parameter, and again where the secret changes or another program wrote it.
 
     Inputs: its `kind`, a key store's name or one of those in `aws_secrets`; `parameter`, `region`
@@ -47,23 +47,27 @@ class SecretProvider(Provider):
 
     ID_IN = "parameter"
     DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
+    interrupted = (
+        "interrupted while a secret was written: its parameter has the old or the new one; the "
+        "next `pulumi up` writes it again"
+    )
 
-    @on_lines_of_its_own()
-    def differs(self, olds: Props, news: Props) -> bool:
-        if super().differs(olds, news):  # also while the version is not known
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if super().differs(operation, olds, news):  # also while the version is not known
             return True
         is_pinned = news["version"] in (olds.get("numbers") or {})  # not by an earlier release
-        return not is_pinned or self._version(olds) != olds.get("written")
+        return not is_pinned or self._version(operation, olds) != olds.get("written")
 
-    def delete(self, _id: str, props: Props) -> None:
-        with on_lines_of_its_own(), _called(props):
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        with _called(olds):
             # unlike the call for one, this one takes what is not there
-            self._ssm(props).delete_parameters(Names=[props["parameter"]])
+            ssm = client(self.settings(operation, olds), olds["region"])
+            ssm.delete_parameters(Names=[olds["parameter"]])
 
-    def _ssm(self, props: Props) -> Any:
-        return client(self._config, props["region"])
+    def _ssm(self, operation: Operation, props: Properties) -> Any:
+        return client(self.settings(operation), props["region"])
 
-    def made(self, olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         known = _known_from_now_on(olds, news)
         text = _content(store_of(news), {**news, "known": known})
         if (size := len(text.encode())) > LIMIT:
@@ -75,7 +79,7 @@ class SecretProvider(Provider):
                 remedy=_SHORTER.get(news["kind"], shorter),
             )
         with _called(news):
-            written = self._put(news, text)
+            written = self._put(operation, news, text)
         numbers = _numbers(olds, news["version"], written)
         return {
             **news,
@@ -85,9 +89,12 @@ class SecretProvider(Provider):
             "pinned": numbers[news["version"]],
         }
 
-    def _put(self, props: Props, text: str) -> int:
+    def _put(self, operation: Operation, props: Properties, text: str) -> int:
         """The version of the parameter, which now holds ``text``."""
-        ssm, tags = self._ssm(props), [{"Key": k, "Value": it} for k, it in props["tags"].items()]
+        ssm, tags = (
+            self._ssm(operation, props),
+            [{"Key": k, "Value": it} for k, it in props["tags"].items()],
+        )
         # beyond 4 KiB a parameter costs something
         asked = {"Name": props["parameter"], "Type": "SecureString", "Tier": "Intelligent-Tiering"}
         try:
@@ -95,14 +102,16 @@ class SecretProvider(Provider):
         except ssm.exceptions.ParameterAlreadyExists:
             return int(ssm.put_parameter(**asked, Value=text, Overwrite=True)["Version"])
 
-    def _version(self, props: Props) -> int | None:
+    def _version(self, operation: Operation, props: Properties) -> int | None:
         """That of the parameter that is there."""
         with _called(props):
-            found = self._ssm(props).get_parameters(Names=[props["parameter"]])["Parameters"]
+            found = self._ssm(operation, props).get_parameters(Names=[props["parameter"]])[
+                "Parameters"
+            ]
         return int(found[0]["Version"]) if found else None
 
 
-class Secret(Resource, module="earshot", name="AwsSecret"):
+class AwsSecret(InternalResource):
     """One secret of a cluster, in a parameter."""
 
     pinned: pulumi.Output[float]
@@ -110,7 +119,7 @@ class Secret(Resource, module="earshot", name="AwsSecret"):
     where the secret is as it was then."""
 
 
-def _numbers(olds: Props, version: str, written: int) -> dict[str, int]:
+def _numbers(olds: Properties, version: str, written: int) -> dict[str, int]:
     """By version of the secret, the number that SSM gave it first; ``written`` is the last one.
 
     An instance reads its secret by that number. A restored secret keeps its number, so its instance
@@ -122,7 +131,7 @@ def _numbers(olds: Props, version: str, written: int) -> dict[str, int]:
     return dict(list({**known, version: known.get(version, written)}.items())[-_REMEMBERED:])
 
 
-def _known_from_now_on(olds: Props, news: Props) -> Props:
+def _known_from_now_on(olds: Properties, news: Properties) -> Properties:
     """Whom the cluster may know, and by which mechanisms they may log in: all that ever were.
 
     The folder knows of them too, for volumes may be kept without a state.
@@ -138,7 +147,7 @@ def _known_from_now_on(olds: Props, news: Props) -> Props:
     }
 
 
-def _content(store: Store, props: Props) -> str:
+def _content(store: Store, props: Properties) -> str:
     match props["kind"]:
         case aws_secrets.TRUSTED_PARAMETER:
             return store.authority()
@@ -152,7 +161,7 @@ def _content(store: Store, props: Props) -> str:
             return store.key_store(kind).read_text()
 
 
-def _users(store: Store, props: Props) -> str:
+def _users(store: Store, props: Properties) -> str:
     """What leads from whatever the cluster may know to what is wanted."""
     known, wanted = props["known"], props["users"]
     mechanisms = read_mechanisms(props["mechanism"])
@@ -171,7 +180,7 @@ def _users(store: Store, props: Props) -> str:
 
 
 @contextlib.contextmanager
-def _called(props: Props) -> Iterator[None]:
+def _called(props: Properties) -> Iterator[None]:
     """A context in which AWS's errors are EarshotErrors."""
     from botocore.exceptions import BotoCoreError, ClientError
 

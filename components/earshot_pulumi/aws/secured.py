@@ -10,30 +10,30 @@ import pulumi
 from earshot.config.security import SecuritySpec
 from earshot.listeners.security import VALIDATOR, node_name
 from earshot.placement import aws_secrets
-from earshot_pulumi.aws.copies import AwsCertificatesProvider
+from earshot_pulumi.aws.copies import AwsCertificates
+from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.aws.instances import SharedInputs
-from earshot_pulumi.aws.secrets import Secret, SecretProvider
+from earshot_pulumi.aws.secrets import AwsSecret
 from earshot_pulumi.aws.tags import tags
-from earshot_pulumi.certificates import Certificates
 
 
 class Secured:
     """The certificates of a cluster and its secrets, below the gate."""
 
-    certificates: Certificates
+    certificates: AwsCertificates
 
     def __init__(self, shared: SharedInputs, security: SecuritySpec, root: Path) -> None:
         """``root`` is the folder of the stack's cluster on this machine."""
         self._shared, self._security, self._root = shared, security, root
         plan = shared.planned.apply(lambda made: made.plan)
-        self.certificates = Certificates(
+        self.certificates = AwsCertificates(
             shared.stack,
             security,
             plan,
             root,
             shared.opts(),
-            AwsCertificatesProvider(),
             region=shared.spec.region,
+            **StackSettings().to_props(),
         )
         authorities = str(list(security.tls.authorities))
         first = self.certificates.of_node(shared.spec.ids[0])
@@ -91,16 +91,16 @@ class Secured:
         """What differs where any user's password does."""
         return _version(*map(self.certificates.password_of, self._security.user_names))
 
-    def _secret(self, kind: str, version: pulumi.Output[str], **more: Any) -> Secret:
+    def _secret(self, kind: str, version: pulumi.Output[str], **more: Any) -> AwsSecret:
         stack, name = self._shared.stack, f"{self._shared.stack}-{kind}"
-        return Secret(
-            SecretProvider(),
+        return AwsSecret(
             name,
             {
                 "kind": kind,
                 "parameter": aws_secrets.secret_parameter(stack, kind),
                 "region": self._shared.spec.region,
                 "root": str(self._root),
+                **StackSettings().to_props(),
                 "version": version,
                 "tags": tags(stack, name),
                 "mechanism": "",

@@ -27,7 +27,6 @@ from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.cluster import AwsStackCluster
 from earshot_pulumi.aws.credentials import StackSettings, reader
 from earshot_pulumi.aws.remembered import Remembered, placed
-from earshot_pulumi.aws.validation import AwsValidationProvider
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.change_memory import (
     BegunChange,
@@ -152,7 +151,4 @@ def _prove(
             if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
                 pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
     now, ready = cluster.incarnations, [cluster.ready, *(validator.ready if validator else ())]
-    provider = AwsValidationProvider()
-    return prove(
-        stack, spec, contract, now, ready, state, standpoints, client_config, provider=provider
-    )
+    return prove(stack, spec, contract, now, ready, state, standpoints, client_config)

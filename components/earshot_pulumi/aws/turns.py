@@ -8,14 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 import pulumi
-from pulumi.dynamic import Resource
-from pulumi.output import Unknown
 
 from earshot.listeners.listed import listed
 from earshot.user_data.boot import NodeReport
-from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.credentials import AwsKind, reader
 from earshot_pulumi.aws.machines import Machine, machines
-from earshot_pulumi.dynamic import CheckedProvider, Props
+from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Other:
     """In which it reports."""
 
 
-class TurnProvider(CheckedProvider):
+class AwsTurnKind(AwsKind, CheckedKind):
     """Refuses a change of a node while others are down.
 
     Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;
@@ -40,29 +39,30 @@ class TurnProvider(CheckedProvider):
     ID = "turn"
     DECISIVE = ("wanted",)
 
-    def problems(self, olds: Props, news: Props) -> Iterable[str]:
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
         wanted, others = news["wanted"], news["others"]
-        if not others or isinstance(wanted, Unknown) or wanted == olds.get("wanted"):
+        if not others or wanted is UNKNOWN or wanted == olds.get("wanted"):
             return
-        known = machines(self._config, news["region"], news["stack"])
-        values = reader(self._config, news["region"])([item["parameter"] for item in others])
+        settings, region = self.settings(operation), news["region"]
+        known = machines(settings, region, news["stack"])
+        values = reader(settings, region)([item["parameter"] for item in others])
         found = dict(_down([Other(**it) for it in others], known, values))
         if found:
             yield _refusal(int(news["node"]), found)
 
-    def made(self, olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # a change that is taken back restarts the instance too, and is waited for again
         return {**news, "granted": uuid4().hex}
 
 
-class AwsTurn(Resource, module="earshot", name="AwsTurn"):
+class AwsTurn(InternalResource):
     """Known once a node may be touched."""
 
     granted: pulumi.Output[str]
     """Differs with every change of the node."""
 
-    def __init__(self, name: str, props: Props, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(TurnProvider(), name, {**props, "granted": None}, opts)
+    def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
+        super().__init__(name, {**props, "granted": None}, opts)
 
 
 def _down(

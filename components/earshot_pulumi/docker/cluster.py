@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_docker as docker
-from pulumi.dynamic import Resource
 
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of, in_clear
@@ -18,20 +17,15 @@ from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
-from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity, IdentityProvider
+from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
 from earshot_pulumi.docker.in_turn import GRACE
+from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.leftovers import clearing
 from earshot_pulumi.docker.on_engines import WantedStack, spots
-from earshot_pulumi.docker.preflight import ImagePreflight, ImagePreflightProvider
-from earshot_pulumi.docker.providers import (
-    EnginePreflightProvider,
-    ReadinessProvider,
-    StopPreflightProvider,
-    digest,
-)
-from earshot_pulumi.dynamic import formerly
+from earshot_pulumi.docker.preflight import DockerPreflight
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import kept, known_or
+from earshot_pulumi.provider.internal import InternalResource
 
 if TYPE_CHECKING:
     from earshot_pulumi.certificates import Certificates
@@ -41,18 +35,20 @@ OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open
 LOGS = {"max-size": "50m", "max-file": "3"}
 
 
-class EnginePreflight(Resource, module="earshot", name="EnginePreflight"):
+class EnginePreflight(InternalResource):
     """What must hold on the engines before anything is touched."""
+
+    FORMER_NAMES = ("EnginePreflight", "DockerGround")
 
     deployment: pulumi.Output[str]
     """The random id in the labels of this deployment's containers and networks."""
 
 
-class DockerStopPreflight(Resource, module="earshot", name="DockerStopPreflight"):
+class DockerStopPreflight(InternalResource):
     """What must hold before a container is stopped that runs."""
 
 
-class DockerReadiness(Resource, module="earshot", name="DockerReadiness"):
+class DockerReadiness(InternalResource):
     """Starts containers that do not run, and waits until their nodes are in sync."""
 
     incarnation: pulumi.Output[str]
@@ -117,7 +113,6 @@ class DockerCluster(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
         self.cluster_id = ClusterIdentity(
-            IdentityProvider(),
             name,
             {
                 "stack": name,
@@ -151,8 +146,7 @@ class DockerCluster(pulumi.ComponentResource):
             index: _Host(self, planned.hosts[index], container, self._opts)
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
-        self._image_preflight = ImagePreflight(
-            ImagePreflightProvider(),
+        self._image_preflight = DockerPreflight(
             name,
             {
                 **self._wanted.to_props(),
@@ -197,11 +191,9 @@ class DockerCluster(pulumi.ComponentResource):
         """``ready``, or where there are users, what they are ready with."""
         if self._certificates is None:
             return ready
-        from earshot_pulumi.docker.users import DockerUsersProvider
-        from earshot_pulumi.users import Users
+        from earshot_pulumi.docker.users import DockerUsers
 
-        return Users(
-            DockerUsersProvider(),
+        return DockerUsers(
             self.stack,
             self._spec,
             self._root,
@@ -220,7 +212,7 @@ class DockerCluster(pulumi.ComponentResource):
         """The node's key store, where its container finds it."""
         if self._certificates is None:
             return None
-        from earshot_pulumi.docker.keys import DockerKeys, KeysProvider
+        from earshot_pulumi.docker.keys import DockerKeys
 
         container = self._planned.containers[node.id]
         volume = docker.Volume(
@@ -231,7 +223,6 @@ class DockerCluster(pulumi.ComponentResource):
             opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
         )
         return DockerKeys(
-            KeysProvider(),
             name,
             {
                 "host": self._host_props[container.host],
@@ -249,7 +240,6 @@ class DockerCluster(pulumi.ComponentResource):
 
     def _engine_preflight(self) -> EnginePreflight:
         return EnginePreflight(
-            EnginePreflightProvider(),
             self.stack,
             {
                 **self._wanted.to_props(),
@@ -259,7 +249,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "deployment": None,
                 "remove": self._spec.remove,
             },
-            formerly("DockerGround", pulumi.ResourceOptions(parent=self._gate)),
+            pulumi.ResourceOptions(parent=self._gate),
         )
 
     def _address(self, node: Node) -> ContainerAddress:
@@ -294,7 +284,6 @@ class DockerCluster(pulumi.ComponentResource):
         keys = self._keys(node, host, name)
         settings = self._settings(node, host, volume, keys)
         stop = DockerStopPreflight(
-            StopPreflightProvider(),
             name,
             {
                 "place": self._addresses[node.id].to_props(),
@@ -392,7 +381,6 @@ class DockerCluster(pulumi.ComponentResource):
             kinds = ",".join(self._spec.mechanisms(security))
             users = {"users": {**self._reached(), "root": str(self._root), "mechanism": kinds}}
         ready = DockerReadiness(
-            ReadinessProvider(),
             name,
             {
                 "nodes": [

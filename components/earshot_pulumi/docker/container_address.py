@@ -19,7 +19,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.docker.kafka_protocol import InnerListener
 from earshot_pulumi.docker.tls_exchange import NodeKeys
-from earshot_pulumi.dynamic import read, write
+from earshot_pulumi.properties import read, write
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from earshot import cache
 from earshot.cluster_id import new_cluster_id, of_stack_name
@@ -21,7 +20,8 @@ from earshot_pulumi.docker.on_engines import (
     hosts_of,
     look,
 )
-from earshot_pulumi.dynamic import CheckedProvider, Props
+from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 
 TO_BE_MADE: Final = "made by the update"
 """The gate's input in the preview of a new stack, so that it evaluates the rest of a container."""
@@ -31,13 +31,13 @@ LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
 """`make down` removes the first, only `make clean` the second."""
 
 
-class IdentityProvider(CheckedProvider):
+class ClusterIdentityKind(CheckedKind):
     """Decides the id when there is none yet, and refuses another one while data has it."""
 
     ID_IN = "cluster_id"
     DECISIVE = ("cluster_id",)  # once there is one, hosts and volumes no longer matter
 
-    def problems(self, olds: Props, news: Props) -> list[str]:
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
         known, configured = olds.get("cluster_id"), news.get("said")  # that in the stack's file
         if known and configured in (None, known):
             news["cluster_id"] = known
@@ -45,18 +45,18 @@ class IdentityProvider(CheckedProvider):
         news["cluster_id"], found = _decided(known, news)
         return found
 
-    def made(self, _olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         remember(Path(news["state_dir"]), news["cluster_id"])
         return news
 
 
-class ClusterIdentity(Resource, module="earshot", name="ClusterIdentity"):
+class ClusterIdentity(InternalResource):
     """The id of the stack's cluster, as a resource."""
 
     cluster_id: pulumi.Output[str]
 
 
-def _decided(known: str | None, props: Props) -> tuple[str, list[str]]:
+def _decided(known: str | None, props: Properties) -> tuple[str, list[str]]:
     """The id for a stack without one, or with another one configured, and the problems with it."""
     stack, configured = props["stack"], props.get("said")
     planned = {(str(host), str(volume), int(node)) for host, volume, node in props["spots"]}

@@ -6,7 +6,7 @@ neither the Docker host nor a remedy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -28,11 +28,13 @@ def absent(engines: Engines, wanted: WantedStack) -> list[str]:
     return [host.name for host, image in _images(wanted) if not _has(engines, host, image)]
 
 
-def pull(engines: Engines, wanted: WantedStack, hosts: Sequence[str]) -> None:
+def pull(
+    engines: Engines, wanted: WantedStack, hosts: Sequence[str], progress: Callable[[str], None]
+) -> None:
     """Pull the nodes' image to ``hosts``, by name. Raises EarshotError."""
     jobs = [(engines.of(host), host, it) for host, it in _images(wanted) if host.name in hosts]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(lambda job: _pull(*job), jobs):
+        for _ in pool.map(lambda job: _pull(*job, progress=progress), jobs):
             pass
 
 
@@ -50,8 +52,10 @@ def _has(engines: Engines, host: DockerHost, image: str) -> bool:
     return True
 
 
-def _pull(client: docker.DockerClient, host: DockerHost, image: str) -> None:
-    print(f"Docker host {host.name}: pulling {image} ...")
+def _pull(
+    client: docker.DockerClient, host: DockerHost, image: str, *, progress: Callable[[str], None]
+) -> None:
+    progress(f"Docker host {host.name}: pulling {image} ...")
     try:
         client.images.pull(image)
     except (DockerException, OSError) as reason:

@@ -13,7 +13,6 @@ from typing import Final
 import docker
 import pulumi
 from docker.errors import DockerException, NotFound
-from pulumi.dynamic import Resource
 
 from earshot.config.docker import DockerHost
 from earshot.engine import root_cause
@@ -23,13 +22,15 @@ from earshot.placement.node_container import KEYS
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.docker import put_back, throwaway
 from earshot_pulumi.docker.container_address import Engines, asking
-from earshot_pulumi.dynamic import Props, Provider, here
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalKind, InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
 
 _DIGITS: Final = 12
 """Of a certificate's version, in the names of files."""
 
 
-class KeysProvider(Provider):
+class DockerKeysKind(InternalKind):
     """Writes the key store, and the authority's certificate beside it.
 
     Inputs: the Docker `host`; the `volume`, and its place in the node's container (`folder`); the
@@ -39,15 +40,20 @@ class KeysProvider(Provider):
 
     ID_IN = "volume"
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
+    interrupted = (
+        "interrupted while keys were written: the node's running container has its own still; the "
+        "next `pulumi up` writes them again"
+    )
 
-    def differs(self, olds: Props, news: Props) -> bool:
-        if super().differs(olds, news):  # also while the certificate is not known
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if super().differs(operation, olds, news):  # also while the certificate is not known
             return True
         # an earlier release has written other names
         written = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
         return not written or _made(olds) != olds.get("made")
 
-    def made(self, _olds: Props, props: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        props = news
         store, name, folder = store_of(props), props["store"], props["folder"]
         with Engines() as engines:
             texts = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
@@ -75,11 +81,11 @@ class KeysProvider(Provider):
                 ) from None
         return {**props, "made": _made(props), "files": sorted(files)}
 
-    def delete(self, _id: str, props: Props) -> None:
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Releases the volume, which is removed next; Pulumi reports where that fails."""
         with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
-            client = engines.of(DockerHost.model_validate(props["host"]))
-            throwaway.remove_left(client, props["volume"])
+            client = engines.of(DockerHost.model_validate(olds["host"]))
+            throwaway.remove_left(client, olds["volume"])
 
 
 def versioned(certificate: str, name: str) -> str:
@@ -111,14 +117,14 @@ def _paths_in_use(client: docker.DockerClient, volume: str, state: Path) -> str:
     return "\n".join((*texts, *put_back.kept_texts(state))) + "\n"
 
 
-class DockerKeys(Resource, module="earshot", name="DockerKeys"):
+class DockerKeys(InternalResource):
     """What a node shows to others, and whom it trusts."""
 
     certificate: pulumi.Output[str]
     """The fingerprint of the certificate that is there."""
 
 
-def _made(props: Props) -> str:
+def _made(props: Properties) -> str:
     """When the volume was made: another one of its name is empty. Raises EarshotError where its
     engine does not tell; empty where there is none."""
     host = DockerHost.model_validate(props["host"])

@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulumi.output import Unknown
-
 from earshot.config.docker import DockerHost
 from earshot.facts.container import PublishedPort
 from earshot.listeners.model import ClusterPlan
@@ -18,7 +16,8 @@ from earshot.listeners.render import voters
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
-from earshot_pulumi.dynamic import read, write
+from earshot_pulumi.properties import read, write
+from earshot_pulumi.provider.kind import Unknown
 from earshot_pulumi.refusals import moving_controllers
 
 

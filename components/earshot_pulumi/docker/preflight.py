@@ -6,12 +6,9 @@ are free. A preview runs them where an engine has its image already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
-
-from pulumi.dynamic import Resource
-from pulumi.output import Unknown
 
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
@@ -20,21 +17,22 @@ from earshot_pulumi.docker import broker_settings, host_ports, on_engines
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
 from earshot_pulumi.docker.throwaway import NotAsked
-from earshot_pulumi.dynamic import CheckedProvider, Props
+from earshot_pulumi.provider.internal import CheckedKind, InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties, Unknown
 from earshot_pulumi.refusals import refused_settings
 
 AT_ONCE: Final = 8
 """Engines asked at the same time."""
 
 
-class ImagePreflightProvider(CheckedProvider):
+class DockerPreflightKind(CheckedKind):
     """Asks the engines.
 
     Inputs beside those of `WantedStack`: `images`, their ids by the index of their host, and
     `last`, the plan at the end of a change where `plan` is a step before.
     """
 
-    def problems(self, olds: Props, news: Props) -> list[str]:
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
         wanted = WantedStack.from_props(news)
         before = _settings(olds) if olds else {}
         changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
@@ -42,7 +40,10 @@ class ImagePreflightProvider(CheckedProvider):
         used = sorted({it.host for it in wanted.containers.values()})
         with Engines() as engines, ThreadPoolExecutor(AT_ONCE) as pool:
             seen = on_engines.look(engines, [wanted.hosts[index] for index in used])
-            asked = [_Asked(engines, wanted, index, news["images"][str(index)]) for index in used]
+            asked = [
+                _Asked(engines, wanted, index, news["images"][str(index)], operation.log)
+                for index in used
+            ]
             taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
             refused = list(pool.map(lambda host: host.refusals(changed), asked))
             # or the change would end half-way
@@ -52,11 +53,11 @@ class ImagePreflightProvider(CheckedProvider):
         return listed + list(refused_settings(wanted.plan.kafka_version, messages))
 
 
-class ImagePreflight(Resource, module="earshot", name="DockerPreflight"):
+class DockerPreflight(InternalResource):
     """What must hold before a broker is touched, and takes the image to find out."""
 
 
-def _settings(props: Props, key: str = "plan") -> dict[int, tuple[str, str]]:
+def _settings(props: Properties, key: str = "plan") -> dict[int, tuple[str, str]]:
     """By id of each node of the plan at ``key``, its properties and the id of its image."""
     containers = WantedStack.from_props(props).containers
     plan = ClusterPlan.model_validate(props[key])
@@ -71,9 +72,14 @@ class _Asked:
     """A Docker host, and its problems with the plan."""
 
     def __init__(
-        self, engines: Engines, wanted: WantedStack, index: int, image: str | Unknown
+        self,
+        engines: Engines,
+        wanted: WantedStack,
+        index: int,
+        image: str | Unknown,
+        say: Callable[[str], None],
     ) -> None:
-        self._wanted, self._index = wanted, index
+        self._wanted, self._index, self._say = wanted, index, say
         self._host = wanted.hosts[index]
         self._client = engines.of(self._host)
         self._image = None if isinstance(image, Unknown) else image
@@ -97,7 +103,7 @@ class _Asked:
             )
         except NotAsked as reason:
             if self._image is not None:
-                print(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
+                self._say(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
             return  # in a preview without the image: the update looks
         for port, holder in holders.items():
             yield (
@@ -117,7 +123,7 @@ class _Asked:
         try:
             return broker_settings.refusals(self._client, self._image, texts)
         except NotAsked as reason:
-            print(
+            self._say(
                 f"Docker host {self._host.name}: Kafka has not read the settings beforehand: "
                 f"{reason.observed}"
             )

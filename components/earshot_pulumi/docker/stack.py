@@ -18,7 +18,7 @@ from earshot_pulumi.client_output import announce_clients
 from earshot_pulumi.docker.cluster import DockerCluster
 from earshot_pulumi.docker.in_turn import ended
 from earshot_pulumi.docker.running import settings_of_running
-from earshot_pulumi.dynamic import read
+from earshot_pulumi.properties import read
 
 
 def deploy(stack: str, spec: DockerSpec, state: Path) -> None:

@@ -17,17 +17,23 @@ from earshot.validation.deadline import Deadline
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
 from earshot_pulumi.docker.kafka_protocol import NoAnswer, Refused, log_in
-from earshot_pulumi.dynamic import Props
-from earshot_pulumi.users import UsersProvider, client_of, kept_passwords, logins
+from earshot_pulumi.provider.kind import Properties
+from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
 SECONDS = 180.0
 """For all users of a cluster, once the validator image is there."""
 
 
-class DockerUsersProvider(UsersProvider):
+class DockerUsers(Users):
+    """The users of a cluster of containers, and what they may do."""
+
+    FORMER_NAMES = ("Users",)
+
+
+class DockerUsersKind(UsersKind):
     """Brokers that a container on their network reaches by their names."""
 
-    def access(self, props: Props) -> Mapping[str, str]:
+    def access(self, props: Properties) -> Mapping[str, str]:
         store, first = store_of(props), next(iter(props["brokers"]))
         pem = store.key_store(node_name(int(first))).read_text()
         return {
@@ -37,12 +43,12 @@ class DockerUsersProvider(UsersProvider):
             "ssl.key.pem": pem,
         }
 
-    def carry_out(self, order: UsersOrder, props: Props) -> None:
+    def carry_out(self, order: UsersOrder, props: Properties, say: Say) -> None:
         standpoint = Standpoint.model_validate(props["standpoint"])
-        with docker_session(standpoint, props["stack"], print) as session:
-            carry_out_on(session, props["stack"], order, Deadline(SECONDS), print)
+        with docker_session(standpoint, props["stack"], say) as session:
+            carry_out_on(session, props["stack"], order, Deadline(SECONDS), say)
 
-    def refused(self, props: Props) -> list[str]:
+    def refused(self, props: Properties) -> list[str]:
         problems = []
         with Engines() as engines:
             for address in map(ContainerAddress.from_props, props["places"]):
@@ -55,7 +61,7 @@ class DockerUsersProvider(UsersProvider):
                         continue  # what it would accept is not known
         return problems
 
-    def give_again(self, props: Props, broker: int) -> None:
+    def give_again(self, props: Properties, broker: int, say: Say) -> None:
         """Gives all users of the cluster their passwords again; returns when ``broker`` knows them.
 
         ``props`` are as `reached` returns them, with those that say which users. Raises
@@ -71,7 +77,7 @@ class DockerUsersProvider(UsersProvider):
             logins=tuple(it for it in ways if it.broker == broker),
             client=client_of(store, mechanisms[0]),
         )
-        self.carry_out(order, props)
+        self.carry_out(order, props, say)
 
 
 def reached(

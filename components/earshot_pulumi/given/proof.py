@@ -90,6 +90,7 @@ class ProofKind(Kind):
     """Runs `earshot validate` against the contract."""
 
     secrets = ("client",)
+    interrupted = "interrupted during the proof: nothing was changed, and nothing is proved"
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for scope in news.get("scopes") or ():
@@ -113,9 +114,6 @@ class ProofKind(Kind):
         rest = [item.name for item in whole.listeners if item.name not in proved]
         outputs = {"verdict": "pass", "report": report, "unproved": rest}
         return contract.cluster, {**news, **outputs}
-
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """A proof leaves nothing behind."""
 
 
 def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:

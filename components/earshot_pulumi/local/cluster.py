@@ -7,36 +7,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
-from earshot_pulumi.dynamic import formerly
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.local import access, quorum
-from earshot_pulumi.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
 from earshot_pulumi.outputs import kept
+from earshot_pulumi.provider.internal import InternalResource
 
 if TYPE_CHECKING:
-    from earshot_pulumi.certificates import Certificates
+    from earshot_pulumi.local.secured import LocalCertificates
 
 
-class LocalPreflight(Resource, module="earshot", name="LocalPreflight"):
+class LocalPreflight(InternalResource):
     """Checks before any node is touched; also decides the cluster's id."""
+
+    FORMER_NAMES = ("LocalPreflight", "LocalGround")
 
     cluster_id: pulumi.Output[str]
 
 
-class LocalNode(Resource, module="earshot", name="LocalNode"):
+class LocalNode(InternalResource):
     """One Kafka process of this machine."""
 
     pid: pulumi.Output[int]
     incarnation: pulumi.Output[str]
 
 
-class LocalReadiness(Resource, module="earshot", name="LocalReadiness"):
+class LocalReadiness(InternalResource):
     """Waits until brokers are in sync."""
 
 
@@ -74,7 +74,6 @@ class LocalCluster(pulumi.ComponentResource):
             certificates=local.certificates,
         )
         self._preflight = LocalPreflight(
-            LocalPreflightProvider(),
             name,
             {
                 "plan": kept(self.plan),
@@ -87,24 +86,18 @@ class LocalCluster(pulumi.ComponentResource):
                 "cluster_id": None,
                 **self._access,
             },
-            formerly("LocalGround", pulumi.ResourceOptions(parent=gate)),
+            pulumi.ResourceOptions(parent=gate),
         )
         self.cluster_id = self._preflight.cluster_id
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         last: pulumi.Resource = self._preflight
-        self._certificates: Certificates | None = None
+        self._certificates: LocalCertificates | None = None
         if spec.security is not None:
-            from earshot_pulumi.certificates import Certificates  # slow to import
-            from earshot_pulumi.local.secured import LocalCertificatesProvider
+            from earshot_pulumi.local.secured import LocalCertificates  # slow to import
 
             beneath = pulumi.ResourceOptions(parent=gate, depends_on=[last])
-            last = self._certificates = Certificates(
-                name,
-                spec.security,
-                self.plan,
-                local.root,
-                beneath,
-                LocalCertificatesProvider(),
+            last = self._certificates = LocalCertificates(
+                name, spec.security, self.plan, local.root, beneath
             )
         for node in quorum.ended_first(local.root, self.plan.nodes):
             last = self._node(node, gate, after=last)
@@ -112,11 +105,9 @@ class LocalCluster(pulumi.ComponentResource):
             "cluster", self.plan.nodes, gate, last, whole=True
         )
         if self._certificates is not None:
-            from earshot_pulumi.local.users import LocalUsersProvider, reached
-            from earshot_pulumi.users import Users
+            from earshot_pulumi.local.users import LocalUsers, reached
 
-            self.ready = Users(
-                LocalUsersProvider(),
+            self.ready = LocalUsers(
                 name,
                 spec,
                 local.root,
@@ -142,7 +133,6 @@ class LocalCluster(pulumi.ComponentResource):
             # docs/security.md
             certificate["certificate"] = self._certificates.of_node(node.id)
         resource = LocalNode(
-            NodeProvider(),
             f"{node.roles[0]}-{node.id}",
             {
                 "node_id": node.id,
@@ -172,7 +162,6 @@ class LocalCluster(pulumi.ComponentResource):
     ) -> LocalReadiness:
         ids = [node.id for node in nodes]
         return LocalReadiness(
-            ReadinessProvider(),
             name,
             {
                 "root": str(self._local.root),

@@ -1,14 +1,21 @@
 """Certificates of a cluster on this machine, whose nodes keep the files that they run with."""
 
-from earshot_pulumi.certificates import CertificatesProvider
-from earshot_pulumi.dynamic import Props, here
+from earshot_pulumi.certificates import Certificates, CertificatesKind
 from earshot_pulumi.local import node_files
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.kind import Operation, Properties
 
 
-class LocalCertificatesProvider(CertificatesProvider):
+class LocalCertificates(Certificates):
+    """The authority of a stack on this machine, and what it has issued."""
+
+    FORMER_NAMES = ("Certificates",)
+
+
+class LocalCertificatesKind(CertificatesKind):
     """Lets each node have copies of its files before those are written anew."""
 
-    def made(self, olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for directory in sorted(here(news["root"]).glob("node-*")):
             node_files.keep(directory)
-        return super().made(olds, news)
+        return super().made(operation, olds, news)

@@ -14,27 +14,33 @@ from earshot.project import Project
 from earshot.users.access import UNKNOWN_TO_BROKER, Login, UserAccess, refusal
 from earshot.users.order import UsersOrder, carry_out
 from earshot_pulumi.certificates import store_of
-from earshot_pulumi.dynamic import Props
 from earshot_pulumi.local.access import accepts_connections
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.quorum import node_directory
-from earshot_pulumi.users import UsersProvider, client_of, kept_passwords, logins
+from earshot_pulumi.provider.kind import Properties
+from earshot_pulumi.users import Say, Users, UsersKind, client_of, kept_passwords, logins
 
 
-class LocalUsersProvider(UsersProvider):
+class LocalUsers(Users):
+    """The users of a cluster on this machine, and what they may do."""
+
+    FORMER_NAMES = ("Users",)
+
+
+class LocalUsersKind(UsersKind):
     """Brokers that this process reaches by the addresses that they advertise."""
 
-    def access(self, props: Props) -> Mapping[str, str]:
+    def access(self, props: Properties) -> Mapping[str, str]:
         root, first = Project.find().here(Path(props["root"])), next(iter(props["brokers"]))
         return own_access(read_properties(started_with(node_directory(root, int(first)))).values)
 
-    def carry_out(self, order: UsersOrder, props: Props) -> None:
+    def carry_out(self, order: UsersOrder, props: Properties, say: Say) -> None:
         carry_out(order)
 
-    def refused(self, props: Props) -> list[str]:
+    def refused(self, props: Properties) -> list[str]:
         return list(self._refused(props))
 
-    def _refused(self, props: Props) -> Iterator[str]:
+    def _refused(self, props: Properties) -> Iterator[str]:
         mechanisms, store = read_mechanisms(props["mechanism"]), store_of(props)
         ways = map(Login.model_validate, props["logins"])
         listening = [it for it in ways if accepts_connections(parse_address(it.address))]

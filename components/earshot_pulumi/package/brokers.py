@@ -9,14 +9,14 @@ from earshot.config.aws import AwsSpec
 from earshot_pulumi.aws.cluster import Cluster
 from earshot_pulumi.aws.node import InstanceNode
 from earshot_pulumi.aws.reports import Awaited
-from earshot_pulumi.dynamic import read
 from earshot_pulumi.package.patience import in_sync
+from earshot_pulumi.properties import read
 
 
 class Brokers(Cluster):
     """A cluster whose construction waits for its readiness.
 
-    A package can have no dynamic resources, so nothing remembers the last run. Nothing refuses
+    It has no resources of earshot's own, so nothing remembers the last run. Nothing refuses
     other voters, the removal of a broker with replicas, or a node's move out of its volume's zone.
     """
 

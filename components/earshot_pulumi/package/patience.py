@@ -1,4 +1,4 @@
-"""Waiting for readiness in the package's host, which can have no dynamic resources."""
+"""Waiting for readiness while the package's cluster is constructed."""
 
 import asyncio
 import contextvars

@@ -1,19 +1,24 @@
 """The plugin: `pulumi-resource-earshot`, or this folder as a source-based plugin."""
 
+import gc
+import signal
 import sys
 
-from earshot.errors import EarshotError
-from earshot.extras import needed_for
+# until the host serves, an interrupt ends the process without a stack trace
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+gc.set_threshold(20_000, 20, 20)  # modules that are imported stay: few searches for garbage
+
+from earshot.errors import EarshotError  # noqa: E402
+from earshot.extras import needed_for  # noqa: E402
 
 
 def run() -> None:
     """Serves the engine that started this process; its address is the last argument."""
     try:
         with needed_for("pulumi-resource-earshot"):
-            from earshot_pulumi.judge import judge
-            from earshot_pulumi.provider.host import Package, serve
-            from earshot_pulumi.provider.parts import COMPONENTS, KINDS
-        serve(Package(COMPONENTS, KINDS), judge, sys.argv[1:])
+            from earshot_pulumi.provider import parts
+            from earshot_pulumi.provider.host import serve
+        serve(parts, sys.argv[1:])
     except EarshotError as error:
         sys.exit(str(error))
 

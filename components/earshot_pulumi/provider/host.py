@@ -15,9 +15,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -34,7 +34,7 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, prov
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from earshot_pulumi.owner import exit_with_parent
+from earshot_pulumi.owner import end, exit_with_parent
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Interrupted,
@@ -46,17 +46,19 @@ from earshot_pulumi.provider.kind import (
 )
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
 
-Judge = Callable[[Properties, Callable[[str, bool], None]], Properties]
-"""The inputs of a provider instance with what the provider adds. Raises InvalidInputs.
-
-The function shows a text beside the instance; True makes it a warning."""
+Show = Callable[[str, bool], None]
+"""Shows a text beside a resource; True makes it a warning."""
 T = TypeVar("T")
+_NOT_SECRET = PropertyValue(None)
 CANCEL_SECONDS = 0.5
 """Seconds that an operation has to end by itself once the engine has cancelled the update."""
 
 
 def plain(value: PropertyValue) -> Any:
-    """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`."""
+    """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`.
+
+    Maps are without keys whose value is null, as in states that Pulumi's dynamic providers wrote.
+    """
     inner = value.value
     if isinstance(inner, Computed) or inner == rpc.UNKNOWN:
         return UNKNOWN
@@ -65,7 +67,7 @@ def plain(value: PropertyValue) -> Any:
     if isinstance(inner, float):
         return int(inner) if inner.is_integer() else inner
     if isinstance(inner, Mapping):
-        return {key: plain(item) for key, item in inner.items()}
+        return {key: plain(item) for key, item in inner.items() if item.value is not None}
     if isinstance(inner, Sequence):
         return [plain(item) for item in inner if isinstance(item, PropertyValue)]
     raise TypeError(f"no input of earshot takes a {type(inner).__name__}")
@@ -76,37 +78,54 @@ def plain_properties(struct: struct_pb2.Struct) -> Properties:
     return {key: plain(item) for key, item in PropertyValue.unmarshal_map(struct).items()}
 
 
-def _wrapped(value: Any) -> PropertyValue:
-    if value is UNKNOWN:
-        return PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
-    if value is None or isinstance(value, bool | str):
-        return PropertyValue(value)
-    if isinstance(value, int | float):
-        return PropertyValue(float(value))
-    if isinstance(value, Mapping):
-        return PropertyValue({key: _wrapped(item) for key, item in value.items()})
-    return PropertyValue([_wrapped(item) for item in value])
+def message(
+    properties: Properties,
+    arrived: struct_pb2.Struct | None = None,
+    secrets: Collection[str] = (),
+) -> struct_pb2.Struct:
+    """``properties`` for the engine, which encrypts secrets in the state.
 
-
-def message(properties: Properties, secrets: frozenset[str] = frozenset()) -> struct_pb2.Struct:
-    """``properties`` for the engine; those called ``secrets`` are encrypted in the state."""
+    Secret are those called ``secrets`` and those that ``arrived`` as secrets: of an unchanged map
+    only what was secret in it, otherwise the whole property.
+    """
+    known = PropertyValue.unmarshal_map(arrived) if arrived is not None else {}
     return PropertyValue.marshal_map(
         {
-            key: _wrapped(item).with_secret(key in secrets)
+            key: _marked(item, known.get(key), key in secrets)
             for key, item in properties.items()
             if item is not None
         }
     )
 
 
-def secret_names(*structs: struct_pb2.Struct) -> frozenset[str]:
-    """The properties that arrived as secrets, or with a secret inside."""
-    return frozenset(
-        key
-        for struct in structs
-        for key, item in PropertyValue.unmarshal_map(struct).items()
-        if item.contains_secret()
-    )
+def _marked(value: Any, arrived: PropertyValue | None, secret: bool) -> PropertyValue:
+    if secret or arrived is None or not arrived.contains_secret():
+        return _wrapped(value).with_secret(secret)
+    if plain(arrived) == value:
+        return _wrapped(value, arrived)
+    return _wrapped(value).with_secret(True)
+
+
+def _wrapped(value: Any, like: PropertyValue = _NOT_SECRET) -> PropertyValue:
+    """``value``, with the secrets of ``like``, which has the same data."""
+    inner = like.value
+    made: PropertyValue
+    if value is UNKNOWN:
+        made = PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
+    elif value is None or isinstance(value, bool | str):
+        made = PropertyValue(value)
+    elif isinstance(value, int | float):
+        made = PropertyValue(float(value))
+    elif isinstance(value, Mapping):
+        parts = inner if isinstance(inner, Mapping) else {}
+        made = PropertyValue(
+            {k: _wrapped(it, parts.get(k, _NOT_SECRET)) for k, it in value.items()}
+        )
+    else:
+        # of another length only where ``like`` is no list
+        items = inner if isinstance(inner, list | tuple) else [_NOT_SECRET] * len(value)
+        made = PropertyValue([_wrapped(*pair) for pair in zip(value, items, strict=True)])
+    return made.with_secret(like.is_secret)
 
 
 class Package(ComponentProvider):
@@ -121,14 +140,13 @@ class Package(ComponentProvider):
         assert self.schema is not None
         schema = json.loads(self.schema)
         for resource, kind in kinds.items():
-            described = schema["resources"][type_token(resource)]
+            described = schema["resources"][type_token(resource.__name__)]
             described["isComponent"] = False
             described["properties"].pop("id", None)
             for group in ("inputProperties", "properties"):
                 for name in described[group].keys() & set(kind.secrets):
                     described[group][name]["secret"] = True
         self.schema = json.dumps(schema)
-        self.kinds = {type_token(resource): kind for resource, kind in kinds.items()}
 
     def construct(
         self, name: str, resource_type: str, inputs: Any, options: Any = None
@@ -143,17 +161,39 @@ class Package(ComponentProvider):
             raise
 
 
+class Parts(Protocol):
+    """What the plugin offers; each part is imported when a call first needs it."""
+
+    def package(self) -> Package:
+        """The components and the schema."""
+
+    def kind(self, token: str) -> Kind:
+        """The behaviour of a type of custom resource."""
+
+    def judge(self, inputs: Properties, show: Show) -> Properties:
+        """The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
+
+
 class Servicer(sdk.ProviderServicer):
     """Answers the engine: components as the SDK does, custom resources and the gate here."""
 
-    def __init__(self, package: Package, judge: Judge, arguments: list[str], engine: str) -> None:
-        super().__init__(package, arguments, engine)
-        self._kinds = package.kinds
-        self._judge = judge
+    def __init__(self, parts: Parts, arguments: list[str], engine: str) -> None:
+        # not the SDK's constructor, which takes the package: a run without components does not
+        # import them
+        self.args, self.engine_address = arguments, engine
+        self._parts = parts
+        self._config: dict[str, Any] = {}
         self._cancelled = threading.Event()
         self._threads = ThreadPoolExecutor(32)
         channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineStub(channel)
+
+    @functools.cached_property
+    def provider(self) -> Package:  # type: ignore[override]
+        return self._parts.package()
+
+    async def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        return proto.PluginInfo(version=__version__)
 
     async def Handshake(self, request: Any, context: Any) -> Any:
         return provider_pb2.ProviderHandshakeResponse(
@@ -170,16 +210,20 @@ class Servicer(sdk.ProviderServicer):
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
         show = functools.partial(self._log, request.urn)
         try:
-            inputs = await self._run(context, functools.partial(self._judge, news, show))
+            inputs = await self._run(context, functools.partial(self._parts.judge, news, show))
         except InvalidInputs as error:
             return _failures(request.news, error)
-        return proto.CheckResponse(inputs=message(inputs, secret_names(request.news)))
+        return proto.CheckResponse(inputs=message(inputs, request.news))
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
         # the engine compares inputs; "replace" here would replace every resource of the provider
         return proto.DiffResponse(changes=proto.DiffResponse.DIFF_UNKNOWN)
 
     async def Configure(self, request: Any, context: Any) -> Any:
+        given = plain_properties(request.args)
+        # in the place of Pulumi's dynamic providers, it is given all settings of a stack
+        own = {key if ":" in key else f"{PACKAGE}:{key}": it for key, it in given.items()}
+        self._config |= own
         return proto.ConfigureResponse(
             acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
         )
@@ -192,17 +236,17 @@ class Servicer(sdk.ProviderServicer):
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
-            inputs = await self._run(context, functools.partial(kind.check, operation, olds, news))
+            check = functools.partial(kind.check, operation, olds, news)
+            inputs = await self._run(context, check, kind.interrupted)
         except InvalidInputs as error:
             return _failures(request.news, error)
-        return proto.CheckResponse(inputs=message(inputs, self._secrets(kind, request.news)))
+        return proto.CheckResponse(inputs=message(inputs, request.news, kind.secrets))
 
     async def Diff(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        difference = await self._run(
-            context, functools.partial(kind.diff, operation, request.id, olds, news)
-        )
+        diff = functools.partial(kind.diff, operation, request.id, olds, news)
+        difference = await self._run(context, diff, kind.interrupted)
         response = proto.DiffResponse
         return response(
             changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
@@ -213,28 +257,34 @@ class Servicer(sdk.ProviderServicer):
     async def Create(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request, preview=request.preview)
         news = plain_properties(request.properties)
-        id, outputs = await self._run(context, functools.partial(kind.create, operation, news))
-        properties = message(outputs, self._secrets(kind, request.properties))
+        create = functools.partial(kind.create, operation, news)
+        id, outputs = await self._run(context, create, kind.interrupted)
+        properties = message(outputs, request.properties, kind.secrets)
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
     async def Update(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request, preview=request.preview)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
-        outputs = await self._run(
-            context, functools.partial(kind.update, operation, request.id, olds, news)
-        )
-        return proto.UpdateResponse(properties=message(outputs, self._secrets(kind, request.news)))
+        update = functools.partial(kind.update, operation, request.id, olds, news)
+        outputs = await self._run(context, update, kind.interrupted)
+        return proto.UpdateResponse(properties=message(outputs, request.news, kind.secrets))
 
     async def Read(self, request: Any, context: Any) -> Any:
-        # a refresh keeps what the last update saw: an update proves anew whatever may have changed
-        return proto.ReadResponse(
-            id=request.id, properties=request.properties, inputs=request.inputs
-        )
+        kind, operation = self._called(request)
+        olds = plain_properties(request.properties)
+        read = functools.partial(kind.read, operation, request.id, olds)
+        outputs = await self._run(context, read, kind.interrupted)
+        if outputs is None:
+            return proto.ReadResponse()
+        properties = message(outputs, request.properties, kind.secrets)
+        return proto.ReadResponse(id=request.id, properties=properties, inputs=request.inputs)
 
     async def Delete(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
-        olds = plain_properties(request.properties)
-        await self._run(context, functools.partial(kind.delete, operation, request.id, olds))
+        # outputs stay as they are when inputs change that change no resource: the last inputs count
+        olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
+        delete = functools.partial(kind.delete, operation, request.id, olds)
+        await self._run(context, delete, kind.interrupted)
         return empty_pb2.Empty()
 
     def _called(self, request: Any, *, preview: bool = False) -> tuple[Kind, Operation]:
@@ -245,8 +295,9 @@ class Servicer(sdk.ProviderServicer):
             preview=preview,
             cancelled=self._cancelled,
             log=functools.partial(self._log, request.urn),
+            config=self._config,
         )
-        return self._kinds[token], operation
+        return self._parts.kind(token), operation
 
     def _log(self, urn: str, text: str, is_warning: bool = False) -> None:
         severity = engine_pb2.WARNING if is_warning else engine_pb2.INFO
@@ -254,28 +305,28 @@ class Servicer(sdk.ProviderServicer):
         with contextlib.suppress(grpc.RpcError):  # an engine that is ending takes no more lines
             self._engine.Log(line)
 
-    def _secrets(self, kind: Kind, *structs: struct_pb2.Struct) -> frozenset[str]:
-        return secret_names(*structs) | frozenset(kind.secrets)
-
-    async def _run(self, context: Any, act: Callable[[], T]) -> T:
+    async def _run(self, context: Any, act: Callable[[], T], interrupted: str = "interrupted") -> T:
         """The result of ``act``, run in a thread; errors that users can mend abort the call.
 
-        InvalidInputs pass. If the engine cancels, ``act`` has `CANCEL_SECONDS` left.
+        InvalidInputs pass. If the engine cancels, ``act`` has `CANCEL_SECONDS` left, and the call
+        fails with ``interrupted``.
         """
         work = asyncio.get_running_loop().run_in_executor(self._threads, act)
         try:
-            return await self._until_cancelled(work)
+            return await self._until_cancelled(work, interrupted)
         except InvalidInputs:
             raise
+        except Interrupted:
+            await _abort(context, interrupted)
         except (EarshotError, OperationFailed) as error:
             await _abort(context, str(error))
 
-    async def _until_cancelled(self, work: asyncio.Future[T]) -> T:
+    async def _until_cancelled(self, work: asyncio.Future[T], interrupted: str) -> T:
         while not work.done():
             if self._cancelled.is_set():
                 await asyncio.wait([work], timeout=CANCEL_SECONDS)
                 if not work.done():
-                    raise Interrupted("interrupted")
+                    raise Interrupted(interrupted)
                 break
             await asyncio.wait([work], timeout=0.1)
         return work.result()
@@ -292,12 +343,13 @@ def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> Any:
     return proto.CheckResponse(inputs=inputs, failures=failures)
 
 
-def serve(package: Package, judge: Judge, arguments: list[str]) -> None:
-    """Serves ``package`` until the engine ends this process; ``arguments`` are the engine's."""
+def serve(parts: Parts, arguments: list[str]) -> None:
+    """Serves ``parts`` until the engine ends this process; ``arguments`` are the engine's."""
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
+    os.environ.pop("PULUMI_CONFIG", None)  # has secrets, and processes that are started inherit it
     # the engine sends SIGINT at the end of each run, and waits five seconds for the process
-    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    signal.signal(signal.SIGINT, lambda *_: end(0))
     addresses = [text for text in arguments if not text.startswith("-")]
     if not addresses:
         raise EarshotError(
@@ -305,7 +357,7 @@ def serve(package: Package, judge: Judge, arguments: list[str]) -> None:
             observed="was started without the address of a Pulumi engine",
             remedy="let `pulumi` start it: docs/module.md says how a program finds it",
         )
-    asyncio.run(_serve(Servicer(package, judge, arguments, addresses[-1])))
+    asyncio.run(_serve(Servicer(parts, arguments, addresses[-1])))
 
 
 async def _serve(servicer: Servicer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -56,6 +56,11 @@ class Operation:
     cancelled: threading.Event = field(default_factory=threading.Event)
     log: Callable[[str], None] = print
     """Shows one line beside the resource while the operation runs."""
+    config: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
+    """The stack's configuration, secrets included: `earshot:` settings, and what a kind adds.
+
+    All operations of a run share it.
+    """
 
     @property
     def name(self) -> str:
@@ -71,8 +76,10 @@ class Operation:
 class Kind(Protocol):
     """The behaviour of one type of custom resource. Methods run in threads of their own."""
 
-    secrets: Collection[str]
+    secrets: Collection[str] = ()
     """Inputs and outputs that are always secret; others are if they arrived as secrets."""
+    interrupted: str = "interrupted"
+    """The error of an operation that the engine cancelled: what it may leave half-made."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """The inputs with their defaults. Raises InvalidInputs."""
@@ -95,8 +102,13 @@ class Kind(Protocol):
         """The outputs after the change. Raises OperationFailed."""
         return self.create(operation, news)[1]
 
+    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
+        """The outputs of the resource that exists now; None if it is gone."""
+        return olds
+
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """Removes the resource. Raises OperationFailed."""
+        """Removes the resource, if there is anything to remove. Raises OperationFailed."""
+        return
 
 
 def changed(olds: Mapping[str, Any], news: Mapping[str, Any], names: Collection[str]) -> bool:

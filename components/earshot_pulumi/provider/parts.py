@@ -1,11 +1,77 @@
-"""Everything that the provider offers: components, and custom resources with their kinds."""
+"""Everything that the provider offers, by name: a part is imported when it is first needed."""
 
-from earshot_pulumi.given.listeners import Listeners
-from earshot_pulumi.given.proof import Proof, ProofKind
-from earshot_pulumi.package.cluster import AwsCluster
-from earshot_pulumi.package.network import AwsNetwork
-from earshot_pulumi.provider.kind import Kind
-from earshot_pulumi.provider.resource import EarshotResource
+import functools
+import importlib
+from typing import Any
 
-COMPONENTS = (Listeners, AwsCluster, AwsNetwork)
-KINDS: dict[type[EarshotResource], Kind] = {Proof: ProofKind()}
+from earshot_pulumi.provider import former
+from earshot_pulumi.provider.host import Package, Show
+from earshot_pulumi.provider.kind import Kind, Properties
+from earshot_pulumi.provider.resource import type_token
+
+COMPONENTS = {
+    "Listeners": "given.listeners",
+    "AwsCluster": "package.cluster",
+    "AwsNetwork": "package.network",
+}
+"""Modules below `earshot_pulumi` by component."""
+PUBLIC = {"Proof": ("given.proof", "ProofKind")}
+"""Custom resources of the schema: a module with the resource, and the name of its kind there."""
+INTERNAL = {
+    "AwsCertificates": ("aws.copies", "AwsCertificatesKind"),
+    "AwsPreflight": ("aws.preflight", "AwsPreflightKind"),
+    "AwsReadiness": ("aws.readiness", "AwsReadinessKind"),
+    "AwsSecret": ("aws.secrets", "AwsSecretKind"),
+    "AwsTurn": ("aws.turns", "AwsTurnKind"),
+    "BegunChange": ("change_memory", "BegunChangeKind"),
+    "Certificates": ("certificates", "CertificatesKind"),
+    "ChangePreflight": ("aws.changes", "ChangePreflightKind"),
+    "ClusterIdentity": ("docker.identity", "ClusterIdentityKind"),
+    "CompleteChange": ("change_memory", "CompleteChangeKind"),
+    "DockerKeys": ("docker.keys", "DockerKeysKind"),
+    "DockerPreflight": ("docker.preflight", "DockerPreflightKind"),
+    "DockerReadiness": ("docker.kinds", "DockerReadinessKind"),
+    "DockerStopPreflight": ("docker.kinds", "DockerStopPreflightKind"),
+    "DockerUsers": ("docker.users", "DockerUsersKind"),
+    "EnginePreflight": ("docker.kinds", "EnginePreflightKind"),
+    "LocalCertificates": ("local.secured", "LocalCertificatesKind"),
+    "LocalNode": ("local.kinds", "LocalNodeKind"),
+    "LocalPreflight": ("local.kinds", "LocalPreflightKind"),
+    "LocalReadiness": ("local.kinds", "LocalReadinessKind"),
+    "LocalUsers": ("local.users", "LocalUsersKind"),
+    "ProvedChange": ("change_memory", "ProvedChangeKind"),
+    "Validation": ("validation", "ValidationKind"),
+}
+"""Custom resources that components make for themselves: a module and the name of the kind there."""
+KINDS = {**PUBLIC, **INTERNAL}
+
+
+def package() -> Package:
+    """The components and the public resources, with their schema."""
+    components = [_imported(module, name) for name, module in COMPONENTS.items()]
+    public = {_imported(module, it): kind(type_token(it)) for it, (module, _) in PUBLIC.items()}
+    return Package(components, public)
+
+
+@functools.cache
+def kind(token: str) -> Kind:
+    """The behaviour of the resources of type ``token``."""
+    if (name := former.name_of(token)) is not None:
+        if name in former.APPROVALS:
+            return former.GateApprovalKind()
+        return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
+    made: Kind = _imported(*KINDS[token.removeprefix(type_token(""))])()
+    return made
+
+
+def judge(inputs: Properties, show: Show) -> Properties:
+    """The inputs of a provider instance, judged if it is a gate. Raises InvalidInputs."""
+    if "plan" not in inputs:
+        return inputs
+    from earshot_pulumi.judge import judge  # slow to import
+
+    return judge(inputs, show)
+
+
+def _imported(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"earshot_pulumi.{module}"), name)

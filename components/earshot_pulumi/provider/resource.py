@@ -21,7 +21,7 @@ class EarshotResource(pulumi.CustomResource):
         own = pulumi.ResourceOptions(version=__version__)
         inputs = {camel_case(key): value for key, value in dict(args).items()}
         super().__init__(
-            type_token(type(self)),
+            type_token(type(self).__name__),
             name,
             {**dict.fromkeys(map(camel_case, output_names(type(self)))), **inputs},
             pulumi.ResourceOptions.merge(own, opts),
@@ -31,9 +31,9 @@ class EarshotResource(pulumi.CustomResource):
         return snake_case(prop)
 
 
-def type_token(resource: type[pulumi.Resource]) -> str:
-    """The type of ``resource`` in programs and states."""
-    return f"{PACKAGE}:index:{resource.__name__}"
+def type_token(name: str) -> str:
+    """The type of the resource class ``name`` in programs and states."""
+    return f"{PACKAGE}:index:{name}"
 
 
 def output_names(resource: type[pulumi.Resource]) -> list[str]:

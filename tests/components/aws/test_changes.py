@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.aws import changes
-from earshot_pulumi.aws.changes import ChangePreflightProvider, HeldStack, problems
+from earshot_pulumi.aws.changes import ChangePreflightKind, HeldStack, problems
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
@@ -22,6 +22,7 @@ from tests.components.aws.registered import (
     Answers,
     registered,
 )
+from tests.components.called import Called
 from tests.config.aws_documents import INTERNAL, REGION, ZONES, read_aws
 
 SEPARATE = {"controllers": {"mode": "separate"}}
@@ -196,7 +197,7 @@ def props(**settings: Any) -> dict[str, Any]:
 
 
 def test_what_was_is_remembered_in_the_resource_itself() -> None:
-    provider = ChangePreflightProvider()
+    provider = Called(ChangePreflightKind())
     settings = {"brokers": 4, "drained": [5], "volumes": {1: KEPT}, **SEPARATE}
     assert HeldStack.from_props(props(**settings)) == held(**settings)
     assert provider.check({}, props(brokers=4)).failures == []
@@ -204,8 +205,8 @@ def test_what_was_is_remembered_in_the_resource_itself() -> None:
     created = provider.create(props(brokers=4) | written)
     assert provider.check(created.outs or {}, props(brokers=5)).failures == []
     (failure,) = provider.check(created.outs or {}, props(brokers=3)).failures
-    assert failure.reason.startswith("\n- broker 4 would be removed")
-    updated = provider.update("held", props(brokers=4), props(brokers=3, drained=[4]) | written)
+    assert failure.startswith("\n- broker 4 would be removed")
+    updated = provider.update(props(brokers=4), props(brokers=3, drained=[4]) | written)
     assert provider.check(updated.outs or {}, props(brokers=3)).failures == []
 
 
@@ -235,18 +236,18 @@ def test_a_version_has_written_the_data_when_a_node_has_served(
     monkeypatch.setattr(changes, "reader", lambda _config, _region: lambda _names: answer)
     first = props(kafka_version="4.2.0") | {"region": REGION, "reports": list(answer)}
     reported = {key: first[key] for key in ("region", "reports")}
-    checked = ChangePreflightProvider().check(first, props(kafka_version="4.1.1") | reported)
+    checked = Called(ChangePreflightKind()).check(first, props(kafka_version="4.1.1") | reported)
     assert checked.inputs["written"] == written
     assert bool(checked.failures) is bool(written)
-    later = ChangePreflightProvider().check(checked.inputs, props(kafka_version="4.3.0"))
+    later = Called(ChangePreflightKind()).check(checked.inputs, props(kafka_version="4.3.0"))
     if written:
         assert later.inputs["written"] == written, "what has formatted the data stays"
 
 
 def test_that_a_node_has_served_meanwhile_is_no_change() -> None:
-    provider, before = ChangePreflightProvider(), props() | {"region": REGION, "written": ""}
-    assert not provider.diff("held", before, before | {"written": "4.1.1"}).changes
-    assert provider.diff("held", before, before | {"written": "4.1.1", "drained": [4]}).changes
+    provider, before = Called(ChangePreflightKind()), props() | {"region": REGION, "written": ""}
+    assert not provider.differs(before, before | {"written": "4.1.1"})
+    assert provider.differs(before, before | {"written": "4.1.1", "drained": [4]})
 
 
 def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
@@ -257,7 +258,7 @@ def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
 
     monkeypatch.setattr(changes, "reader", unreachable)
     first = props() | {"region": REGION, "reports": ["/earshot/mine/broker-1"]}
-    assert ChangePreflightProvider().check(first, props(kafka_version="4.0.0")).failures == []
+    assert Called(ChangePreflightKind()).check(first, props(kafka_version="4.0.0")).failures == []
     assert (
         capsys.readouterr().out == "whether a node has served is not known: SSM: cannot be read\n"
     )

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi import owner
 from earshot_pulumi.aws import credentials, secrets
-from earshot_pulumi.aws.copies import AwsCertificatesProvider
-from earshot_pulumi.aws.secrets import SecretProvider
-from pulumi.output import UNKNOWN
+from earshot_pulumi.aws.copies import AwsCertificatesKind
+from earshot_pulumi.aws.secrets import AwsSecretKind
+from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.certificates.authority import read_certificate
 from earshot.errors import EarshotError
 from tests.components.aws.ssm_double import SsmDouble
+from tests.components.called import Called
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
 
 HOSTS = {f"node-{id}": [f"b{id}.example.com"] for id in range(1, 13)}
-CONFIG = SimpleNamespace(config={})
 
 
 @pytest.fixture
@@ -28,7 +26,6 @@ def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
     found = SsmDouble()
     for module in (secrets, credentials):
         monkeypatch.setattr(module, "client", lambda config, region: found)
-    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return found
 
 
@@ -41,9 +38,8 @@ def wanted(root: Path, **changes: Any) -> dict[str, Any]:
     return certificate_inputs(root, **{"region": "eu-central-1", "hosts": HOSTS, **changes})
 
 
-def provider() -> AwsCertificatesProvider:
-    made = AwsCertificatesProvider()
-    made.configure(CONFIG)
+def provider() -> Called:
+    made = Called(AwsCertificatesKind())
     return made
 
 
@@ -51,12 +47,11 @@ def made(root: Path, **changes: Any) -> dict[str, Any]:
     """The certificates of an update, whose secrets stand in parameters from then on."""
     outs = provider().create(wanted(root, **changes)).outs
     assert outs is not None
-    writer = SecretProvider()
-    writer.configure(CONFIG)
+    writer = Called(AwsSecretKind())
     for kind in ("authority", "validator", *outs["hosts"]):
         reported = {"kind": kind, "parameter": f"/earshot/s/security/{kind}", "root": str(root)}
         fixed = {"region": "eu-central-1", "tags": {}, "mechanism": "SCRAM-SHA-512", "version": "1"}
-        writer.update("", {}, {**reported, **fixed, "logs_in": False})
+        writer.update({}, {**reported, **fixed, "logs_in": False})
     return outs
 
 
@@ -69,9 +64,9 @@ def test_another_checkout_has_the_same_certificates_and_passwords(
 ) -> None:
     outs, before = made(root), files(root)
     shutil.rmtree(root)
-    diff = provider().diff("", outs, wanted(root))
-    assert diff.changes is True, "users get certificates anew, which nobody is replaced for"
-    after = provider().update("", outs, wanted(root)).outs
+    diff = provider().differs(outs, wanted(root))
+    assert diff, "users get certificates anew, which nobody is replaced for"
+    after = provider().update(outs, wanted(root)).outs
     assert after is not None
     own = [*HOSTS, "validator"]
     assert [after["certificates"][it] for it in own] == [outs["certificates"][it] for it in own]
@@ -80,7 +75,7 @@ def test_another_checkout_has_the_same_certificates_and_passwords(
     assert set(before) - same == {"app.pem"}
     modes = {it.name: it.stat().st_mode & 0o777 for it in (root / "security").iterdir()}
     assert {name for name, mode in modes.items() if mode != 0o600} == {"ca.pem"}
-    assert provider().diff("", after, wanted(root)).changes is False
+    assert provider().differs(after, wanted(root)) is False
 
 
 def test_what_another_checkout_has_renewed_since_goes_before_what_lies_here(
@@ -93,7 +88,7 @@ def test_what_another_checkout_has_renewed_since_goes_before_what_lies_here(
     shutil.rmtree(root)
     root.with_name("here").rename(root)
     now = wanted(root, days=300.0, renew_days=100.0, numbers={"app": 2.0})
-    after = provider().update("", longer, now).outs
+    after = provider().update(longer, now).outs
     assert after is not None
     assert after["certificates"]["node-3"] == longer["certificates"]["node-3"]
     assert files(root)["app@2.password"] == renewed["app@2.password"]
@@ -103,14 +98,14 @@ def test_what_another_checkout_has_renewed_since_goes_before_what_lies_here(
 def test_a_stack_without_parameters_has_its_folder_alone(root: Path, ssm: SsmDouble) -> None:
     outs = provider().create(wanted(root)).outs
     assert outs is not None and not ssm.held
-    assert provider().diff("", outs, wanted(root)).changes is False
+    assert provider().differs(outs, wanted(root)) is False
     named = read_certificate((root / "security" / "node-12.pem").read_text()).names
     assert list(named.dns) == ["b12.example.com"]
 
 
 def test_names_that_are_not_known_yet_are_a_change(root: Path, ssm: SsmDouble) -> None:
     ssm.refused = True  # nobody is asked
-    assert provider().diff("", wanted(root), wanted(root, hosts=UNKNOWN)).changes is True
+    assert provider().differs(wanted(root), wanted(root, hosts=UNKNOWN)) is True
 
 
 def test_a_copy_that_is_none_is_not_taken(root: Path, ssm: SsmDouble) -> None:
@@ -118,7 +113,7 @@ def test_a_copy_that_is_none_is_not_taken(root: Path, ssm: SsmDouble) -> None:
     with pytest.raises(EarshotError) as caught:
         provider().create(wanted(root))
     assert str(caught.value) == (
-        "\nthe copy of the stack's authority: is none\n"
+        "the copy of the stack's authority: is none\n"
         "  fix: see who has written it; the update of a checkout that has the authority writes it "
         "anew"
     )

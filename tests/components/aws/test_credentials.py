@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
-from earshot_pulumi.aws.credentials import StackSettings, endpoint, environment, reader
+from earshot_pulumi.aws.credentials import (
+    SETTINGS,
+    StackSettings,
+    endpoint,
+    environment,
+    reader,
+)
+from earshot_pulumi.aws.readiness import AwsReadinessKind
 from earshot_pulumi.aws.reports import AT_ONCE
+from earshot_pulumi.provider.kind import Operation, Properties
 
 from earshot.errors import EarshotError
 
@@ -115,3 +124,35 @@ def test_whom_nobody_answers_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch)
 def test_a_profile_that_there_is_not_is_told_likewise() -> None:
     with pytest.raises(EarshotError, match="nope"):
         reader({"aws:profile": "nope"}, "eu-central-1")
+
+
+def test_a_stacks_settings_are_a_secret_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG", "{}")
+    assert StackSettings().to_props() == {}
+    given = {"aws:secretKey": "s3cr3t", "aws:endpoints": LISTED, "aws:other": "x"}
+    monkeypatch.setenv("PULUMI_CONFIG", json.dumps(given))
+
+    async def found() -> tuple[bool, Any]:
+        settings = StackSettings().to_props()[SETTINGS]
+        return await settings.is_secret(), await settings.future()
+
+    own = {"aws:secretKey": "s3cr3t", "aws:endpoints": LISTED}
+    assert asyncio.run(found()) == (True, own)
+
+
+def test_a_run_asks_aws_with_its_own_settings_and_a_destroy_with_those_of_the_last() -> None:
+    kind, olds = AwsReadinessKind(), {SETTINGS: {"aws:profile": "of the last run"}}
+    operation = Operation("urn:pulumi:s::earshot::earshot:index:AwsReadiness::name")
+    assert kind.settings(operation, olds) == {"aws:profile": "of the last run"}
+    kind.check(operation, olds, {SETTINGS: {"aws:profile": "of this run"}})
+    assert kind.settings(operation, olds) == {"aws:profile": "of this run"}
+
+
+def test_a_refresh_finds_no_difference_and_does_not_ask_aws() -> None:
+    kind = AwsReadinessKind()
+    operation = Operation("urn:pulumi:s::earshot::earshot:index:AwsReadiness::name")
+    olds: Properties = {"nodes": []}
+    news: Properties = {"nodes": [1], SETTINGS: {}}
+    assert not kind.diff(operation, "ready", olds, news).changed
+    kind.check(operation, olds, news)
+    assert kind.diff(operation, "ready", olds, news).changed

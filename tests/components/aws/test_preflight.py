@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.aws import archive, preflight
-from earshot_pulumi.aws.preflight import AwsPreflightProvider
+from earshot_pulumi.aws.preflight import AwsPreflightKind
+from earshot_pulumi.provider.kind import UNKNOWN
 from pulumi.output import Unknown
 
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer
 from tests.components.aws.registered import PREFLIGHT, Answers, registered
+from tests.components.called import Called
 from tests.config.aws_documents import ARCHIVE, read_aws
 
 
@@ -48,9 +50,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
     asked.refusals = dict.fromkeys((1, 2), "Invalid value abc for configuration num.io.threads")
-    (failure,) = AwsPreflightProvider().check({}, props()).failures
-    assert failure.property == "", "Pulumi would print its value"
-    assert failure.reason == (
+    (failure,) = Called(AwsPreflightKind()).check({}, props()).failures
+    assert failure == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2: "
         "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
     )
@@ -58,12 +59,12 @@ def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
 
 def test_an_archive_that_will_not_do_is_refused(asked: Asked) -> None:
     asked.archive_problem = "`archive.url`: there is nothing"
-    (failure,) = AwsPreflightProvider().check({}, props()).failures
-    assert failure.reason == "\n- `archive.url`: there is nothing"
+    (failure,) = Called(AwsPreflightKind()).check({}, props()).failures
+    assert failure == "\n- `archive.url`: there is nothing"
 
 
 def test_only_what_has_changed_is_asked(asked: Asked) -> None:
-    provider = AwsPreflightProvider()
+    provider = Called(AwsPreflightKind())
     provider.check(props(), props())
     assert (asked.nodes, asked.archives) == ([], [])
     provider.check(props(), props(properties={"1": "node.id=1\n", "2": "node.id=2\nx=y\n"}))
@@ -73,14 +74,14 @@ def test_only_what_has_changed_is_asked(asked: Asked) -> None:
 
 
 def test_in_a_preview_without_names_kafka_is_not_asked(asked: Asked) -> None:
-    unknown = Unknown()  # type: ignore[no-untyped-call]
-    assert AwsPreflightProvider().check({}, props(properties=unknown)).failures == []
+    unknown = UNKNOWN
+    assert Called(AwsPreflightKind()).check({}, props(properties=unknown)).failures == []
     assert asked.nodes == []
 
 
 def test_a_class_that_the_archive_may_have_is_no_refusal(asked: Asked) -> None:
     asked.refusals = {1: "Invalid value a.B for configuration x: Class a.B could not be found."}
-    assert AwsPreflightProvider().check({}, props()).failures == []
+    assert Called(AwsPreflightKind()).check({}, props()).failures == []
 
 
 def test_what_cannot_be_asked_is_said_and_stops_nothing(
@@ -91,7 +92,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
 
     monkeypatch.setattr(preflight, "ask_kafka", nobody)
     monkeypatch.setattr(archive, "problem", nobody)
-    assert AwsPreflightProvider().check({}, props()).failures == []
+    assert Called(AwsPreflightKind()).check({}, props()).failures == []
     assert capsys.readouterr().out == (
         "it: cannot be asked\nKafka has not read the settings beforehand: it: cannot be asked\n"
     )

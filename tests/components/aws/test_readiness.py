@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi import owner
 from earshot_pulumi.aws import readiness
-from earshot_pulumi.aws.readiness import ReadinessProvider
+from earshot_pulumi.aws.readiness import AwsReadinessKind
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, Parameters, report
+from tests.components.called import Called
 
 
 def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
@@ -39,6 +38,7 @@ def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
 
 
 OLDS: dict[str, Any] = {"nodes": []}
+CONFIG = {"aws:profile": "the stack's"}
 
 
 @pytest.fixture
@@ -47,68 +47,64 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     found: dict[str, str] = {}
 
     def reader(config: Any, region: str) -> Parameters:
-        assert (config, region) == ("the stack's", "eu-central-1")
+        assert (config, region) == (CONFIG, "eu-central-1")
         return Parameters(found)
 
     def starts(config: Any, region: str) -> Any:
-        assert (config, region) == ("the stack's", "eu-central-1")
+        assert (config, region) == (CONFIG, "eu-central-1")
         return lambda ids: dict.fromkeys(ids, 2000.0)
 
     monkeypatch.setattr(readiness, "reader", reader)
     monkeypatch.setattr(readiness, "starts", starts)
-    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return found
 
 
 @pytest.fixture
-def provider(parameters: dict[str, str]) -> ReadinessProvider:
-    made = ReadinessProvider()
-    made.configure(SimpleNamespace(config="the stack's"))
+def provider(parameters: dict[str, str]) -> Called:
+    made = Called(AwsReadinessKind(), {"settings": CONFIG})
     return made
 
 
-def test_a_new_node_is_not_waited_for_alone(provider: ReadinessProvider) -> None:
+def test_a_new_node_is_not_waited_for_alone(provider: Called) -> None:
     made = provider.create(props(ONE))
     assert made.id == "ready" and made.outs == props(ONE)
 
 
-def test_the_whole_is_waited_for(provider: ReadinessProvider, parameters: dict[str, str]) -> None:
+def test_the_whole_is_waited_for(provider: Called, parameters: dict[str, str]) -> None:
     wanted = props(ONE, TWO, whole=True)
     parameters["/p/1"] = report(ONE)
-    for step in (
-        lambda: provider.create(wanted),
-        lambda: provider.update("id", OLDS, wanted),
-    ):
-        with pytest.raises(EarshotError, match=r"^\n"):
-            step()
+    with pytest.raises(EarshotError, match="node"):
+        provider.create(wanted)
+    with pytest.raises(EarshotError, match="node"):
+        provider.update(OLDS, wanted)
     parameters["/p/2"] = report(TWO)
     assert provider.create(wanted).outs == wanted
-    assert provider.update("id", OLDS, wanted).outs == wanted
+    assert provider.update(OLDS, wanted).outs == wanted
 
 
 @pytest.mark.parametrize("others", [None, NodeState.STARTING, NodeState.FAILED])
 def test_a_changed_node_is_waited_for_whatever_the_others_report(
-    provider: ReadinessProvider, parameters: dict[str, str], others: NodeState | None
+    provider: Called, parameters: dict[str, str], others: NodeState | None
 ) -> None:
     """Also where their reports are lost, as by other hands or a throttled API."""
     if others is not None:
         parameters |= {of.parameter: report(of, others) for of in (TWO, THREE)}
     with pytest.raises(EarshotError, match=r"has not reported|is gone"):
-        provider.update("id", OLDS, props(ONE))
+        provider.update(OLDS, props(ONE))
     parameters["/p/1"] = report(ONE, booted=1000)
     with pytest.raises(EarshotError, match="of an earlier boot"):
-        provider.update("id", OLDS, props(ONE))
+        provider.update(OLDS, props(ONE))
     parameters["/p/1"] = report(ONE, booted=2001)
-    assert provider.update("id", OLDS, props(ONE)).outs == props(ONE)
+    assert provider.update(OLDS, props(ONE)).outs == props(ONE)
 
 
 def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
-    provider: ReadinessProvider,
+    provider: Called,
 ) -> None:
     """`in_turn` is false until all nodes were in sync once, and where the stack file says so."""
-    assert provider.update("id", OLDS, props(ONE, in_turn=False)).outs
+    assert provider.update(OLDS, props(ONE, in_turn=False)).outs
     with pytest.raises(EarshotError):
-        provider.update("id", OLDS, props(ONE, in_turn=False, whole=True))
+        provider.update(OLDS, props(ONE, in_turn=False, whole=True))
 
 
 @pytest.mark.parametrize(
@@ -124,8 +120,7 @@ def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
     ],
 )
 def test_another_node_is_another_wait(
-    changed: dict[str, Any], again: bool, provider: ReadinessProvider
+    changed: dict[str, Any], again: bool, provider: Called
 ) -> None:
-    assert provider.diff("id", props(ONE), changed).changes is again
-    read = provider.read("id", changed)
-    assert (read.id, read.outs) == ("id", changed)
+    assert provider.differs(props(ONE), changed) is again
+    assert provider.read(changed) == changed

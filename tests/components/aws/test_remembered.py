@@ -11,7 +11,7 @@ from earshot.errors import EarshotError
 from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
 
 URN = "urn:pulumi:mine::p::earshot:aws:AwsCluster$"
-READY = "pulumi-python:dynamic/earshot:AwsReadiness"
+READY = "earshot:index:AwsReadiness"
 INSTANCE = "aws:ec2/instance:Instance"
 ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi import owner
 from earshot_pulumi.aws import secrets
-from earshot_pulumi.aws.secrets import LIMIT, SecretProvider
-from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.aws.secrets import LIMIT, AwsSecretKind
+from earshot_pulumi.certificates import CertificatesKind
 
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from tests.components.aws.ssm_double import SsmDouble
+from tests.components.called import Called
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
 
 USERS = {"app": ["a-"]}
@@ -27,7 +26,6 @@ USERS = {"app": ["a-"]}
 def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
     found = SsmDouble()
     monkeypatch.setattr(secrets, "client", lambda config, region: found)
-    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return found
 
 
@@ -35,13 +33,12 @@ def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a cluster that has its certificates."""
     found = cluster_folder(tmp_path, monkeypatch)
-    CertificatesProvider().create(certificate_inputs(found))
+    Called(CertificatesKind()).create(certificate_inputs(found))
     return found
 
 
-def provider() -> SecretProvider:
-    made = SecretProvider()
-    made.configure(SimpleNamespace(config={}))
+def provider() -> Called:
+    made = Called(AwsSecretKind(), {})
     return made
 
 
@@ -110,17 +107,17 @@ def test_it_is_written_when_it_changes_and_when_somebody_else_has_written_it(
     root: Path, ssm: SsmDouble
 ) -> None:
     olds = created(wanted(root, "node-1"))
-    assert provider().diff("", olds, wanted(root, "node-1")).changes is False
-    assert provider().diff("", olds, wanted(root, "node-1", version="two")).changes is True
+    assert provider().differs(olds, wanted(root, "node-1")) is False
+    assert provider().differs(olds, wanted(root, "node-1", version="two")) is True
     ssm.put_parameter(Name="/earshot/s/security/node-1", Value="x", Overwrite=True)
-    assert provider().diff("", olds, wanted(root, "node-1")).changes is True
-    outs = provider().update("", olds, wanted(root, "node-1")).outs
+    assert provider().differs(olds, wanted(root, "node-1")) is True
+    outs = provider().update(olds, wanted(root, "node-1")).outs
     assert outs is not None and outs["written"] == 3
     assert "PRIVATE KEY" in value(ssm, "node-1")
-    provider().delete("", outs)
-    provider().delete("", outs)
+    provider().delete(outs)
+    provider().delete(outs)
     assert not ssm.held
-    assert provider().diff("", outs, wanted(root, "node-1")).changes is True
+    assert provider().differs(outs, wanted(root, "node-1")) is True
 
 
 def test_a_node_is_given_the_number_that_its_secret_had_first(root: Path, ssm: SsmDouble) -> None:
@@ -128,19 +125,19 @@ def test_a_node_is_given_the_number_that_its_secret_had_first(root: Path, ssm: S
     outs = created(wanted(root, "node-1"))
     pinned = [outs["pinned"]]
     for version in ("two", "one", "three"):
-        done = provider().update("", outs, wanted(root, "node-1", version=version))
+        done = provider().update(outs, wanted(root, "node-1", version=version))
         assert done.outs is not None
         outs = done.outs
         pinned.append(outs["pinned"])
     assert pinned == [1, 2, 1, 4] and outs["written"] == 4
     ssm.held.clear()
-    again = provider().update("", outs, wanted(root, "node-1")).outs
+    again = provider().update(outs, wanted(root, "node-1")).outs
     assert again is not None and again["pinned"] == 1 and again["numbers"] == {"one": 1}
 
 
 def test_the_state_of_an_earlier_release_gets_a_number(root: Path, ssm: SsmDouble) -> None:
     olds = {key: it for key, it in created(wanted(root, "node-1")).items() if key != "numbers"}
-    assert provider().diff("", olds, wanted(root, "node-1")).changes is True
+    assert provider().differs(olds, wanted(root, "node-1")) is True
 
 
 def disabled(root: Path, ssm: SsmDouble) -> set[tuple[str, str]]:
@@ -163,7 +160,7 @@ def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm:
         ["password", "validator"],
         ["password", "app"],
     ]
-    outs = provider().update("", olds, of_users(root, users={})).outs
+    outs = provider().update(olds, of_users(root, users={})).outs
     assert outs is not None
     left = [
         ["permissions", "app", "--remove"],
@@ -174,7 +171,7 @@ def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm:
     assert [line[: len(it)] for line, it in zip(reported(ssm), left, strict=True)] == left
     # another change later still says it: nobody knows whether the earlier one was carried out
     again = of_users(root, users={}, mechanism="SCRAM-SHA-256")
-    assert provider().update("", outs, again).outs is not None
+    assert provider().update(outs, again).outs is not None
     assert disabled(root, ssm) == {
         ("app", "SCRAM-SHA-256"),
         ("app", "SCRAM-SHA-512"),
@@ -186,7 +183,7 @@ def test_a_user_who_leaves_while_there_is_no_state_can_come_in_no_more(
     root: Path, ssm: SsmDouble
 ) -> None:
     """Volumes may be kept, and with them all whom the cluster knows."""
-    provider().delete("", created(of_users(root)))
+    provider().delete(created(of_users(root)))
     created(of_users(root, users={}))
     assert disabled(root, ssm) == {("app", "SCRAM-SHA-512")}
     assert ["permissions", "app", "--remove"] in reported(ssm)
@@ -224,7 +221,7 @@ def test_what_aws_refuses_is_said_with_what_it_takes(root: Path, ssm: SsmDouble)
     with pytest.raises(EarshotError) as caught:
         created(wanted(root, "node-1"))
     assert str(caught.value) == (
-        "\nSSM parameter /earshot/s/security/node-1 in eu-central-1: cannot be written or read: An "
+        "SSM parameter /earshot/s/security/node-1 in eu-central-1: cannot be written or read: An "
         "error occurred (AccessDenied) when calling the PutParameter operation: no\n"
         "  fix: see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
         "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again"

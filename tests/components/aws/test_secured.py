@@ -20,8 +20,8 @@ from tests.components.plain_inputs import visible
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE
 
 LOG = logging.getLogger("earshot.tests.aws")
-CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
-SECRET = "pulumi-python:dynamic/earshot:AwsSecret"
+CERTIFICATES = "earshot:index:AwsCertificates"
+SECRET = "earshot:index:AwsSecret"
 SEPARATE: dict[str, Any] = {"mode": "separate", "count": 1}
 OPEN = {key: it for key, it in EXTERNAL.items() if key != "protocol"}
 

@@ -19,7 +19,7 @@ from tests.components.aws.registered import INSTANCE, PREFLIGHT, READY, Answers,
 from tests.components.aws.test_reports import ONE, report
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
-VALIDATION = "pulumi-python:dynamic/earshot:Validation"
+VALIDATION = "earshot:index:Validation"
 CLEAR = {
     **TWO_LISTENERS,
     "listeners": [INTERNAL, {**EXTERNAL, "protocol": "PLAINTEXT"}],
@@ -96,8 +96,8 @@ def test_a_validator_proves_the_internal_scope(
 
 
 REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
-BEGUN = "pulumi-python:dynamic/earshot:BegunChange"
-PROVED = "pulumi-python:dynamic/earshot:ProvedChange"
+BEGUN = "earshot:index:BegunChange"
+PROVED = "earshot:index:ProvedChange"
 
 
 def proved(**settings: Any) -> Answers:

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi import owner
 from earshot_pulumi.aws import turns
 from earshot_pulumi.aws.machines import Machine
-from earshot_pulumi.aws.turns import TurnProvider, others_of
+from earshot_pulumi.aws.turns import AwsTurnKind, others_of
 
 from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, THREE, TWO, report
+from tests.components.called import Called
 
 STACK = "mine"
 NAMES = {it.node: (f"broker-{it.node}", it.parameter) for it in (ONE, TWO, THREE)}
@@ -34,7 +34,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     )
 
     def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
-        assert (config, region, stack) == ("the stack's", "eu-central-1", STACK)
+        assert (config, region, stack) == (CONFIG, "eu-central-1", STACK)
         made.asked += 1
         return dict(made.machines)
 
@@ -42,15 +42,18 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(
         turns, "reader", lambda *_: lambda names: {it: made.reports.get(it, "") for it in names}
     )
-    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return made
+
+
+CONFIG = {"aws:profile": "the stack's"}
 
 
 def props(wanted: Any, node: int = 1, **changed: Any) -> dict[str, Any]:
     """As they come to a provider: every number is a float."""
     others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
     given = {"node": float(node), "wanted": wanted, "others": others, "granted": None}
-    return {**given, "stack": STACK, "region": "eu-central-1", **changed}
+    given |= {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
+    return {**given, **changed}
 
 
 OLD = props(["a", "m7g.large", ""])
@@ -58,9 +61,8 @@ NEW = props(["b", "m7g.large", ""])
 
 
 def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    provider = TurnProvider()
-    provider.configure(SimpleNamespace(config="the stack's"))
-    return "".join(it.reason for it in provider.check(olds, news).failures)
+    provider = Called(AwsTurnKind())
+    return "".join(provider.check(olds, news).failures)
 
 
 def test_a_node_may_be_touched_while_all_others_serve(world: SimpleNamespace) -> None:
@@ -112,9 +114,9 @@ def test_a_node_that_does_not_change_asks_nobody(world: SimpleNamespace) -> None
 
 
 def test_every_turn_that_is_granted_is_another() -> None:
-    provider = TurnProvider()
+    provider = Called(AwsTurnKind())
     first = provider.create(NEW).outs or {}
-    second = provider.update("turn", first, OLD).outs or {}
+    second = provider.update(first, OLD).outs or {}
     assert first["granted"] and second["granted"] and first["granted"] != second["granted"]
-    assert not provider.diff("turn", first, {**NEW, "others": []}).changes
-    assert provider.diff("turn", first, OLD).changes
+    assert not provider.differs(first, {**NEW, "others": []})
+    assert provider.differs(first, OLD)

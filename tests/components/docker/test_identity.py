@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import identity, labels
-from earshot_pulumi.docker.identity import FILE, IdentityProvider
+from earshot_pulumi.docker.identity import FILE, ClusterIdentityKind
 from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume
 
 from earshot.cluster_id import check_cluster_id, of_stack_name
+from tests.components.called import Called
 
 A, B = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
 SPOTS = [["local", "earshot-s-kafka-1", 1.0], ["local", "earshot-s-kafka-2", 2.0]]
@@ -42,9 +43,9 @@ def checked(folder: Path, olds: Mapping[str, Any], said: str | None = None) -> t
     props = {"stack": "s", "spots": SPOTS, "hosts": [], "state_dir": str(folder)}
     if said is not None:
         props["said"] = said
-    result = IdentityProvider().check(dict(olds), props)
+    result = Called(ClusterIdentityKind()).check(dict(olds), props)
     assert result.inputs is not None
-    return result.inputs["cluster_id"], "".join(it.reason for it in result.failures or ())
+    return result.inputs["cluster_id"], "".join(result.failures or ())
 
 
 def test_a_new_stack_gets_an_id_of_its_own(there: dict[str, Seen], tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_checkout_goes_on_with_the_data_that_it_has_kept(
 ) -> None:
     mine = tmp_path / "mine"
     props = {"cluster_id": A, "state_dir": str(mine)}
-    assert IdentityProvider().create(props).id == A
+    assert Called(ClusterIdentityKind()).create(props).id == A
     assert (mine / FILE).read_text() == f"{A}\n"
     assert checked(mine, {})[0] != A, "there is no data to go on with"
     there["seen"] = of(A)
@@ -120,10 +121,10 @@ def test_what_an_earlier_release_deployed_from_here_keeps_its_id(
 
 
 def test_only_the_id_makes_a_difference() -> None:
-    provider = IdentityProvider()
+    provider = Called(ClusterIdentityKind())
     olds = {"cluster_id": A, "state_dir": "/a", "hosts": []}
-    assert provider.diff("", olds, {**olds, "state_dir": "/b", "hosts": [1]}).changes is False
-    assert provider.diff("", olds, {**olds, "cluster_id": B}).changes is True
+    assert provider.differs(olds, {**olds, "state_dir": "/b", "hosts": [1]}) is False
+    assert provider.differs(olds, {**olds, "cluster_id": B}) is True
 
 
 def test_an_id_that_no_data_holds_may_still_be_another(

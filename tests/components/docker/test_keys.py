@@ -13,14 +13,15 @@ import pytest
 from docker.errors import APIError, DockerException, NotFound
 from earshot_pulumi.docker import labels, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.keys import KeysProvider, with_versions
+from earshot_pulumi.docker.keys import DockerKeysKind, with_versions
 from earshot_pulumi.docker.put_back import FOLDER
-from pulumi.output import Unknown
+from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
 from earshot.placement.node_container import KEYS
+from tests.components.called import Called
 
 
 class EngineDouble:
@@ -88,7 +89,7 @@ def props(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def made(props: dict[str, Any]) -> dict[str, Any]:
-    outs = KeysProvider().create(props).outs
+    outs = Called(DockerKeysKind()).create(props).outs
     assert outs is not None
     return outs
 
@@ -100,7 +101,7 @@ def test_a_node_gets_its_own_key_store_and_the_authority(
     files = {"print-ca.pem": "authority", "print-node-1.pem": "key and certificate"}
     assert engine.written == [("keys", "/secrets", files)]
     assert outs == {**props, "made": "monday", "files": sorted(files)}
-    assert KeysProvider().diff("", outs, props).changes is False
+    assert Called(DockerKeysKind()).differs(outs, props) is False
 
 
 def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
@@ -135,15 +136,14 @@ def test_files_of_an_earlier_release_are_written_again_by_their_new_names(
 ) -> None:
     outs = made(props)
     del outs["files"]
-    assert KeysProvider().diff("", outs, props).changes
+    assert Called(DockerKeysKind()).differs(outs, props)
 
 
 def test_a_certificate_that_is_not_known_yet_is_another_one(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
     outs = made(props)
-    unknown: Any = Unknown
-    assert KeysProvider().diff("", outs, {**props, "certificate": unknown()}).changes
+    assert Called(DockerKeysKind()).differs(outs, {**props, "certificate": UNKNOWN})
 
 
 def test_a_container_names_the_files_of_its_certificate() -> None:
@@ -158,7 +158,7 @@ def test_a_container_names_the_files_of_its_certificate() -> None:
 def test_what_decides_the_files_writes_them_again(
     engine: EngineDouble, props: dict[str, Any], key: str
 ) -> None:
-    assert KeysProvider().diff("", made(props), {**props, key: "other"}).changes
+    assert Called(DockerKeysKind()).differs(made(props), {**props, key: "other"})
 
 
 def test_a_volume_that_was_made_anew_is_filled_again(
@@ -166,14 +166,14 @@ def test_a_volume_that_was_made_anew_is_filled_again(
 ) -> None:
     outs = made(props)
     engine.volumes["keys"] = "tuesday"
-    assert KeysProvider().diff("", outs, props).changes
-    assert KeysProvider().update("", outs, props).outs == {
+    assert Called(DockerKeysKind()).differs(outs, props)
+    assert Called(DockerKeysKind()).update(outs, props).outs == {
         **props,
         "made": "tuesday",
         "files": outs["files"],
     }
     del engine.volumes["keys"]
-    assert KeysProvider().diff("", outs, props).changes
+    assert Called(DockerKeysKind()).differs(outs, props)
 
 
 def test_an_engine_that_does_not_tell_is_an_error(
@@ -182,7 +182,7 @@ def test_an_engine_that_does_not_tell_is_an_error(
     outs = made(props)
     engine.volumes["keys"] = DockerException("stopped")
     with pytest.raises(EarshotError) as caught:
-        KeysProvider().diff("", outs, props)
+        Called(DockerKeysKind()).differs(outs, props)
     assert caught.value.object == "volume keys"
     assert "fails (stopped)" in caught.value.observed
 
@@ -190,7 +190,7 @@ def test_an_engine_that_does_not_tell_is_an_error(
 def test_a_key_store_that_is_lost_is_named(engine: EngineDouble, props: dict[str, Any]) -> None:
     (Path(props["root"]) / "security" / "node-1.pem").unlink()
     with pytest.raises(EarshotError, match=r"node-1\.pem: cannot be read"):
-        KeysProvider().create(props)
+        Called(DockerKeysKind()).create(props)
     assert engine.written == []
 
 
@@ -202,7 +202,7 @@ def test_keys_that_cannot_be_written_are_named(
 
     monkeypatch.setattr(engine, "fill", full)
     with pytest.raises(EarshotError) as caught:
-        KeysProvider().create(props)
+        Called(DockerKeysKind()).create(props)
     assert str(caught.value).strip() == (
         "keys of node-1 in volume keys on Docker host local: cannot be written: a container of the "
         "image x: no space left on device\n  fix: see that the engine runs and has space, then run "
@@ -226,7 +226,7 @@ def test_a_container_that_was_never_started_lets_the_volume_go(
         return [SimpleNamespace(remove=functools.partial(remove, name)) for name in "ab"]
 
     monkeypatch.setattr(engine, "containers", SimpleNamespace(list=listed), raising=False)
-    KeysProvider().delete("keys", props)
+    Called(DockerKeysKind()).delete(props)
     assert removed == ["a", "b"]
 
 
@@ -237,4 +237,4 @@ def test_an_engine_that_is_gone_holds_no_removal_up(
         raise EarshotError("Docker engine", observed="does not answer")
 
     monkeypatch.setattr(Engines, "of", gone)
-    KeysProvider().delete("keys", props)
+    Called(DockerKeysKind()).delete(props)

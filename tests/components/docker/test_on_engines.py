@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
-from earshot_pulumi.docker import images, labels, on_engines, providers, removal, running
+from earshot_pulumi.docker import images, labels, on_engines, removal, running
 from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import (
     Seen,
     SeenContainer,
@@ -17,7 +18,7 @@ from earshot_pulumi.docker.on_engines import (
     SeenVolume,
     WantedStack,
 )
-from pulumi.output import Unknown
+from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.cluster_id import of_stack_name
 from earshot.config.docker import DockerSpec
@@ -25,6 +26,7 @@ from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.placement.docker import plan_docker
+from tests.components.called import Called
 
 MINE = "0123456789ab"
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
@@ -213,7 +215,7 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
 def test_a_preview_that_does_not_know_the_id_yet_says_nothing_of_kept_data() -> None:
     """Whoever decides the id looks at them in the same preview."""
     now = wanted(brokers=1)
-    props = {**now.to_props(), "cluster_id": Unknown(), "deployment": MINE}  # type: ignore[no-untyped-call]
+    props = {**now.to_props(), "cluster_id": UNKNOWN, "deployment": MINE}
     assert problems(WantedStack.from_props(props), Seen(volumes=everything(now).volumes)) == []
 
 
@@ -235,8 +237,8 @@ def test_a_refusal_is_of_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "absent", lambda *_: [])
     news = {**now.to_props(), "cluster_id": OWN_ID, "remove": "unused"}
     olds = news | {"deployment": MINE}
-    (failure,) = providers.EnginePreflightProvider().check(olds, news).failures
-    assert (failure.property, failure.reason) == ("", "\n- it would not do")
+    (failure,) = Called(EnginePreflightKind()).check(olds, news).failures
+    assert failure == ("\n- it would not do")
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from earshot_pulumi.docker import broker_settings, host_ports, on_engines, preflight
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
-from earshot_pulumi.docker.preflight import ImagePreflightProvider
+from earshot_pulumi.docker.preflight import DockerPreflightKind
 from earshot_pulumi.docker.throwaway import NotAsked
-from pulumi.output import Unknown
+from earshot_pulumi.provider.kind import UNKNOWN
 
 from earshot.facts.container import PublishedPort
+from tests.components.called import Called
 from tests.components.docker.test_on_engines import container, wanted
 
 HOSTS = [
@@ -26,7 +27,7 @@ PUBLISHED_ONCE = [
     {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
     {"name": "HOST", "port": 9092, "scopes": "host"},
 ]
-UNREADABLE = Unknown()  # type: ignore[no-untyped-call]
+UNREADABLE = UNKNOWN
 
 
 class Asked:
@@ -85,9 +86,8 @@ def props(of: WantedStack, *images: object) -> dict[str, Any]:
 
 
 def said(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    failures = ImagePreflightProvider().check(olds, news).failures
-    assert all(it.property == "" for it in failures), "Pulumi would print its value"
-    return "".join(it.reason for it in failures)
+    failures = Called(DockerPreflightKind()).check(olds, news).failures
+    return "".join(failures)
 
 
 def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
-from earshot_pulumi.docker import in_turn, labels, leftovers, providers, put_back
+from earshot_pulumi.docker import in_turn, kinds, labels, leftovers, put_back
 from earshot_pulumi.docker.container_address import Disturbed, Engines
-from earshot_pulumi.docker.providers import ReadinessProvider, StopPreflightProvider
+from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
 
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
+from tests.components.called import Called
 from tests.components.docker.test_readiness import NETWORK, OWN_ID, place
 
 STATE = Path(".earshot/stacks/s")
@@ -167,21 +168,21 @@ def waits(monkeypatch: pytest.MonkeyPatch, *fail: str, kind: type[EarshotError])
         if id in fail:
             raise kind(f"container {id}", observed="restarts in a loop", remedy="take it back")
 
-    monkeypatch.setattr(providers, "wait_for", wait_for)
+    monkeypatch.setattr(kinds, "wait_for", wait_for)
 
 
 def test_a_container_that_does_not_come_up_is_made_again_as_it_was(
     engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    StopPreflightProvider().update("good", {}, stop_props())
+    Called(DockerStopPreflightKind()).update({}, stop_props())
     kept = STATE / "containers" / "kafka-1.json"
     assert kept.stat().st_mode & 0o077 == 0, "it has the secrets of the environment"
     engine.replaced()
     waits(monkeypatch, "new-1", kind=EarshotError)
     with pytest.raises(EarshotError) as caught:
-        ReadinessProvider().update("ready", ready_props("old-1"), ready_props("new-1"))
+        Called(DockerReadinessKind()).update(ready_props("old-1"), ready_props("new-1"))
     assert str(caught.value) == (
-        "\ncontainer new-1: restarts in a loop\n"
+        "container new-1: restarts in a loop\n"
         "  it was made again as it was and serves; the nodes after it were not touched. What did "
         "not come up is container kafka-1-failed\n"
         "  fix: take it back"
@@ -198,7 +199,7 @@ def test_a_container_that_does_not_come_up_is_made_again_as_it_was(
     # the same again, after what was wrong elsewhere was mended
     engine.done.clear()
     waits(monkeypatch, kind=EarshotError)
-    ReadinessProvider().update("ready", ready_props("old-1"), ready_props("new-1"))
+    Called(DockerReadinessKind()).update(ready_props("old-1"), ready_props("new-1"))
     assert engine.done == ["stop again-kafka-1 60", "remove again-kafka-1", "start new-1"]
     assert engine.inspect("kafka-1")["Id"] == "new-1" and not kept.exists()
 
@@ -206,14 +207,14 @@ def test_a_container_that_does_not_come_up_is_made_again_as_it_was(
 def test_how_it_is_left_where_it_cannot_be_made_again(
     engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    StopPreflightProvider().create(stop_props())
+    Called(DockerStopPreflightKind()).create(stop_props())
     engine.replaced()
     waits(monkeypatch, "new-1", "again-kafka-1", kind=EarshotError)
 
     def left() -> str:
         with pytest.raises(EarshotError) as caught:
-            ReadinessProvider().update("ready", ready_props("old-1"), ready_props("new-1"))
-        return str(caught.value).splitlines()[2].strip()
+            Called(DockerReadinessKind()).update(ready_props("old-1"), ready_props("new-1"))
+        return str(caught.value).splitlines()[1].strip()
 
     serving = "it was made again as it was, and container again-kafka-1: restarts in a loop"
     assert left().startswith(serving)
@@ -228,20 +229,20 @@ def test_how_it_is_left_where_it_cannot_be_made_again(
 def test_nothing_is_put_back_that_somebody_disturbed_or_nobody_replaced(
     engine: EngineDouble, monkeypatch: pytest.MonkeyPatch, kind: type[EarshotError]
 ) -> None:
-    StopPreflightProvider().update("good", {}, stop_props())
+    Called(DockerStopPreflightKind()).update({}, stop_props())
     waits(monkeypatch, "old-1", "new-1", kind=kind)
     id = "old-1"
     if kind is Disturbed:
         engine.replaced()
         id = "new-1"
     with pytest.raises(EarshotError, match="loop"):
-        ReadinessProvider().update("ready", ready_props("old-1"), ready_props(id))
+        Called(DockerReadinessKind()).update(ready_props("old-1"), ready_props(id))
     assert engine.done == []
 
 
 def test_a_first_start_forgets_what_another_stack_had(engine: EngineDouble) -> None:
     put_back.keep(STATE, engine.inspect("old-1"))
-    ReadinessProvider().create(ready_props("old-1"))
+    Called(DockerReadinessKind()).create(ready_props("old-1"))
     assert put_back.kept(STATE, "kafka-1", but="new-1") is None
 
 
@@ -257,31 +258,31 @@ def test_what_the_engine_had_to_start_again_does_not_take_the_place_of_what_serv
 
 
 def test_no_container_is_stopped_while_another_node_is_down(engine: EngineDouble) -> None:
-    provider = StopPreflightProvider()
+    provider = Called(DockerStopPreflightKind())
     engine.stop("old-3", 0)
     with pytest.raises(EarshotError) as caught:
-        provider.update("good", {}, stop_props())
+        provider.update({}, stop_props())
     assert str(caught.value) == (
-        "\ncontainer kafka-1 was not stopped: down already: container kafka-3; with one more away, "
+        "container kafka-1 was not stopped: down already: container kafka-3; with one more away, "
         "brokers could take no records\n  fix: run the same command again: it starts kafka-3 first"
     )
     for key in ("Restarting", "Paused"):
         engine.held["old-3"]["State"] = UP | {key: True}
         with pytest.raises(EarshotError, match="down already: container kafka-3"):
-            provider.update("good", {}, stop_props())
+            provider.update({}, stop_props())
     engine.held["aside"] = engine.container("aside", 3, "kafka-3-failed")
-    provider.update("good", {}, stop_props())  # node 3 runs, be it by another name
+    provider.update({}, stop_props())  # node 3 runs, be it by another name
     engine.stop("old-1", 0)
     engine.stop("old-2", 0)
-    provider.update("good", {}, stop_props())  # this one does not run: there is nothing to stop
+    provider.update({}, stop_props())  # this one does not run: there is nothing to stop
     del engine.held["old-1"]
     provider.create(stop_props())
 
 
 def test_only_other_settings_are_a_reason_to_look() -> None:
-    diff = StopPreflightProvider().diff
-    assert not diff("good", stop_props(), stop_props(hosts=[])).changes
-    assert diff("good", stop_props(), stop_props(settings="b")).changes
+    differs = Called(DockerStopPreflightKind()).differs
+    assert not differs(stop_props(), stop_props(hosts=[]))
+    assert differs(stop_props(), stop_props(settings="b"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"Id": "old-1"}'])
@@ -294,13 +295,13 @@ def test_nothing_is_made_by_what_was_cut_short(engine: EngineDouble, text: str) 
 
 def test_what_stands_in_for_a_container_goes_with_it(engine: EngineDouble) -> None:
     put_back.keep(STATE, engine.inspect("old-1"))
-    ReadinessProvider().delete("ready", ready_props("old-1"))
+    Called(DockerReadinessKind()).delete(ready_props("old-1"))
     assert not list((STATE / "containers").iterdir()), "it has secrets"
     assert engine.done == ["stop old-1 60"], "Pulumi's own is Pulumi's to remove"
     engine.inspect("old-1")["Config"]["Labels"][labels.PUT_BACK] = "new-1"
     engine.done.clear()
     engine.inspect("old-1")["State"] = dict(UP)
-    ReadinessProvider().delete("ready", ready_props("gone"))
+    Called(DockerReadinessKind()).delete(ready_props("gone"))
     assert "stop old-1 60" in engine.done and "old-1" not in engine.held
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
-from earshot_pulumi.docker import kafka_protocol, labels, providers, readiness
+from earshot_pulumi.docker import kafka_protocol, kinds, labels, readiness
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, incarnation
 from earshot_pulumi.docker.kafka_protocol import (
     InnerListener,
@@ -22,11 +22,12 @@ from earshot_pulumi.docker.kafka_protocol import (
     Quorum,
     Refused,
 )
-from earshot_pulumi.docker.providers import ReadinessProvider
+from earshot_pulumi.docker.kinds import DockerReadinessKind
 from earshot_pulumi.docker.tls_exchange import NodeKeys
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
+from tests.components.called import Called
 from tests.doubles.naps import Naps
 
 NETWORK = "earshot-s"
@@ -416,14 +417,12 @@ def props(whole: bool = False, **changes: Any) -> dict[str, Any]:
 def waits(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many nodes each wait of the provider was for."""
     found: list[int] = []
-    monkeypatch.setattr(
-        providers, "wait_for", lambda _, nodes, *__, **___: found.append(len(nodes))
-    )
+    monkeypatch.setattr(kinds, "wait_for", lambda _, nodes, *__, **___: found.append(len(nodes)))
     return found
 
 
 def test_a_first_start_waits_for_the_whole_only(waits: list[int]) -> None:
-    provider = ReadinessProvider()
+    provider = Called(DockerReadinessKind())
     first = provider.create(props())
     assert first.outs is not None
     assert first.outs["incarnation"] == "id-1@2026-01-01T00:00:00Z"
@@ -433,43 +432,43 @@ def test_a_first_start_waits_for_the_whole_only(waits: list[int]) -> None:
 
 
 def test_a_change_waits_where_there_is_a_quorum(waits: list[int], engine: FakeEngine) -> None:
-    provider = ReadinessProvider()
-    provider.update("ready", {}, props())
+    provider = Called(DockerReadinessKind())
+    provider.update(props(), props())
     assert waits == [1]
     engine.kill("id-2")
     engine.kill("id-3")
-    provider.update("ready", {}, props())
+    provider.update(props(), props())
     assert waits == [1], "a lone voter of three never answers"
 
 
 def test_an_update_is_due_when_a_container_is_not_as_it_was(
     waits: list[int], engine: FakeEngine
 ) -> None:
-    provider = ReadinessProvider()
+    provider = Called(DockerReadinessKind())
     olds = provider.create(props()).outs
     assert olds is not None
-    assert provider.diff("ready", olds, props()).changes is False
-    assert provider.diff("ready", olds, props(tellers=[])).changes is True
+    assert provider.differs(olds, props()) is False
+    assert provider.differs(olds, props(tellers=[])) is True
     engine.kill("id-1")
-    assert provider.diff("ready", olds, props()).changes is True
-    olds = provider.update("ready", olds, props()).outs
+    assert provider.differs(olds, props()) is True
+    olds = provider.update(olds, props()).outs
     assert olds is not None
-    assert provider.diff("ready", olds, props()).changes is False
+    assert provider.differs(olds, props()) is False
     engine.containers["id-1"]["State"]["StartedAt"] = "2026-01-02T00:00:00Z"
-    assert provider.diff("ready", olds, props()).changes is True, "the engine has restarted it"
+    assert provider.differs(olds, props()) is True, "the engine has restarted it"
     del engine.containers["id-1"]
-    assert provider.diff("ready", olds, props()).changes is True
+    assert provider.differs(olds, props()) is True
 
 
 def test_a_broker_takes_leave_of_a_cluster_that_is_there(
     waits: list[int], engine: FakeEngine
 ) -> None:
-    provider = ReadinessProvider()
-    provider.delete("ready", props(whole=True))
-    provider.delete("ready", props())
+    provider = Called(DockerReadinessKind())
+    provider.delete(props(whole=True))
+    provider.delete(props())
     engine.kill("id-2")
     engine.kill("id-3")
-    provider.delete("ready", props())
+    provider.delete(props())
     assert engine.done == ["stop id-1 60", "stop id-1 3"]
 
 

@@ -23,9 +23,9 @@ from tests.components.docker.test_cluster import (
     _Answers,
 )
 
-BEGUN = "pulumi-python:dynamic/earshot:BegunChange"
-PROVED = "pulumi-python:dynamic/earshot:ProvedChange"
-VALIDATION = "pulumi-python:dynamic/earshot:Validation"
+BEGUN = "earshot:index:BegunChange"
+PROVED = "earshot:index:ProvedChange"
+VALIDATION = "earshot:index:Validation"
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
 HOST = {"name": "HOST", "port": 9092, "scopes": ["host"]}

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.certificates import CertificatesKind
 from earshot_pulumi.docker import users
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
 from earshot_pulumi.docker.kafka_protocol import InnerListener, NoAnswer, Refused
 from earshot_pulumi.docker.tls_exchange import NodeKeys
-from earshot_pulumi.docker.users import DockerUsersProvider
+from earshot_pulumi.docker.users import DockerUsersKind
 
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
@@ -21,6 +21,7 @@ from earshot.listeners.terms import Mechanism, Scope
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.users.access import Login
 from earshot.users.order import UsersOrder
+from tests.components.called import Called
 
 LOGIN = {
     "broker": 1,
@@ -64,7 +65,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, Users
 
 def props_of(root: Path) -> dict[str, Any]:
     """The inputs of the users of a cluster that has certificates."""
-    issued = CertificatesProvider().create(
+    issued = Called(CertificatesKind()).create(
         {
             "stack": "s",
             "root": str(root),
@@ -94,7 +95,7 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
     root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
 ) -> None:
     props = props_of(root)
-    outs = DockerUsersProvider().create(props).outs
+    outs = Called(DockerUsersKind()).create(props).outs
     ((where, cluster, order),) = orders
     assert (where, cluster) == (STANDPOINT, "s")
     store = Store(root / "security")
@@ -148,9 +149,9 @@ def test_users_that_a_broker_does_not_know_are_made_again(
     monkeypatch.setattr(users, "log_in", log_in)
     monkeypatch.setattr(Engines, "of", lambda *_: object())
     props = props_of(root)
-    assert DockerUsersProvider().diff("", props, props).changes is differs
+    assert Called(DockerUsersKind()).differs(props, props) is differs
     if differs:
-        DockerUsersProvider().update("", props, props)
+        Called(DockerUsersKind()).update(props, props)
         assert orders[0][2].passwords.keys() == {"validator", "app"}
         assert "kafka-1: HOST: invalid credentials" in capsys.readouterr().out
 
@@ -159,9 +160,10 @@ def test_a_broker_that_has_lost_its_users_is_waited_for_alone(
     root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
 ) -> None:
     props = props_of(root)
-    DockerUsersProvider().create(props)
+    Called(DockerUsersKind()).create(props)
     props["logins"] = [LOGIN, {**LOGIN, "broker": 2, "address": "kafka-2:9092"}]
-    DockerUsersProvider().give_again({it: props[it] for it in props if it != "users"}, 2)
+    known = {it: props[it] for it in props if it != "users"}
+    DockerUsersKind().give_again(known, 2, print)
     order = orders[1][2]
     assert [it.address for it in order.logins] == ["kafka-2:9092"]
     assert order.passwords == orders[0][2].passwords and not order.gone

@@ -16,10 +16,10 @@ from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local
 from tests.doubles import gate_provider
 
-PREFLIGHT = "pulumi-python:dynamic/earshot:LocalPreflight"
-NODE = "pulumi-python:dynamic/earshot:LocalNode"
-CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
-USERS = "pulumi-python:dynamic/earshot:Users"
+PREFLIGHT = "earshot:index:LocalPreflight"
+NODE = "earshot:index:LocalNode"
+CERTIFICATES = "earshot:index:LocalCertificates"
+USERS = "earshot:index:LocalUsers"
 
 
 class Answers(mocks.Mocks):
@@ -132,15 +132,15 @@ def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_the
     engine: Engine,
 ) -> None:
     deployed(brokers=1, **SECURED)
-    order = [item.type.partition("/earshot:")[2] for item in engine.seen]
-    kinds = [kind for kind in order if kind.startswith(("Local", "Certificates", "Users"))]
+    order = [item.type.removeprefix("earshot:index:") for item in engine.seen]
+    kinds = [kind for kind in order if kind.startswith("Local")]
     assert kinds == [
         "LocalPreflight",
-        "Certificates",
+        "LocalCertificates",
         "LocalNode",
         "LocalReadiness",
         "LocalReadiness",
-        "Users",
+        "LocalUsers",
     ]
     certificates = plain_inputs(engine.of(CERTIFICATES)[0])
     assert certificates["hosts"] == {"node-1": ["localhost", "b1.example.com"]}

@@ -15,7 +15,7 @@ from tests.components.aws.registered import Answers, Engine, Registered
 from tests.config.read import read_local
 
 PREFLIGHT, NODE, READY = (
-    f"pulumi-python:dynamic/earshot:Local{kind}" for kind in ("Preflight", "Node", "Readiness")
+    f"earshot:index:Local{kind}" for kind in ("Preflight", "Node", "Readiness")
 )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from earshot_pulumi.certificates import CertificatesProvider
-from earshot_pulumi.local.secured import LocalCertificatesProvider
+from earshot_pulumi.certificates import CertificatesKind
+from earshot_pulumi.local.secured import LocalCertificatesKind
 
 from earshot.listeners.properties import read_properties
+from tests.components.called import Called
 
 
 def test_nodes_keep_their_files_before_they_are_written_anew(
@@ -22,12 +24,12 @@ def test_nodes_keep_their_files_before_they_are_written_anew(
     store.write_text("old")
     settings.write_text(f"ssl.keystore.location={store}\n")
 
-    def made(_self: object, _olds: object, news: dict[str, str]) -> dict[str, str]:
+    def made(_self: object, _operation: object, _olds: object, news: dict[str, str]) -> Any:
         store.write_text("new")
         return news
 
-    monkeypatch.setattr(CertificatesProvider, "made", made)
+    monkeypatch.setattr(CertificatesKind, "made", made)
     props = {"root": str(root)}
-    assert LocalCertificatesProvider().made({}, props) == props
+    assert Called(LocalCertificatesKind()).update({}, props).outs == props
     own = read_properties(settings.read_text()).values["ssl.keystore.location"]
     assert Path(own).read_text() == "old"

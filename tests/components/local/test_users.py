@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.certificates import CertificatesProvider
+from earshot_pulumi.certificates import CertificatesKind
 from earshot_pulumi.local import users as local
 from earshot_pulumi.local.quorum import node_directory
-from earshot_pulumi.local.users import LocalUsersProvider
+from earshot_pulumi.local.users import LocalUsersKind
 
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.users import order
 from earshot.users.access import Grant, Login
 from earshot.validation.client import Failure
+from tests.components.called import Called
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def made(root: Path) -> dict[str, Any]:
         "days": 90.0,
         "renew_days": 30.0,
     }
-    outs = CertificatesProvider().create(wanted).outs
+    outs = Called(CertificatesKind()).create(wanted).outs
     assert outs is not None
     return outs
 
@@ -98,7 +99,7 @@ ALLOWED += [("app", kind, "a-") for kind in ("topic", "group", "transactional_id
 def test_users_are_made_after_their_permissions(
     root: Path, logins: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    LocalUsersProvider().create(users(root, made(root)))
+    Called(LocalUsersKind()).create(users(root, made(root)))
     assert asked[0].asked == [
         ("localhost:1", {}),
         ("forbid", []),
@@ -115,9 +116,9 @@ def test_who_leaves_loses_everything_and_others_keep_theirs(
     outs = made(root)
     old = users(root, outs)
     new = users(root, outs, users={}, passwords={"validator": outs["passwords"]["validator"]})
-    assert LocalUsersProvider().diff("", old, new).changes
-    assert not LocalUsersProvider().diff("", old, users(root, outs)).changes
-    LocalUsersProvider().update("", old, new)
+    assert Called(LocalUsersKind()).differs(old, new)
+    assert not Called(LocalUsersKind()).differs(old, users(root, outs))
+    Called(LocalUsersKind()).update(old, new)
     assert "no broker was restarted since" in capsys.readouterr().out
     assert asked[0].asked[1:] == [
         ("forbid", ALLOWED[1:]),
@@ -140,10 +141,10 @@ def test_who_leaves_while_the_stack_is_down_loses_everything(
 
     monkeypatch.setattr(order, "await_logins", wait)
     with pytest.raises(EarshotError):
-        LocalUsersProvider().create(users(root, outs))
+        Called(LocalUsersKind()).create(users(root, outs))
     new = users(root, outs, users={}, passwords={"validator": outs["passwords"]["validator"]})
     for _ in range(2):
-        LocalUsersProvider().create(new)
+        Called(LocalUsersKind()).create(new)
     assert asked[1].asked[1] == ("forbid", ALLOWED[1:])
     assert asked[1].asked[-1] == ("disable", ["app"], "SCRAM-SHA-512")
     assert asked[2].asked[1] == ("forbid", [])
@@ -155,24 +156,24 @@ def test_a_first_listener_with_passwords_gives_them_to_everybody(
     root: Path, logins: list[Any]
 ) -> None:
     outs = made(root)
-    LocalUsersProvider().create(users(root, outs, logins=[]))
+    Called(LocalUsersKind()).create(users(root, outs, logins=[]))
     old, new = users(root, outs, logins=[]), users(root, outs)
-    assert LocalUsersProvider().diff("", old, new).changes
-    LocalUsersProvider().update("", old, new)
+    assert Called(LocalUsersKind()).differs(old, new)
+    Called(LocalUsersKind()).update(old, new)
     assert asked[1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
 
 
 def test_another_cluster_gets_all_passwords(root: Path, logins: list[Any]) -> None:
     old = users(root, made(root))
-    LocalUsersProvider().create(old)
-    LocalUsersProvider().update("", old, {**old, "cluster_id": "new"})
+    Called(LocalUsersKind()).create(old)
+    Called(LocalUsersKind()).update(old, {**old, "cluster_id": "new"})
     assert asked[1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
 
 
 def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: list[Any]) -> None:
     outs = made(root)
     old = users(root, outs)
-    LocalUsersProvider().update("", old, {**old, "mechanism": "SCRAM-SHA-256"})
+    Called(LocalUsersKind()).update(old, {**old, "mechanism": "SCRAM-SHA-256"})
     assert asked[0].asked[-2:] == [
         ("set", ["app", "validator"], "SCRAM-SHA-256"),
         ("disable", ["validator", "app"], "SCRAM-SHA-512"),
@@ -184,12 +185,12 @@ def test_a_listener_with_a_mechanism_of_its_own_gives_everybody_a_password_of_bo
 ) -> None:
     old = users(root, made(root))
     both = {**old, "mechanism": "SCRAM-SHA-512,SCRAM-SHA-256"}
-    LocalUsersProvider().update("", old, both)
+    Called(LocalUsersKind()).update(old, both)
     assert asked[0].asked[-2:] == [
         ("set", ["app", "validator"], "SCRAM-SHA-512"),
         ("set", ["app", "validator"], "SCRAM-SHA-256"),
     ]
-    LocalUsersProvider().update("", both, {**old, "users": {}, "passwords": {"validator": "x"}})
+    Called(LocalUsersKind()).update(both, {**old, "users": {}, "passwords": {"validator": "x"}})
     assert asked[1].asked[-2:] == [
         ("disable", ["app"], "SCRAM-SHA-512"),
         ("disable", ["validator", "app"], "SCRAM-SHA-256"),
@@ -197,7 +198,7 @@ def test_a_listener_with_a_mechanism_of_its_own_gives_everybody_a_password_of_bo
 
 
 def test_a_cluster_without_passwords_has_permissions_alone(root: Path, logins: list[Any]) -> None:
-    LocalUsersProvider().create(users(root, made(root), logins=[]))
+    Called(LocalUsersKind()).create(users(root, made(root), logins=[]))
     assert [item[0] for item in asked[0].asked] == ["localhost:1", "forbid", "allow"]
     assert logins == []
 
@@ -214,29 +215,29 @@ def test_users_that_a_broker_does_not_know_are_made_again(
     monkeypatch.setattr(local, "refusal", lambda *_: answers["login"])
     monkeypatch.setattr(local, "UserAccess", AccessDouble)
     monkeypatch.setattr(AccessDouble, "lacking", lambda *_: answers["lacking"], raising=False)
-    provider = LocalUsersProvider()
-    assert not provider.diff("", props, props).changes
+    provider = Called(LocalUsersKind())
+    assert not provider.differs(props, props)
     answers["login"] = Failure("timeout", "no answer")
-    assert not provider.diff("", props, props).changes, "what is not known is no loss"
+    assert not provider.differs(props, props), "what is not known is no loss"
     answers["login"] = Failure("authentication", "invalid credentials")
-    assert provider.diff("", props, props).changes
-    provider.update("", props, props)
+    assert provider.differs(props, props)
+    provider.update(props, props)
     assert asked[-1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
     lost = "broker 1: CLIENTS at localhost:2, SCRAM-SHA-512"
     assert f"get their passwords again: {lost}" in capsys.readouterr().out
     answers |= {"login": None, "lacking": ["app"]}
-    assert provider.diff("", props, props).changes, "who was deleted by hand is missed"
+    assert provider.differs(props, props), "who was deleted by hand is missed"
 
 
 def test_brokers_that_do_not_listen_are_not_asked(root: Path, logins: list[Any]) -> None:
     props = users(root, made(root), logins=[{**LOGIN, "address": "localhost:1"}])
-    assert not LocalUsersProvider().diff("", props, props).changes
+    assert not Called(LocalUsersKind()).differs(props, props)
 
 
 def test_all_users_get_their_passwords_again_for_each_mechanism_of_a_broker(
     root: Path, logins: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    LocalUsersProvider().create(users(root, made(root)))
+    Called(LocalUsersKind()).create(users(root, made(root)))
     store = Store(root / "security")
     monkeypatch.setattr(local, "UserAccess", AccessDouble)
     settings = {

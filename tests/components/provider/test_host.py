@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 import pytest
+from earshot_pulumi.provider import parts
 from earshot_pulumi.provider.host import (
     Package,
     Servicer,
     message,
     plain_properties,
-    secret_names,
 )
+from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Difference,
@@ -26,7 +31,8 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
 )
-from earshot_pulumi.provider.parts import COMPONENTS, KINDS
+from earshot_pulumi.provider.resource import EarshotResource, type_token
+from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.provider.experimental.property_value import PropertyValue
@@ -52,21 +58,48 @@ def test_properties_come_back_as_they_were_sent(properties: dict[str, Any]) -> N
 
 
 def test_unknown_values_and_secrets_survive() -> None:
-    sent = message({"a": UNKNOWN, "b": {"c": [UNKNOWN, 1.5]}, "d": "text"}, frozenset({"d"}))
+    sent = message({"a": UNKNOWN, "b": {"c": [UNKNOWN, 1.5]}, "d": "text"}, secrets={"d"})
     assert sent["a"] == rpc.UNKNOWN
     found = plain_properties(sent)
     assert found["a"] is UNKNOWN and found["b"]["c"] == [UNKNOWN, 1.5]
-    assert secret_names(sent) == {"d"}
+    assert secrets_in(sent) == {"d"}
 
 
-def test_a_secret_inside_a_map_makes_the_whole_input_secret() -> None:
+def secrets_in(struct: struct_pb2.Struct) -> set[str]:
+    """The properties that are secret as a whole."""
+    return {key for key, it in PropertyValue.unmarshal_map(struct).items() if it.is_secret}
+
+
+def test_an_unchanged_map_keeps_which_part_of_it_is_secret() -> None:
+    inner = PropertyValue(
+        {
+            "user": PropertyValue("u"),
+            "none": PropertyValue(None),
+            "listed": PropertyValue([PropertyValue("l"), PropertyValue("p", is_secret=True)]),
+        }
+    )
+    arrived = PropertyValue.marshal_map({"client": inner})
+    sent = message({"client": {"user": "u", "listed": ["l", "p"]}}, arrived)
+    client = PropertyValue.unmarshal_map(sent)["client"]
+    assert client.contains_secret() and not client.is_secret
+    assert plain_properties(sent) == {"client": {"user": "u", "listed": ["l", "p"]}}
+    inside: Any = client.value
+    assert [item.is_secret for item in inside["listed"].value] == [False, True]
+
+
+def test_a_map_that_was_changed_is_secret_as_a_whole_if_a_part_was() -> None:
     inner = PropertyValue({"password": PropertyValue("p", is_secret=True)})
-    struct = PropertyValue.marshal_map({"client": inner})
-    assert secret_names(struct) == {"client"}
+    arrived = PropertyValue.marshal_map({"client": inner})
+    assert secrets_in(message({"client": {"p": "p"}}, arrived)) == {"client"}
+
+
+def test_nulls_in_maps_are_left_out() -> None:
+    struct = PropertyValue.marshal_map({"a": PropertyValue({"b": PropertyValue(None)})})
+    assert plain_properties(struct) == {"a": {}}
 
 
 def test_the_schema_describes_every_input_and_output() -> None:
-    schema = json.loads(Package(COMPONENTS, KINDS).schema or "")
+    schema = json.loads(parts.package().schema or "")
     resources = schema["resources"]
     assert resources["earshot:index:Listeners"]["isComponent"] is True
     assert resources["earshot:index:Proof"]["isComponent"] is False
@@ -93,6 +126,7 @@ class Sleeper(Kind):
     """Takes long, or fails."""
 
     secrets = ("token",)
+    interrupted = "interrupted: half is made"
 
     def __init__(self) -> None:
         self.started = threading.Event()
@@ -123,15 +157,26 @@ def sleeper() -> Sleeper:
     return Sleeper()
 
 
-def _approve(inputs: dict[str, Any], show: Callable[[str, bool], None]) -> dict[str, Any]:
-    return {**inputs, "approved": "yes"}
-
-
 @pytest.fixture
 def servicer(sleeper: Sleeper) -> Servicer:
-    package = Package(COMPONENTS, KINDS)
-    package.kinds = {"earshot:index:Proof": sleeper}
-    return Servicer(package, _approve, [], "127.0.0.1:1")
+    return Servicer(Sleeping(sleeper), [], "127.0.0.1:1")
+
+
+class Sleeping:
+    """A plugin whose resources all sleep."""
+
+    def __init__(self, sleeper: Sleeper) -> None:
+        self._sleeper = sleeper
+
+    def package(self) -> Package:
+        raise AssertionError("a run without components does not import them")
+
+    def kind(self, name: str) -> Kind:
+        assert name == "earshot:index:Proof"
+        return self._sleeper
+
+    def judge(self, inputs: Properties, show: Callable[[str, bool], None]) -> Properties:
+        return {**inputs, "approved": "yes"}
 
 
 def created(servicer: Servicer, preview: bool = False, **inputs: Any) -> Any:
@@ -142,14 +187,14 @@ def created(servicer: Servicer, preview: bool = False, **inputs: Any) -> Any:
 def test_a_resource_is_created_checked_and_compared(servicer: Servicer) -> None:
     made = created(servicer, seconds=0)
     assert made.id == "proof"
-    assert secret_names(made.properties) == {"token"}
+    assert secrets_in(made.properties) == {"token"}
     preview = created(servicer, preview=True, seconds=0)
     assert plain_properties(preview.properties)["token"] is UNKNOWN and preview.id == ""
     request = proto.CheckRequest(urn=URN, news=message({"x": 1}))
     checked = asyncio.run(servicer.Check(request, Context()))
     assert plain_properties(checked.inputs) == {"x": 1, "seconds": 0}
     request = proto.CheckRequest(urn=URN, news=message({"token": "clear"}))
-    assert secret_names(asyncio.run(servicer.Check(request, Context())).inputs) == {"token"}
+    assert secrets_in(asyncio.run(servicer.Check(request, Context())).inputs) == {"token"}
     compared = proto.DiffRequest(
         urn=URN, id="proof", olds=message({"x": 1}), news=message({"x": 2})
     )
@@ -175,10 +220,99 @@ def test_a_cancel_ends_the_work_at_once(servicer: Servicer, sleeper: Sleeper) ->
         work = asyncio.ensure_future(servicer.Create(request, Context()))
         await asyncio.to_thread(sleeper.started.wait, 10)
         await servicer.Cancel(None, None)
-        with pytest.raises(Aborted, match="interrupted"):
-            await asyncio.wait_for(work, 10)
+        with pytest.raises(Aborted, match=r"^interrupted: half is made$"):
+            await asyncio.wait_for(work, 1)
 
     asyncio.run(both())
+
+
+class Deaf(Sleeper):
+    """Does not look whether the update was cancelled."""
+
+    def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
+        self.started.set()
+        time.sleep(2)
+        return "", news
+
+
+def test_a_cancel_ends_work_that_does_not_look_for_it_within_a_second() -> None:
+    deaf = Deaf()
+    servicer = Servicer(Sleeping(deaf), [], "127.0.0.1:1")
+
+    async def both() -> None:
+        work = asyncio.ensure_future(servicer.Create(proto.CreateRequest(urn=URN), Context()))
+        await asyncio.to_thread(deaf.started.wait, 10)
+        await servicer.Cancel(None, None)
+        with pytest.raises(Aborted, match=r"^interrupted: half is made$"):
+            await asyncio.wait_for(work, 1)
+
+    asyncio.run(both())
+
+
+def test_a_refresh_shows_what_is_there_and_what_is_gone(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = PropertyValue.marshal_map({"token": PropertyValue("t", is_secret=True)})
+    request = proto.ReadRequest(urn=URN, id="proof", properties=properties, inputs=properties)
+    found = asyncio.run(servicer.Read(request, Context()))
+    assert found.id == "proof" and found.inputs == properties
+    assert secrets_in(found.properties) == {"token"}
+    monkeypatch.setattr(Sleeper, "read", lambda *_: None)
+    assert asyncio.run(servicer.Read(request, Context())).id == ""
+
+
+def test_a_delete_sees_the_last_inputs_beside_outputs(
+    servicer: Servicer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Properties] = []
+    monkeypatch.setattr(Sleeper, "delete", lambda _, __, ___, olds: seen.append(olds))
+    request = proto.DeleteRequest(
+        urn=URN,
+        id="proof",
+        properties=message({"token": "of before", "made": 1}),
+        old_inputs=message({"token": "of now"}),
+    )
+    asyncio.run(servicer.Delete(request, Context()))
+    assert seen == [{"token": "of now", "made": 1}]
+
+
+def test_an_operation_has_the_stacks_configuration(
+    monkeypatch: pytest.MonkeyPatch, sleeper: Sleeper
+) -> None:
+    servicer = Servicer(Sleeping(sleeper), [], "127.0.0.1:1")
+    arguments = PropertyValue.marshal_map({"passwords": PropertyValue("p", is_secret=True)})
+    asyncio.run(servicer.Configure(proto.ConfigureRequest(args=arguments), Context()))
+    seen: list[Operation] = []
+    monkeypatch.setattr(Sleeper, "read", lambda _, operation, *__: seen.append(operation))
+    asyncio.run(servicer.Read(proto.ReadRequest(urn=URN), Context()))
+    assert seen[0].config == {"earshot:passwords": "p"}
+    assert "passwords" not in repr(seen[0])
+
+
+def test_every_resource_that_components_make_has_a_kind() -> None:
+    for name, (_, kind) in parts.KINDS.items():
+        assert type(parts.kind(type_token(name))).__name__ == kind
+    for module in ("aws.stack", "aws.secured", "docker.stack", "local.stack"):
+        importlib.import_module(f"earshot_pulumi.{module}")
+    made = {it.__name__ for it in descendants(InternalResource)} - {"Users"}
+    assert made == parts.INTERNAL.keys()
+    assert {it.__name__ for it in descendants(EarshotResource)} == parts.PUBLIC.keys()
+
+
+def descendants(kind: type) -> Iterator[type]:
+    """The subclasses of ``kind`` in the package, and theirs."""
+    found: type
+    for found in kind.__subclasses__():
+        yield from descendants(found)
+        if found.__module__.startswith("earshot_pulumi."):
+            yield found
+
+
+def test_a_plugin_that_starts_imports_no_component_and_no_kind() -> None:
+    code = "import sys, earshot_pulumi.provider.__main__\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    slow = ("pulumi_aws", "pulumi_docker", "pydantic", "earshot.rules", "earshot_pulumi.local")
+    assert not [it for it in done.stdout.split() if it.startswith(slow)]
 
 
 def test_a_program_of_another_version_is_refused(servicer: Servicer) -> None:

@@ -29,16 +29,16 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 @contextlib.contextmanager
 def update_in_progress(
-    workspace: Workspace, *, resource: bool
+    workspace: Workspace,
 ) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """An update in the middle of things: program, pack, plugin (and dynamic provider) are up."""
+    """An update in the middle of things: program, pack, and plugin are up."""
     workspace.add_plugin()
-    project = workspace.stack("slow", resource="true" if resource else "false")
+    project = workspace.stack("slow")
     pack = workspace.add("pack")
     arguments = ("up", "--yes", "--skip-preview", "--policy-pack", str(pack))
     with workspace.start(project, *arguments) as cli:
         try:
-            marker = project / ("resource-begun" if resource else "program-begun")
+            marker = project / "program-begun"
             wait_for(lambda: marker.exists() or cli.poll() is not None, "update in progress")
             assert cli.poll() is None, cli.communicate()[0]
             yield cli, project
@@ -52,7 +52,6 @@ def descendants(cli: subprocess.Popen[str]) -> dict[str, psutil.Process]:
         "pulumi-language-python-exec": "program",
         "pulumi.policy": "pack",
         "resource-thing": "plugin",
-        "dynamic_plugin.py": "dynamic provider",
         "toolchain.language_host": "host",
     }
     found = {}
@@ -67,7 +66,7 @@ def all_gone(processes: dict[str, psutil.Process]) -> Callable[[], bool]:
 
 
 def test_interrupt_ends_everything_quietly(workspace: Workspace) -> None:
-    with update_in_progress(workspace, resource=False) as (cli, _):
+    with update_in_progress(workspace) as (cli, _):
         processes = descendants(cli)
         assert {"host", "program", "pack", "plugin"} <= processes.keys()
 
@@ -80,12 +79,10 @@ def test_interrupt_ends_everything_quietly(workspace: Workspace) -> None:
             assert word not in output
 
 
-@pytest.mark.parametrize("resource", [False, True], ids=["program busy", "provider busy"])
-def test_killed_engine_takes_everything_along(workspace: Workspace, resource: bool) -> None:
-    expected = {"host", "program", "pack", "plugin"} | ({"dynamic provider"} if resource else set())
-    with update_in_progress(workspace, resource=resource) as (cli, project):
+def test_killed_engine_takes_everything_along(workspace: Workspace) -> None:
+    with update_in_progress(workspace) as (cli, project):
         processes = descendants(cli)
-        assert expected <= processes.keys()
+        assert {"host", "program", "pack", "plugin"} <= processes.keys()
 
         cli.kill()
         cli.communicate(timeout=PATIENCE_SECONDS)

@@ -30,21 +30,14 @@ def test_program_sees_its_stack_and_its_output_is_shown(workspace: Workspace) ->
 
 
 def test_quiet_project_gets_no_line_from_the_host(workspace: Workspace) -> None:
-    project = workspace.stack("dynamic")
+    workspace.add_plugin()
+    project = workspace.stack("resources")
 
     result = workspace.run(project, "up", "--yes", "--suppress-progress")
 
     assert result.returncode == 0, result.stdout
     assert "Diagnostics" not in result.stdout
     assert "warning" not in result.stdout
-
-
-def test_dynamic_provider_is_imported_from_the_project(workspace: Workspace) -> None:
-    project = workspace.stack("dynamic")
-
-    assert workspace.run(project, "up", "--yes").returncode == 0
-    assert workspace.outputs(project) == {"next": 42}
-    assert workspace.run(project, "destroy", "--yes").returncode == 0
 
 
 def test_provider_plugin_in_python(workspace: Workspace) -> None:

@@ -26,7 +26,7 @@ def test_all_executables_lie_together(tmp_path: Path, built: Path) -> None:
     directory = tmp_path / "bin"
     wrapper.install(built, directory, python=Path(sys.executable))
 
-    names = {*wrapper.EXECUTABLES, wrapper.LANGUAGE_HOST, wrapper.DYNAMIC_PLUGIN}
+    names = {*wrapper.EXECUTABLES, wrapper.LANGUAGE_HOST}
     assert {path.name for path in directory.iterdir()} == names
     assert all(os.access(directory / name, os.X_OK) for name in names)
     # The CLI finds itself with links resolved, so this must not be a symbolic one.
@@ -82,26 +82,3 @@ def test_paths_with_spaces_and_quotes(tmp_path: Path, built: Path) -> None:
     words = result.stdout.splitlines()
     assert words[:3] == ["[-P]", "[-m]", f"[{wrapper.MODULE}]"]
     assert words[-4:] == [f"[{odd / 'bin'}]", "[--engine-pid]", f"[{os.getpid()}]", "[127.0.0.1:1]"]
-
-
-@pytest.mark.parametrize("relative", [True, False])
-def test_dynamic_plugin_runs_the_programs_python(
-    tmp_path: Path, built: Path, relative: bool
-) -> None:
-    wrapper.install(built, tmp_path / "bin", python=Path(sys.executable))
-    python = tmp_path / "project" / "venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\necho "$0 $@"\n')
-    python.chmod(0o755)
-    option = "venv" if relative else str(python.parent.parent)
-
-    result = subprocess.run(
-        [tmp_path / "bin" / wrapper.DYNAMIC_PLUGIN, "127.0.0.1:1"],
-        env={"PULUMI_RUNTIME_VIRTUALENV": option},
-        cwd=tmp_path / "project",
-        capture_output=True,
-        text=True,
-    )
-
-    assert result.stdout.split()[-1] == "127.0.0.1:1"
-    assert result.stdout.startswith(f"{option}/bin/python -u ")

@@ -1,10 +1,9 @@
-"""Every kind of process at once: a program that sleeps, a provider plugin, a dynamic provider."""
+"""Every kind of process at once: a program that sleeps, and a provider plugin."""
 
 import time
 from pathlib import Path
 
 import pulumi
-from waiting import Waiting
 
 
 class Thing(pulumi.CustomResource):
@@ -24,8 +23,4 @@ def wait(_: str) -> None:
 
 
 thing = Thing("one")
-if pulumi.Config().get_bool("resource"):
-    begun = str(Path("resource-begun").absolute())
-    Waiting("long", begun, 120, pulumi.ResourceOptions(depends_on=[thing]))
-else:
-    thing.echo.apply(wait)
+thing.echo.apply(wait)

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.local import changes, process, quorum, restart
+from earshot_pulumi.local.kinds import LocalNodeKind, LocalPreflightKind
 from earshot_pulumi.local.process import Launch
-from earshot_pulumi.local.providers import LocalPreflightProvider, NodeProvider
 from earshot_pulumi.local.record import Record, running
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
 from earshot.transition import memory
+from tests.components.called import Called
 from tests.components.local.nodes import node, recorded
 from tests.components.local.test_quorum import planned
 
@@ -47,12 +48,12 @@ def test_a_copy_leaves_the_node_of_the_original_alone(
         made = recorded(directory, Record.of(child.pid, "d"))
         shutil.copytree(original, copy)
         monkeypatch.chdir(copy)
-        assert NodeProvider().read("node-1", props(original)).id == ""
-        NodeProvider().delete("node-1", props(original))
+        assert Called(LocalNodeKind()).read(props(original)) is None
+        Called(LocalNodeKind()).delete(props(original))
         assert running(directory) == made
         assert capsys.readouterr().out == f"node 1 in {original / KAFKA} runs on\n"
         monkeypatch.chdir(original)
-        NodeProvider().delete("node-1", props(original))
+        Called(LocalNodeKind()).delete(props(original))
         assert running(directory) is None
 
 
@@ -62,9 +63,9 @@ def test_a_moved_checkout_stops_its_node(original: Path, monkeypatch: pytest.Mon
         made = recorded(original / KAFKA / "node-1", Record.of(child.pid, "d"))
         original.rename(moved)
         monkeypatch.chdir(moved)
-        read = NodeProvider().read("node-1", props(original)).outs
+        read = Called(LocalNodeKind()).read(props(original))
         assert read is not None and read["incarnation"] == made.incarnation
-        NodeProvider().delete("node-1", props(original))
+        Called(LocalNodeKind()).delete(props(original))
         assert running(moved / KAFKA / "node-1") is None
 
 
@@ -86,7 +87,7 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
         if place == moved:
             original.rename(moved)
         monkeypatch.chdir(place)
-        NodeProvider().update("node-1", olds, olds)
+        Called(LocalNodeKind()).update(olds, olds)
     first, second = seen
     assert first is not None and first.properties == "a=1\n"
     assert second is None, "it names the data where they were"
@@ -103,7 +104,7 @@ def test_a_node_that_no_state_knows_is_not_stopped_for_what_cannot_be_started(
     with node(directory) as child:
         recorded(directory, Record.of(child.pid, "other settings"))
         with pytest.raises(EarshotError, match="/java/bin/java"):
-            NodeProvider().create(inputs)
+            Called(LocalNodeKind()).create(inputs)
         assert running(directory) is not None
 
 
@@ -114,13 +115,13 @@ def test_a_node_that_was_killed_or_started_otherwise_is_changed_although_the_sta
     monkeypatch.chdir(original)
     decides = {"properties": "a=1\n", "heap": "1g", "kafka_version": "4.1.1"}
     inputs = props(original, cluster_id="id", **decides)
-    assert NodeProvider().diff("node-1", inputs, inputs).changes, "nothing runs"
+    assert Called(LocalNodeKind()).differs(inputs, inputs), "nothing runs"
     directory = original / KAFKA / "node-1"
     with node(directory) as child:
         runs = {**decides, "certificate": "", **change}
         recorded(directory, Record.of(child.pid, process.digest(*runs.values())))
-        assert NodeProvider().diff("node-1", inputs, inputs).changes is bool(change)
-        assert NodeProvider().diff("node-1", inputs, {**inputs, "heap": "3g"}).changes
+        assert Called(LocalNodeKind()).differs(inputs, inputs) is bool(change)
+        assert Called(LocalNodeKind()).differs(inputs, {**inputs, "heap": "3g"})
 
 
 def test_a_copy_that_deletes_its_data_keeps_the_data_of_the_original(
@@ -129,7 +130,7 @@ def test_a_copy_that_deletes_its_data_keeps_the_data_of_the_original(
     copy = original.with_name("copy")
     shutil.copytree(original, copy)
     monkeypatch.chdir(copy)
-    LocalPreflightProvider().delete("id", props(original, data="delete"))
+    Called(LocalPreflightKind()).delete(props(original, data="delete"))
     assert (original / KAFKA / "node-1").is_dir()
     assert not (copy / KAFKA).exists()
 
@@ -144,11 +145,10 @@ def test_a_memory_that_cannot_be_made_again_stops_the_preview_and_not_the_remova
         (log / "meta.properties").write_text(f"cluster.id=cluster-{id}\nnode.id={id}\n")
     (original / KAFKA / "cluster.json").write_text("")
     plan = planned(brokers=1).model_dump(mode="json")
-    (failure,) = LocalPreflightProvider().check({}, props(original, plan=plan)).failures
-    assert "the nodes contradict each other about the cluster.id" in failure.reason
-    assert failure.property == "", "of one, the engine prints the whole value first"
-    NodeProvider().delete("node-1", props(original))
-    LocalPreflightProvider().delete("id", props(original))
+    (failure,) = Called(LocalPreflightKind()).check({}, props(original, plan=plan)).failures
+    assert "the nodes contradict each other about the cluster.id" in failure
+    Called(LocalNodeKind()).delete(props(original))
+    Called(LocalPreflightKind()).delete(props(original))
 
 
 def test_a_memory_that_was_made_again_is_told(
@@ -161,7 +161,7 @@ def test_a_memory_that_was_made_again_is_told(
     (root / "node-1" / "log" / "meta.properties").write_text("cluster.id=kept\nnode.id=1\n")
     (root / "node-1" / "server.properties").write_text(server_properties(plan, plan.node(1)))
     (root / "cluster.json").write_text("")
-    made = LocalPreflightProvider().create(props(original, plan=plan.model_dump(mode="json")))
+    made = Called(LocalPreflightKind()).create(props(original, plan=plan.model_dump(mode="json")))
     assert made.id == "kept"
     assert memory.recall(root.parent).begun == (plan,)
     assert capsys.readouterr().out == (
@@ -176,5 +176,5 @@ def test_clients_of_a_listener_that_goes_count_unless_it_is_to_go_anyway(
     monkeypatch.chdir(original)
     monkeypatch.setattr(changes, "client_problems", lambda *_: iter(["in use"]))
     plan = planned(brokers=1).model_dump(mode="json")
-    checked = LocalPreflightProvider().check({}, props(original, plan=plan, remove=remove))
-    assert "".join(failure.reason for failure in checked.failures) == found
+    checked = Called(LocalPreflightKind()).check({}, props(original, plan=plan, remove=remove))
+    assert "".join(checked.failures) == found

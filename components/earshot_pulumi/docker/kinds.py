@@ -1,8 +1,6 @@
-"""Dynamic providers of the `docker` placement: the preflight, and the nodes' readiness.
+"""Kinds of the `docker` placement: the preflights, and the nodes' readiness.
 
-The official provider makes containers, volumes and networks. The providers here are in an
-importable module, so that Pulumi stores a reference instead of byte code. All numbers in their
-inputs are floats.
+The official provider makes containers, volumes and networks.
 """
 
 import contextlib
@@ -15,7 +13,6 @@ from typing import Any
 
 import pulumi
 from docker.errors import DockerException
-from pulumi.dynamic import CreateResult, UpdateResult
 
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
@@ -41,34 +38,40 @@ from earshot_pulumi.docker.container_address import (
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others
 from earshot_pulumi.docker.on_engines import WantedStack, hosts_of
 from earshot_pulumi.docker.readiness import fits, majority_runs, repair, wait_for
-from earshot_pulumi.dynamic import CheckedProvider, Props, Provider, here, on_lines_of_its_own
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import CheckedKind, InternalKind
+from earshot_pulumi.provider.kind import Operation, Properties
 
 _IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
 """For steps that may fail, because others do the same later."""
 
 
-class EnginePreflightProvider(CheckedProvider):
+class EnginePreflightKind(CheckedKind):
     """Checks before any container is touched; also makes up this deployment's id.
 
     `absent` are the Docker hosts that lack the image, which only an update pulls.
     """
 
     ID_IN = "deployment"
+    interrupted = (
+        "interrupted before a container was changed: images may be missing, and containers of "
+        "removed brokers may be stopped; the next `pulumi up` does the rest"
+    )
     IDLE = ("gate", "remove", "absent")  # a new evaluation of the plan is no change here
 
-    def problems(self, olds: Props, news: Props) -> Iterator[str]:
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         return _problems(olds, news)
 
-    def differs(self, olds: Props, news: Props) -> bool | None:
-        return bool(news.get("absent")) or super().differs(olds, news)
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        return bool(news.get("absent")) or super().differs(operation, olds, news)
 
-    def made(self, olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         wanted = WantedStack.from_props(news)
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
-            images.pull(engines, wanted, news.get("absent") or ())
+            images.pull(engines, wanted, news.get("absent") or (), operation.log)
             for host in _hosts(olds, news):
                 with _IGNORING_ERRORS:
                     # Pulumi deletes it only after the validation, which must not find it any more
@@ -77,16 +80,16 @@ class EnginePreflightProvider(CheckedProvider):
                             found.stop(timeout=GRACE)
         return {**news, "absent": []}
 
-    def delete(self, _id: str, props: Props) -> None:
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
-        own = _of_deployment(props)
+        own = _of_deployment(olds)
         with Engines() as engines:
-            for host in hosts_of(props):
+            for host in hosts_of(olds):
                 with _IGNORING_ERRORS:
                     client = engines.of(host)
                     with _IGNORING_ERRORS:
                         # of those who proved listeners or made users: they have passwords
-                        remove_leftovers(client, props["stack"])
+                        remove_leftovers(client, olds["stack"])
                     containers = {"filters": own, "all": True, "ignore_removed": True}
                     _remove(client.containers, containers, force=True, v=True)
                     _remove(client.networks, {"filters": own})
@@ -94,7 +97,7 @@ class EnginePreflightProvider(CheckedProvider):
                     _remove(client.volumes, {"filters": own})
 
 
-class StopPreflightProvider(Provider):
+class DockerStopPreflightKind(InternalKind):
     """Checks that the other nodes run, and keeps what the container was made with.
 
     Pulumi's engine removes a container before it makes the next one, and asks nobody. So a resource
@@ -102,9 +105,10 @@ class StopPreflightProvider(Provider):
     """
 
     ID = "good"
+    interrupted = "interrupted before the container was stopped: nothing was changed"
     DECISIVE = ("settings",)  # the rest says where to look, and is no reason to look
 
-    def made(self, _olds: Props, news: Props) -> Props:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         address = ContainerAddress.from_props(news["place"])
         with Engines() as engines:
             found = engines.inspect(str(address), address, address.name)
@@ -124,84 +128,91 @@ def digest(settings: Mapping[str, Any]) -> pulumi.Output[str]:
     )
 
 
-class ReadinessProvider(Provider):
+class DockerReadinessKind(InternalKind):
     """One node after a change, or the whole cluster at the end of a run.
 
     It is updated when a container was replaced, or is found killed, disconnected or restarted. The
     update repairs the container, waits for the node, and so changes the incarnation.
     """
 
+    ID = "ready"
     IDLE = ("incarnation", "state_dir", "users")
+    interrupted = (
+        "interrupted while the node was waited for: its container runs on, and is repaired and "
+        "waited for by the next `pulumi up`"
+    )
 
-    def differs(self, olds: Props, news: Props) -> bool:
-        return super().differs(olds, news) or (not news["whole"] and not _is_unchanged(olds))
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        changed = super().differs(operation, olds, news)
+        return changed or (not news["whole"] and not _is_unchanged(olds))
 
-    def create(self, props: Props) -> CreateResult:
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        if olds:
+            return self._changed(operation, olds, news)
         # a first start: all voters start together, then one wait covers the whole cluster
-        if not props["whole"]:
+        if not news["whole"]:
             # what is kept is of another stack's time
-            put_back.forget(here(props["state_dir"]), _nodes(props)[0][0].name)
-        with on_lines_of_its_own():
-            return CreateResult("ready", self._run(props, wait=props["whole"]))
+            put_back.forget(here(news["state_dir"]), _nodes(news)[0][0].name)
+        return self._run(operation, news, wait=news["whole"])
 
-    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
-        with on_lines_of_its_own():
-            try:
-                return UpdateResult(self._run(news, wait=True))
-            except Disturbed:
+    def _changed(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        try:
+            return self._run(operation, news, wait=True)
+        except Disturbed:
+            raise
+        except EarshotError as error:
+            if news["whole"] or (left := self._put_back(operation, olds, news)) is None:
                 raise
-            except EarshotError as error:
-                if news["whole"] or (left := self._put_back(olds, news)) is None:
-                    raise
-                text = f"{error.observed}\n  {left}"
-                raise EarshotError(error.object, observed=text, remedy=error.remedy) from None
+            text = f"{error.observed}\n  {left}"
+            raise EarshotError(error.object, observed=text, remedy=error.remedy) from None
 
-    def delete(self, _id: str, props: Props) -> None:
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Stops the container in order, while the rest of its cluster still runs."""
-        if props["whole"]:
+        if olds["whole"]:
             return
-        ((address, id),) = _nodes(props)
-        if props.get("state_dir"):  # states of earlier releases have none
-            put_back.forget(here(props["state_dir"]), address.name)
+        ((address, container),) = _nodes(olds)
+        if olds.get("state_dir"):  # states of earlier releases have none
+            put_back.forget(here(olds["state_dir"]), address.name)
         with Engines() as engines, _IGNORING_ERRORS:
-            grace = (
-                GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE
-            )
+            grace = GRACE if majority_runs(engines, _addresses(olds["voters"])) else NO_QUORUM_GRACE
             put_back.remove_stand_in(engines, address)
-            engines.of(address).api.stop(id, timeout=grace)
+            engines.of(address).api.stop(container, timeout=grace)
 
-    def _put_back(self, olds: Props, news: Props) -> str | None:
+    def _put_back(self, operation: Operation, olds: Properties, news: Properties) -> str | None:
         """How the node of a container that did not come up is left; None: nobody knows how it was,
         or it was no other one."""
         ((_, failed),), ((address, _),) = _nodes(news), _nodes(olds)
         definition = put_back.kept(here(news["state_dir"]), address.name, but=failed)
         if definition is None:
             return None
-        print(f"{address} did not come up: making it again as it was")
+        operation.log(f"{address} did not come up: making it again as it was")
         with Engines() as engines:
             # as it was, it is asked as it was
             asked = _addresses(olds["tellers"])
 
             def serves(id: str) -> None:
                 if majority_runs(engines, _addresses(olds["voters"])):
-                    wait_for(engines, [(address, id)], asked, news["cluster_id"], progress=print)
+                    cluster = news["cluster_id"]
+                    wait_for(engines, [(address, id)], asked, cluster, progress=operation.log)
 
             return put_back.put_back(engines, address, failed, definition, serves)
 
-    def _run(self, props: Props, wait: bool) -> Props:
+    def _run(self, operation: Operation, props: Properties, wait: bool) -> Properties:
         nodes, whole = _nodes(props), bool(props["whole"])
         with Engines() as engines:
             found = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 asked = _addresses(props["tellers"])
-                again = functools.partial(_give_again, props) if props.get("users") else None
+                again = (
+                    functools.partial(_give_again, operation, props) if props.get("users") else None
+                )
                 wait_for(
                     engines,
                     nodes,
                     asked,
                     props["cluster_id"],
                     whole,
-                    progress=print,
+                    progress=operation.log,
                     give_again=again,
                 )
         if wait and not whole:
@@ -209,13 +220,13 @@ class ReadinessProvider(Provider):
         return {**props, "incarnation": "" if whole else incarnation(found[0])}
 
 
-def _give_again(props: Props, broker: int) -> None:
-    from earshot_pulumi.docker.users import DockerUsersProvider  # slow to import
+def _give_again(operation: Operation, users: Properties, broker: int) -> None:
+    from earshot_pulumi.docker.users import DockerUsersKind  # slow to import
 
-    DockerUsersProvider().give_again(props["users"], broker)
+    DockerUsersKind().give_again(users, broker, operation.log)
 
 
-def _problems(olds: Props, news: Props) -> Iterator[str]:
+def _problems(olds: Properties, news: Properties) -> Iterator[str]:
     wanted, hosts = WantedStack.from_props(news), _hosts(olds, news)
     with Engines() as engines:
         for host in wanted.hosts:
@@ -245,13 +256,13 @@ def _answering(
                 yield host
 
 
-def _hosts(*props: Props) -> tuple[DockerHost, ...]:
+def _hosts(*props: Properties) -> tuple[DockerHost, ...]:
     """The hosts of several inputs, each engine once, by its name in the last inputs."""
     found = {it.engine: it for inputs in props for it in hosts_of(inputs)}
     return tuple(found.values())
 
 
-def _of_deployment(props: Props) -> dict[str, str]:
+def _of_deployment(props: Properties) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
@@ -263,17 +274,17 @@ def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None
                 found.remove(**options)
 
 
-def _nodes(props: Props) -> list[tuple[ContainerAddress, str]]:
+def _nodes(props: Properties) -> list[tuple[ContainerAddress, str]]:
     return [
         (ContainerAddress.from_props(node["place"]), node["container"]) for node in props["nodes"]
     ]
 
 
-def _addresses(listed: list[Props]) -> list[ContainerAddress]:
+def _addresses(listed: list[Properties]) -> list[ContainerAddress]:
     return [ContainerAddress.from_props(it) for it in listed]
 
 
-def _is_unchanged(olds: Props) -> bool:
+def _is_unchanged(olds: Properties) -> bool:
     """Whether the container runs, needs no repair, and was not restarted since."""
     ((address, id),) = _nodes(olds)
     try:

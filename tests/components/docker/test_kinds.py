@@ -11,11 +11,12 @@ import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
 from earshot_pulumi.docker import data_version, images, labels, on_engines, removal, running
 from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
-from earshot_pulumi.docker.providers import EnginePreflightProvider
 
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import CLUSTER_LABEL
+from tests.components.called import Called
 from tests.components.docker.test_on_engines import MINE, OWN_ID, wanted
 
 HOSTS = [{"name": "a", "engine": "tcp://a:1", "external": "a"}, {"name": "b", "external": "b"}]
@@ -106,12 +107,12 @@ LABEL = f"earshot.deployment={MINE}"
 
 def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble) -> None:
     before, now = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
-    made = EnginePreflightProvider().update("id", before, now)
+    made = Called(EnginePreflightKind()).update(before, now)
     assert made.outs == now | {"absent": []}
     assert engine.done == [f"containers {LABEL} False", "stop 9 60", "stop None 60"] * 3
     engine.done.clear()
     engine.fails = True
-    EnginePreflightProvider().update("id", now, now)
+    Called(EnginePreflightKind()).update(now, now)
     assert engine.done == [f"containers {LABEL} False"] * 2, "it is only to go more smoothly"
 
 
@@ -119,7 +120,7 @@ def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble
 def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble, held: bool) -> None:
     engine.held = held
     of_runs = f"{CLUSTER_LABEL}={wanted().stack}"
-    EnginePreflightProvider().delete("id", props(wanted()))
+    Called(EnginePreflightKind()).delete(props(wanted()))
     assert engine.done == [
         f"containers {of_runs} True",
         f"networks {of_runs}",
@@ -134,27 +135,26 @@ def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble, held:
 
 def test_only_the_gate_s_digest_is_no_change(engine: EngineDouble) -> None:
     olds = props(wanted(), gate="a")
-    diff = EnginePreflightProvider().diff
-    assert diff("id", olds, {**olds, "gate": "b", "absent": []}).changes is False
-    assert diff("id", olds, {**olds, "stack": "t"}).changes is True
-    assert diff("id", olds, {**olds, "absent": ["local"]}).changes is True
-    assert EnginePreflightProvider().create(olds).id == MINE
+    differs = Called(EnginePreflightKind()).differs
+    assert differs(olds, {**olds, "gate": "b", "absent": []}) is False
+    assert differs(olds, {**olds, "stack": "t"}) is True
+    assert differs(olds, {**olds, "absent": ["local"]}) is True
+    assert Called(EnginePreflightKind()).create(olds).id == MINE
 
 
 def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
     engine: EngineDouble,
 ) -> None:
     before, now = props(wanted(hosts=HOSTS)), props(wanted(hosts=HOSTS), absent=["b"])
-    made = EnginePreflightProvider().update("id", before, now)
+    made = Called(EnginePreflightKind()).update(before, now)
     assert engine.done[0] == "pull apache/kafka:4.1.1"
     assert sum("pull" in it for it in engine.done) == 1
     assert made.outs == now | {"absent": []}
     engine.done.clear()
     engine.registry = NotFound("404", explanation="manifest unknown")
     with pytest.raises(EarshotError) as caught:
-        EnginePreflightProvider().update("id", before, now)
+        Called(EnginePreflightKind()).update(before, now)
     assert str(caught.value).splitlines() == [
-        "",
         (
             "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
             "(manifest unknown); nothing was changed"
@@ -202,19 +202,19 @@ def test_all_are_asked_about_what_is_there(
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
     names = ("on_engines", "link", "client", "data_version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)
-    (failure,) = EnginePreflightProvider().check(olds, news).failures
-    assert failure.reason == text
+    (failure,) = Called(EnginePreflightKind()).check(olds, news).failures
+    assert failure == text
     before, hosts = asked[3][1][3], asked[4][1][3]
     assert before == WantedStack.from_props(olds)
     assert [host.name for host in hosts] == ["a", "b", "c"]
     asked.clear()
-    result = EnginePreflightProvider().check({}, props(wanted(hosts=HOSTS)))
+    result = Called(EnginePreflightKind()).check({}, props(wanted(hosts=HOSTS)))
     assert result.inputs is not None and len(result.inputs["deployment"]) == 12
     assert result.inputs["absent"] == ["a", "b"]
     assert asked[3][1][3] is None and len(asked[4][1][3]) == 2
     asked.clear()
     for remove, looked in (("anyway", 0), ("2020-01-01", 0), ("9999-12-31", 1)):
-        EnginePreflightProvider().check(olds, {**news, "remove": remove})
+        Called(EnginePreflightKind()).check(olds, {**news, "remove": remove})
         assert [name for name, _ in asked].count("client") == looked
         asked.clear()
 
@@ -235,7 +235,7 @@ def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(on_engines, "look", look)
     monkeypatch.setattr(images, "absent", lambda *_: [])
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
-    assert not EnginePreflightProvider().check(olds, news).failures
+    assert not Called(EnginePreflightKind()).check(olds, news).failures
     assert looked == ["a", "b"]
-    (failure,) = EnginePreflightProvider().check(news, olds).failures
-    assert failure.reason == "\n- Docker host c: does not answer"
+    (failure,) = Called(EnginePreflightKind()).check(news, olds).failures
+    assert failure == "\n- Docker host c: does not answer"
