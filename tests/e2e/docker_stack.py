@@ -90,7 +90,8 @@ class DockerStack(Deployment):
         """Names of the volumes that there are, by node id."""
         with contextlib.closing(self.engine.client()) as client:
             found = client.volumes.list(filters=self._own())
-            return {int(item.attrs["Labels"][labels.NODE]): item.name for item in found}
+            by_node = {item.attrs["Labels"].get(labels.NODE): item.name for item in found}
+        return {int(node): name for node, name in by_node.items() if node is not None}
 
     def inspect(self, id: int) -> dict[str, Any]:
         """What the engine knows of the container of node ``id``."""

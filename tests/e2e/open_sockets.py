@@ -16,6 +16,7 @@ VALIDATION = "validation"
 """The process that validates: a command, or the process of the test itself."""
 PROCESSES: dict[str, str] = {
     "Kafka node": r"\bkafka\.Kafka\b",
+    "Docker's proxy of a published port": r"\bdocker-proxy\b",
     "Spark driver": r"\bdeploy\.SparkSubmit\b",
     "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
     VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
