@@ -24,10 +24,11 @@ def ungated(brokers: Iterable[str], resources: Sequence[PolicyResource]) -> list
 def report(urns: Sequence[str]) -> str:
     """The message about ``urns``."""
     names = several("broker", [urn.rsplit("::", 1)[-1] for urn in urns])
+    whose = "it advertises" if len(urns) == 1 else "they advertise"
     off = any(f"{GATE_TYPE}$" in urn for urn in urns)
     fix = "set `gate: required`" if off else "take the settings from `Listeners` (docs/module.md)"
     return (
-        f"{names}: no gate checks what they advertise in a run without this pack\n"
+        f"{names}: no gate checks what {whose} in a run without this pack\n"
         f'  fix: {fix}, or accept it with "no-gate": "disabled" in the pack\'s configuration'
     )
 

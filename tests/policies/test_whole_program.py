@@ -58,7 +58,7 @@ def ungated(*resources: PolicyResource, parents: str = "") -> list[tuple[str, st
 def test_a_broker_without_a_gate_is_named(near: list[PolicyResource]) -> None:
     ((urn, text),) = ungated(*near, resource(CONTAINER_TYPE, "broker", parent=STACK, depends=near))
     assert urn.endswith("::broker")
-    assert text.startswith("broker broker: no gate checks what they advertise")
+    assert text.startswith("broker broker: no gate checks what it advertises")
     assert "`Listeners`" in text and '"no-gate": "disabled"' in text
 
 
