@@ -17,13 +17,7 @@ KINDS = {
 }
 """Today's names of types that are called otherwise now; no placement deletes users."""
 APPROVALS = ("GateApproval", "GateSeal")
-
-
-class GateApprovalKind(InternalKind):
-    """The mark of an approved gate."""
-
-    ID = "approved"
-    DECISIVE = ("digest",)
+"""The mark of an approved gate, which the first update deletes."""
 
 
 class FormerKind(InternalKind):

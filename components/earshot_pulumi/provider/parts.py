@@ -6,6 +6,7 @@ from typing import Any
 
 from earshot_pulumi.provider import former
 from earshot_pulumi.provider.host import Package, Show
+from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Kind, Properties
 from earshot_pulumi.provider.resource import type_token
 
@@ -58,7 +59,7 @@ def kind(token: str) -> Kind:
     """The behaviour of the resources of type ``token``."""
     if (name := former.name_of(token)) is not None:
         if name in former.APPROVALS:
-            return former.GateApprovalKind()
+            return former.FormerKind(InternalKind())
         return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
     made: Kind = _imported(*KINDS[token.removeprefix(type_token(""))])()
     return made

@@ -102,4 +102,4 @@ def test_resources_of_dynamic_providers_are_read_and_deleted_as_those_of_today(
 @pytest.mark.parametrize("name", [*former.KINDS, *former.APPROVALS, *parts.INTERNAL])
 def test_every_type_of_earlier_releases_is_known(name: str) -> None:
     kind = parts.kind(f"pulumi-python:dynamic/earshot:{name}")
-    assert isinstance(kind, former.GateApprovalKind if "Gate" in name else former.FormerKind)
+    assert isinstance(kind, former.FormerKind)
