@@ -1,7 +1,7 @@
 """How long tests take: what a run prints at its end, and a table of an earlier run's figures.
 
 ``python -m tests.durations LOG...`` writes the table anew from what pytest printed with
-``--durations=0``; files of tests that are in no log keep their figures.
+``--durations=0``; tests that are in no log keep their figures.
 """
 
 from __future__ import annotations
@@ -77,13 +77,21 @@ def from_logs(texts: Iterable[str]) -> dict[str, dict[str, float]]:
     }
 
 
+def updated(known: Table, measured: Table) -> dict[str, dict[str, float]]:
+    """``known`` with what was ``measured``; a test that did not run keeps its figure."""
+    return {
+        file: {**known.get(file, {}), **measured.get(file, {})}
+        for file in (*known, *(it for it in measured if it not in known))
+    }
+
+
 def _is_listed(file: str, took: float) -> bool:
     return file.startswith(REAL) or took >= LISTED_FROM
 
 
 def main(logs: list[str]) -> int:
-    table = dict(read_table()) if TABLE.exists() else {}
-    table |= from_logs(Path(log).read_text() for log in logs)
+    known = read_table() if TABLE.exists() else {}
+    table = updated(known, from_logs(Path(log).read_text() for log in logs))
     there = {file: table[file] for file in table if (ROOT / file).exists()}
     TABLE.write_text(json.dumps(there, indent=1, sort_keys=True) + "\n")
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.durations import SET_UP, from_logs, makespan, seconds, slowest
+from tests.durations import SET_UP, from_logs, makespan, seconds, slowest, updated
 
 LOG = """
 ============================= slowest durations ==============================
@@ -48,3 +48,13 @@ def test_a_test_counts_with_its_fixtures_and_a_file_with_its_tests() -> None:
         "     8.0 s  a.py",
         "     7.0 s  b.py",
     ]
+
+
+def test_a_test_that_did_not_run_keeps_its_figure() -> None:
+    known = {"a.py": {"set-up": 2.0, "one": 1.0, "two": 3.0}, "b.py": {"three": 4.0}}
+    measured = {"a.py": {"set-up": 5.0, "one": 1.5}, "c.py": {"four": 6.0}}
+    assert updated(known, measured) == {
+        "a.py": {"set-up": 5.0, "one": 1.5, "two": 3.0},
+        "b.py": {"three": 4.0},
+        "c.py": {"four": 6.0},
+    }
