@@ -24,7 +24,9 @@ CLUSTER: dict[str, Any] = {
 
 
 def example() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    """The README's example without Pulumi; the one before it is of a Pulumi program."""
+    text = (ROOT / "README.md").read_text()
+    _, code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     return str(code)
 
 
