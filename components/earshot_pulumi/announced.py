@@ -13,7 +13,7 @@ from earshot.placement.standpoint import Standpoint
 from earshot.project import Project
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
-from earshot_pulumi.aws.credentials import StackSettings
+from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.outputs import applied
 from earshot_pulumi.validation import Validation
 

@@ -24,7 +24,7 @@ from earshot.errors import EarshotError
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint
 from earshot.validation.contract import Contract
-from earshot_pulumi.aws.credentials import AwsKind, environment
+from earshot_pulumi.aws_settings import AwsKind, environment
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from earshot_pulumi.aws.credentials import SETTINGS
+from earshot_pulumi.aws_settings import SETTINGS
 from earshot_pulumi.provider.kind import InvalidInputs, Kind, Operation, Properties
 
 
@@ -32,7 +32,7 @@ class Called:
 
     kind: Kind
     config: Mapping[str, Any] = field(default_factory=dict)
-    """The stack's configuration, as it is after the check of an update."""
+    """The stack's configuration after the check of an update."""
 
     def check(self, olds: Properties, news: Properties) -> Checked:
         news = dict(news)

@@ -36,7 +36,7 @@ def outputs_of_refused_programs() -> Iterator[None]:
 
 
 class Broker(pulumi.CustomResource):
-    """Stands for all that is not touched without an approval."""
+    """A resource that needs an approval."""
 
     def __init__(self, approved: pulumi.Input[str], opts: pulumi.ResourceOptions) -> None:
         super().__init__(BROKER, "broker", {"gate": approved}, opts)

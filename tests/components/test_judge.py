@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from earshot_pulumi.judge import judge as judged
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
+from earshot_pulumi.provider.parts import judge as judged
 
 from earshot.listeners.terms import UnknownHost
 from earshot.placement.given import plan_given, read_given

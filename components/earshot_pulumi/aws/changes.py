@@ -16,7 +16,8 @@ from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
 from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import CLIENT
-from earshot_pulumi.aws.credentials import SETTINGS, AwsKind, reader
+from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws_settings import SETTINGS, AwsKind
 from earshot_pulumi.properties import read, write
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties

@@ -15,7 +15,6 @@ from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
-from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, newest_images
@@ -27,6 +26,7 @@ from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
+from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 

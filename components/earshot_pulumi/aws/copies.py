@@ -6,7 +6,8 @@ What stands there is what instances have been given, so it goes before what lies
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
 from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
-from earshot_pulumi.aws.credentials import AwsKind, reader
+from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import Certificates, CertificatesKind, store_of
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.writing import writing

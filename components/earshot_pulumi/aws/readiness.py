@@ -1,8 +1,9 @@
 """Readiness of instances as a resource: each node's changes wait for that of the one before."""
 
-from earshot_pulumi.aws.credentials import AwsKind, reader
+from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws.reports import Awaited, wait_for
+from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties

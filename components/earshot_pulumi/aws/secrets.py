@@ -17,7 +17,8 @@ from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import AwsKind, client
+from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties

@@ -11,10 +11,10 @@ from earshot.config.security import SecuritySpec
 from earshot.listeners.security import VALIDATOR, node_name
 from earshot.placement import aws_secrets
 from earshot_pulumi.aws.copies import AwsCertificates
-from earshot_pulumi.aws.credentials import StackSettings
 from earshot_pulumi.aws.instances import SharedInputs
 from earshot_pulumi.aws.secrets import AwsSecret
 from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.aws_settings import StackSettings
 
 
 class Secured:

@@ -25,9 +25,10 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.announced import gate_policy, log_notes, prove
 from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.cluster import AwsStackCluster
-from earshot_pulumi.aws.credentials import StackSettings, reader
+from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.remembered import Remembered, placed
 from earshot_pulumi.aws.validator import Validator
+from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import (
     BegunChange,
     HeldChanges,

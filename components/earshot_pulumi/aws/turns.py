@@ -11,8 +11,9 @@ import pulumi
 
 from earshot.listeners.listed import listed
 from earshot.user_data.boot import NodeReport
-from earshot_pulumi.aws.credentials import AwsKind, reader
+from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
+from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 

@@ -65,7 +65,7 @@ def test_another_checkout_has_the_same_certificates_and_passwords(
     outs, before = made(root), files(root)
     shutil.rmtree(root)
     diff = provider().differs(outs, wanted(root))
-    assert diff, "users get certificates anew, which nobody is replaced for"
+    assert diff, "users get new certificates, and no node is replaced"
     after = provider().update(outs, wanted(root)).outs
     assert after is not None
     own = [*HOSTS, "validator"]
