@@ -6,7 +6,7 @@ The plugin calls `judge` whenever an instance of the provider is checked; the po
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,24 +26,18 @@ from earshot.rules.evaluate import Checked
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import Finding, FindingState
 from earshot.sources.docker_container import read_container
-from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Unknown
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Show, Unknown
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
 """Inputs that are checked once they are known; parts of them may be unknown."""
 
 
-Show = Callable[[str, bool], None]
-"""Shows a text beside the gate; True makes it a warning."""
-
-
 def judge(inputs: Properties, show: Show) -> Properties:
-    """The inputs of a provider instance; for a gate, with `approved`.
+    """The inputs of a gate with `approved`.
 
     ``show`` gets what stops nothing. Raises InvalidInputs with every finding that stops an update.
     """
-    if "plan" not in inputs:
-        return inputs  # a provider instance that is not a gate
     if any(isinstance(inputs.get(key), Unknown) for key in WHOLE):
         return {**inputs, "approved": UNKNOWN}
     try:

@@ -43,11 +43,10 @@ from earshot_pulumi.provider.kind import (
     Operation,
     OperationFailed,
     Properties,
+    Show,
 )
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
 
-Show = Callable[[str, bool], None]
-"""Shows a text beside a resource; True makes it a warning."""
 T = TypeVar("T")
 _NOT_SECRET = PropertyValue(None)
 CANCEL_SECONDS = 0.5
@@ -205,7 +204,7 @@ class Servicer(sdk.ProviderServicer):
         if (wanted := news.get("version", __version__)) not in (__version__, UNKNOWN):
             reason = (
                 f"the program asks for earshot {wanted}, and this plugin is {__version__}; "
-                f"fix: pip install earshot=={wanted} where the plugin is found"
+                f"fix: install earshot {wanted} where the plugin is found"
             )
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
         show = functools.partial(self._log, request.urn)

@@ -11,6 +11,10 @@ Properties = dict[str, Any]
 """Inputs or outputs of a resource by schema name (camelCase): plain data, `UNKNOWN` included."""
 
 
+Show = Callable[[str, bool], None]
+"""Shows a text beside a resource; True makes it a warning."""
+
+
 class Unknown:
     """A value that a preview cannot know."""
 

@@ -4,20 +4,17 @@ import functools
 import importlib
 from typing import Any
 
+import earshot_pulumi
 from earshot_pulumi.provider import former
-from earshot_pulumi.provider.host import Package, Show
+from earshot_pulumi.provider.host import Package
 from earshot_pulumi.provider.internal import InternalKind
-from earshot_pulumi.provider.kind import Kind, Properties
+from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
 
-COMPONENTS = {
-    "Listeners": "given.listeners",
-    "AwsCluster": "package.cluster",
-    "AwsNetwork": "package.network",
-}
-"""Modules below `earshot_pulumi` by component."""
+COMPONENTS = ("Listeners", "AwsCluster", "AwsNetwork")
+"""Names of the components in `earshot_pulumi`."""
 PUBLIC = {"Proof": ("given.proof", "ProofKind")}
-"""Custom resources of the schema: a module with the resource, and the name of its kind there."""
+"""Custom resources of the schema: a module, and the name of the kind there."""
 INTERNAL = {
     "AwsCertificates": ("aws.copies", "AwsCertificatesKind"),
     "AwsPreflight": ("aws.preflight", "AwsPreflightKind"),
@@ -49,8 +46,8 @@ KINDS = {**PUBLIC, **INTERNAL}
 
 def package() -> Package:
     """The components and the public resources, with their schema."""
-    components = [_imported(module, name) for name, module in COMPONENTS.items()]
-    public = {_imported(module, it): kind(type_token(it)) for it, (module, _) in PUBLIC.items()}
+    components = [getattr(earshot_pulumi, name) for name in COMPONENTS]
+    public = {getattr(earshot_pulumi, name): kind(type_token(name)) for name in PUBLIC}
     return Package(components, public)
 
 
@@ -68,7 +65,7 @@ def kind(token: str) -> Kind:
 def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a provider instance, judged if it is a gate. Raises InvalidInputs."""
     if "plan" not in inputs:
-        return inputs
+        return inputs  # an instance that is not a gate
     from earshot_pulumi.judge import judge  # slow to import
 
     return judge(inputs, show)
