@@ -20,6 +20,11 @@ EXTRAS = {
 """By import name, the extra that installs the package."""
 
 
+def installing(extra: str) -> str:
+    """The command that adds ``extra`` to the earshot that is installed: pip keeps what it finds."""
+    return f"pip install 'earshot[{extra}]'"
+
+
 def extra_of(fault: BaseException) -> str:
     """The extra that installs the package that ``fault`` misses; empty for other errors."""
     package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
@@ -37,5 +42,5 @@ def needed_for(subject: str) -> Iterator[None]:
         raise EarshotError(
             subject,
             observed=f"needs the package {fault.name}, which is not installed",
-            remedy=f"pip install 'earshot[{extra}]'",
+            remedy=installing(extra),
         ) from None

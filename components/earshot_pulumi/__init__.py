@@ -39,7 +39,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from earshot.extras import extra_of
+    from earshot.extras import extra_of, installing
 
     try:
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
@@ -47,4 +47,4 @@ def __getattr__(name: str) -> Any:
         if not (extra := extra_of(fault)):
             raise
         missing = f"{name} needs the package {fault.name}, which is not installed"
-        raise ImportError(f"{missing}; fix: pip install 'earshot[{extra}]'") from None
+        raise ImportError(f"{missing}; fix: {installing(extra)}") from None

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
+from earshot.extras import installing
 
 _REMEDIES: Final = {
     ("ResourceNotFound",): "put it there, or correct security.tls.from or its region",
@@ -44,8 +45,8 @@ def client(service: str, what: str, region: str) -> Iterator[Any]:
     try:
         made = new_client(service, region)
     except ModuleNotFoundError:
-        observed, remedy = "cannot be used: boto3 is not installed", "pip install 'earshot[aws]'"
-        raise EarshotError(what, observed=observed, remedy=remedy) from None
+        observed = "cannot be used: boto3 is not installed"
+        raise EarshotError(what, observed=observed, remedy=installing("aws")) from None
     except NotMade as reason:
         raise _failed(what, reason.args[0], "") from None
     with contextlib.closing(made):

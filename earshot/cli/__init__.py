@@ -16,7 +16,7 @@ from types import FrameType
 from typing import NoReturn
 
 from earshot.errors import EarshotError, machine_error
-from earshot.extras import extra_of
+from earshot.extras import extra_of, installing
 
 USAGE = 2
 OWN_FAULT = 70
@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
 def _failed(fault: Exception, debug: bool) -> int:
     """Says what went wrong; the exit code."""
     if extra := extra_of(fault):
-        _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
+        _say(f"error: this command needs more packages; fix: {installing(extra)}")
         return USAGE
     if isinstance(fault, OSError):
         # the command-line library could not write a help text, or its own error

@@ -12,6 +12,7 @@ from pathlib import Path
 from earshot import __version__, cache
 from earshot.cli.output import emit
 from earshot.errors import EarshotError, remedy_of
+from earshot.extras import installing
 
 MODE = 0o700
 _PROGRAM = """\
@@ -37,7 +38,7 @@ def run() -> None:
         raise EarshotError(
             "the policy pack",
             observed=f"needs pulumi-policy, which {sys.prefix} does not have",
-            remedy="pip install 'earshot[deploy]'",
+            remedy=installing("deploy"),
         )
     emit(f"{folder(Path(sys.prefix))}\n")
 
@@ -53,7 +54,8 @@ def folder(environment: Path) -> Path:
             f"environment {environment}",
             observed="has no bin/python, which Pulumi starts a policy pack with",
             allowed="a virtual environment",
-            remedy="python3 -m venv .venv && .venv/bin/pip install 'earshot[deploy]'",
+            remedy="install earshot with its extra deploy into one "
+            "(docs/installation-configuration.md)",
         )
     # JSON quotes a path as YAML reads it
     about = _ABOUT.format(environment=json.dumps(str(environment)), version=__version__)

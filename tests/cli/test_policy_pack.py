@@ -79,7 +79,7 @@ def test_what_is_no_virtual_environment_is_refused(tmp_path: Path) -> None:
     assert caught.value.line == (
         f"environment {tmp_path}: has no bin/python, which Pulumi starts a policy pack with; "
         "allowed: a virtual environment; "
-        "fix: python3 -m venv .venv && .venv/bin/pip install 'earshot[deploy]'"
+        "fix: install earshot with its extra deploy into one (docs/installation-configuration.md)"
     )
 
 

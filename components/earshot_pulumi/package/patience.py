@@ -11,9 +11,10 @@ import pulumi
 from pulumi.errors import InputPropertiesError
 
 from earshot.errors import EarshotError
-from earshot_pulumi.aws.credentials import StackSettings, history, reader
+from earshot_pulumi.aws.credentials import history, reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws.reports import Awaited, have_served, wait_for
+from earshot_pulumi.aws_settings import StackSettings
 
 
 async def in_sync(
