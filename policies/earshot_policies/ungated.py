@@ -1,4 +1,4 @@
-"""Brokers that no gate of earshot's stands before: a bad name stops only runs with this pack."""
+"""Brokers without a gate: only runs with this pack refuse a bad name."""
 
 from collections.abc import Iterable, Sequence
 

@@ -402,7 +402,7 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     holding = {it["type"] for it in resources if given["app"] in json.dumps(it)}
     assert holding == {"pulumi:providers:earshot"}  # as its configuration, encrypted
     reported = [text for text in said if any(it in text for it in given.values())]
-    # Pulumi's own way to the program, the pack and the plugin, whose environments nobody else can
+    # Pulumi's own way to the program, the pack and the plugin, whose environments no other user can
     # read; a plugin is given its settings without their namespace
     key = PASSWORDS.partition(":")[2] + '"'
     assert {text for text in reported if not text.startswith("{") or key not in text} == set()
