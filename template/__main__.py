@@ -1,5 +1,8 @@
 """The cluster that this stack's file describes: names, gate, brokers, proof."""
 
-from earshot_pulumi.program import deploy
+import pulumi
+from earshot_pulumi import stack_cluster
 
-deploy()
+cluster = stack_cluster()
+for name, value in cluster.exports().items():
+    pulumi.export(name, value)

@@ -8,31 +8,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
+    from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
+    from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
     from earshot_pulumi.given.listeners import Listeners, ListenersArgs
     from earshot_pulumi.given.proof import Proof, ProofArgs
-    from earshot_pulumi.package.cluster import AwsCluster
-    from earshot_pulumi.package.cluster_args import AwsClusterArgs
-    from earshot_pulumi.package.network import AwsNetwork, AwsNetworkArgs
+    from earshot_pulumi.program import stack_cluster
 
 __all__ = [
     "AwsCluster",
     "AwsClusterArgs",
     "AwsNetwork",
     "AwsNetworkArgs",
+    "DockerCluster",
+    "DockerClusterArgs",
     "Listeners",
     "ListenersArgs",
+    "LocalCluster",
+    "LocalClusterArgs",
     "Proof",
     "ProofArgs",
+    "stack_cluster",
 ]
 _MODULES = {
-    "AwsCluster": "package.cluster",
-    "AwsClusterArgs": "package.cluster_args",
-    "AwsNetwork": "package.network",
-    "AwsNetworkArgs": "package.network",
+    "AwsCluster": "cluster",
+    "AwsClusterArgs": "cluster_args",
+    "AwsNetwork": "aws.vpc",
+    "AwsNetworkArgs": "aws.vpc",
+    "DockerCluster": "cluster",
+    "DockerClusterArgs": "cluster_args",
     "Listeners": "given.listeners",
     "ListenersArgs": "given.listeners",
+    "LocalCluster": "cluster",
+    "LocalClusterArgs": "cluster_args",
     "Proof": "given.proof",
     "ProofArgs": "given.proof",
+    "stack_cluster": "program",
 }
 
 

@@ -63,9 +63,10 @@ class HeldChanges:
     """What was begun since the last proof, or, where nothing was, up to it."""
 
     @classmethod
-    def read(cls, resources: Mapping[str, Mapping[str, Any]]) -> HeldChanges:
-        """From the stack's ``resources``, by their URN."""
-        outputs = {item["type"]: item["outputs"] for item in resources.values()}
+    def read(cls, resources: Mapping[str, Mapping[str, Any]], name: str) -> HeldChanges:
+        """Of the cluster with the full ``name``, from the stack's ``resources``, by their URN."""
+        own = (item for urn, item in resources.items() if urn.rpartition("::")[2] == name)
+        outputs = {item["type"]: item["outputs"] for item in own}
         known = _first(outputs, "BegunChange") or {}
         begun = tuple(map(Made.from_props, known.get("begun", ())))
         if (found := _first(outputs, "ProvedChange")) is None:
@@ -143,13 +144,16 @@ def resources() -> Mapping[str, Mapping[str, Any]]:
     return _outputs(name)
 
 
-def recalled(folder: Path, known: Mapping[str, Mapping[str, Any]] | None = None) -> HeldChanges:
-    """What the `resources` of the stack hold of its changes; ``known`` are these, where they were
-    read already.
+def recalled(
+    folder: Path, name: str, known: Mapping[str, Mapping[str, Any]] | None = None
+) -> HeldChanges:
+    """What the `resources` of the stack hold of the changes of the cluster with the full ``name``;
+    ``known`` are these resources, where they were read already.
 
-    Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
+    Leaves a copy in ``folder``, the cluster's, for commands that ask no Pulumi. Raises
+    EarshotError.
     """
-    held = HeldChanges.read(resources() if known is None else known)
+    held = HeldChanges.read(resources() if known is None else known, name)
     if memory.recall(folder) != held.memory:
         memory.keep(folder, held.memory)
     return held

@@ -4,6 +4,8 @@ A state is encrypted by a passphrase that may be the well-known one, so password
 keys never enter it: the output names the files that hold them.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,28 +25,38 @@ from earshot_pulumi.outputs import applied
 OUTPUT = "client_properties"
 
 
-def announce_clients(
+@dataclass(frozen=True)
+class ClientOutputs:
+    """What users of a cluster need to log in."""
+
+    file: Path | None = None
+    """The client properties with which the validator logs in; None without `security`."""
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    """Outputs of the cluster's component; none without `security`."""
+
+
+def client_outputs(
     spec: ClusterSpec,
     security: SecurityPlan | None,
     contract: Contract | pulumi.Output[Contract],
     root: Path,
     expires: pulumi.Output[str] | None,
-) -> Path | None:
-    """The file with which the validator comes in to a secured stack, whose outputs are exported.
+) -> ClientOutputs:
+    """What a cluster with ``security`` has for its clients.
 
-    ``root`` is the folder of the stack's cluster, ``expires`` when its first certificate ends.
-    Paths in the output start at the project's folder, so that all checkouts say the same.
+    ``root`` is the folder of the cluster on this machine, ``expires`` when its first certificate
+    ends. Paths in the output start at the project's folder, so that all checkouts say the same.
     """
     if spec.security is None or security is None:
-        return None
-    pulumi.export("certificates_expire", expires)
+        return ClientOutputs()
     listed = partial(_by_user, spec, spec.security)
     own, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(own):
         folder = folder.relative_to(own)
     trusted = trusted_by(security)
-    pulumi.export(OUTPUT, applied(contract, lambda it: listed(it, folder, trusted)))
-    return root / FOLDER / VALIDATOR_FILE
+    properties = applied(contract, lambda it: listed(it, folder, trusted))
+    outputs = {"certificates_expire": expires, OUTPUT: properties}
+    return ClientOutputs(root / FOLDER / VALIDATOR_FILE, outputs)
 
 
 def _by_user(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import pulumi
@@ -52,6 +53,50 @@ def once(turn: pulumi.Output[Any], output: pulumi.Output[T]) -> pulumi.Output[T]
         return await output.future(with_unknowns=True)
 
     return pulumi.Output(output.resources(), value(), output.is_known(), output.is_secret())
+
+
+def once_there(resource: pulumi.Resource, value: pulumi.Input[T]) -> pulumi.Output[T]:
+    """``value``, known in a preview too; whatever uses it waits until ``resource`` is made."""
+    output = pulumi.Output.from_input(value)
+
+    async def resources() -> set[pulumi.Resource]:
+        return {resource, *await output.resources()}
+
+    known: Any = output.future(with_unknowns=True)
+    return pulumi.Output(resources(), known, output.is_known(), output.is_secret())
+
+
+def contains_output(value: Any) -> bool:
+    """Whether ``value``, or a part of it, is only known later."""
+    if isinstance(value, Mapping):
+        return any(map(contains_output, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(contains_output, value))
+    return isinstance(value, pulumi.Output) or inspect.isawaitable(value)
+
+
+def unknown() -> pulumi.Output[Any]:
+    """An output that a preview does not know."""
+
+    async def value() -> None:
+        return None
+
+    async def known() -> bool:
+        return False
+
+    return pulumi.Output(set(), value(), known())
+
+
+def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
+    """The parts of ``value`` that are not known, as in `hosts[0].external`."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from unknown_paths(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from unknown_paths(item, f"{path}[{index}]")
+    elif pulumi.contains_unknowns(value):
+        yield path or "all inputs"
 
 
 def kept(plan: ClusterPlan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The program of a stack: stack file -> placement -> cluster -> outputs."""
+"""The program of a stack: its stack file -> one cluster."""
 
 import atexit
 import gc
@@ -7,14 +7,14 @@ import pulumi
 
 from earshot.config.document import read_spec_text
 from earshot.errors import EarshotError
-from earshot.extras import needed_for
-from earshot.placements import PLACEMENTS
 from earshot.project import CLUSTER_KEY, Project
+from earshot_pulumi.cluster import CLUSTERS, Cluster
 from earshot_pulumi.passwords import check_given
 
 
-def deploy() -> None:
-    """Deploys the cluster that the file of the current stack describes, and exports its outputs.
+def stack_cluster() -> Cluster:
+    """The cluster that the file of the current stack describes: a `LocalCluster`, `DockerCluster`
+    or `AwsCluster`, called like the stack.
 
     Works in a project of any name. Raises pulumi.RunError with the one message that a user sees.
     """
@@ -27,8 +27,6 @@ def deploy() -> None:
         source = f"{project.shown_file(stack)}, {CLUSTER_KEY}"
         spec = read_spec_text(pulumi.Config("earshot").get("cluster"), source, project)
         check_given(spec, project, stack)
-        with needed_for(f"placement {spec.placement}"):
-            placement = PLACEMENTS[spec.placement].module("earshot_pulumi", "stack")
-        placement.deploy(stack, spec, project.state_dir(stack))
     except EarshotError as error:
         raise pulumi.RunError(str(error)) from None
+    return CLUSTERS[spec.placement](stack, spec)

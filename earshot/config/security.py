@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from earshot.certificates.places import NODE, is_in_aws, is_private_ca, problem
 from earshot.config.listener import ListenerSpec
@@ -102,6 +102,8 @@ class GivenSpec(Frozen):
 
 class TlsSpec(Frozen):
     """Where certificates come from, and how long they last."""
+
+    model_config = ConfigDict(populate_by_name=True)  # `from` is no name in Python
 
     issue: Literal["stack"] = "stack"
     """stack: the stack has an authority of its own, which issues a certificate per node and

@@ -30,8 +30,8 @@ class SharedInputs:
     """Unknown as long as a name is."""
     gate: AdvertisedListeners
     """Parent of all resources here: none is made before the names were checked."""
-    preflight: pulumi.Resource | None
-    """Known once an update was checked; None where none is."""
+    preflight: pulumi.Resource
+    """Known once an update was checked."""
     images: Mapping[Architecture, str]
     """By architecture, the id of the current Amazon Linux 2023."""
     leaving: frozenset[str] = frozenset()
@@ -43,8 +43,8 @@ class SharedInputs:
         return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
-        before = [*self.gate.before, *([self.preflight] if self.preflight is not None else [])]
-        return pulumi.ResourceOptions(parent=self.gate, depends_on=[*before, *after], **options)
+        before = [*self.gate.before, self.preflight, *after]
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=before, **options)
 
     @property
     def approved_digest(self) -> pulumi.Input[str]:

@@ -33,7 +33,7 @@ class InstanceNode:
         id: int,
         turn: pulumi.Output[Any] | None,
         version: pulumi.Input[SecretVersions],
-        granted: Granted | None = None,
+        granted: Granted,
     ) -> None:
         """``version`` is that of the secrets of `security`; empty without it. ``granted`` makes an
         output that is known once the node may be touched, of what replaces or restarts its
@@ -66,13 +66,11 @@ class InstanceNode:
         )
         if turn is not None:
             self.user_data = once(turn, self.user_data)
-        self._granted: pulumi.Input[str] = ""
-        if granted is not None:
-            wanted = pulumi.Output.all(
-                self.user_data.apply(digest), self.hardware, shared.spec.instance_of(id).ami or ""
-            )
-            self._granted = granted(self, wanted)
-            self.user_data = once(self._granted, self.user_data)
+        wanted = pulumi.Output.all(
+            self.user_data.apply(digest), self.hardware, shared.spec.instance_of(id).ami or ""
+        )
+        self._granted = granted(self, wanted)
+        self.user_data = once(self._granted, self.user_data)
         self.instance = self._instance()
         self.attachment = aws.ec2.VolumeAttachment(
             self._full,

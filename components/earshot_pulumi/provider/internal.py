@@ -26,8 +26,12 @@ class InternalResource(pulumi.CustomResource):
 
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         kind = type(self).__name__
-        former = [pulumi.Alias(type_=f"{DYNAMIC}:{it}") for it in self.FORMER_NAMES or (kind,)]
-        own = pulumi.ResourceOptions(version=__version__, aliases=[*former])
+        former = [f"{DYNAMIC}:{it}" for it in self.FORMER_NAMES or (kind,)]
+        aliases = [pulumi.Alias(type_=it) for it in former]
+        for alias in opts.aliases or ():  # it had another parent: the former types had it too
+            if isinstance(alias, pulumi.Alias):
+                aliases += [pulumi.Alias(type_=it, parent=alias.parent) for it in former]
+        own = pulumi.ResourceOptions(version=__version__, aliases=[*aliases])
         super().__init__(type_token(kind), name, props, pulumi.ResourceOptions.merge(own, opts))
 
 

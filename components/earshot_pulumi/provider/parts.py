@@ -11,7 +11,7 @@ from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
 
-COMPONENTS = ("Listeners", "AwsCluster", "AwsNetwork")
+COMPONENTS = ("Listeners", "LocalCluster", "DockerCluster", "AwsCluster", "AwsNetwork")
 """Names of the components in `earshot_pulumi`."""
 PUBLIC = {"Proof": ("given.proof", "ProofKind")}
 """Custom resources of the schema: a module, and the name of the kind there."""

@@ -1,4 +1,4 @@
-"""The `aws` placement: network, groups and names, then the gate, then instances one by one."""
+"""The brokers of the `aws` placement: network, groups, names, gate, then instances in turn."""
 
 from __future__ import annotations
 
@@ -34,32 +34,40 @@ if TYPE_CHECKING:
     from earshot_pulumi.aws.secured import Secured
 
 
-class Cluster(pulumi.ComponentResource):
-    """A Kafka cluster of EC2 instances, behind its gate."""
+class AwsBrokers(pulumi.ComponentResource):
+    """The EC2 instances of a cluster, behind their gate."""
 
     plan: pulumi.Output[AwsPlan]
     """Unknown as long as any of its names is."""
     cluster_id: pulumi.Output[str]
     incarnations: dict[str, pulumi.Output[str]]
     """By node id, what changes when its instance does."""
-    _leaving: frozenset[str] = frozenset()
-    """Listeners that a later change takes away."""
-    _root: Path = Path()
-    """The stack's folder of the cluster on this machine."""
+    ready: AwsReadiness
+    _last: AwsReadiness | None = None
 
     def __init__(
         self,
         name: str,
         spec: AwsSpec,
-        policy: Mapping[str, Any] | None,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        policy: Mapping[str, Any] | None,
+        root: Path = Path(),
+        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        leaving: frozenset[str] = frozenset(),
+        remembered: Remembered | None = None,
     ) -> None:
-        """``name`` is the stack's, and begins the names of all resources.
+        """``name`` is the cluster's full name, and begins the names of all resources.
 
-        ``policy`` is the gate's configuration; None turns the gate off.
+        ``policy`` is the gate's configuration; None turns the gate off. ``root`` is the folder of
+        the cluster on this machine, where keys and passwords are with `security`. ``begin`` makes
+        what must be there before the first instance is touched. Nodes report the clients of the
+        listeners in ``leaving``. ``remembered`` is the last run's.
         """
         super().__init__("earshot:aws:AwsCluster", name, {}, opts)
-        self._name, self._spec = name, spec
+        self._name, self._spec, self._root = name, spec, root
+        self._begin, self._leaving = begin, leaving
+        self._remembered = remembered or Remembered()
         check_region(spec, self)
         attached = attached_id(name, self)
         check_given(name, spec, spec.cluster_id or attached, self)
@@ -93,7 +101,7 @@ class Cluster(pulumi.ComponentResource):
             cloud=shown.apply(lambda made: made.cloud),
             certificates=draft.certificates,
         )
-        self.shared = shared = SharedInputs(
+        self.shared = SharedInputs(
             name,
             spec,
             self.names,
@@ -104,30 +112,18 @@ class Cluster(pulumi.ComponentResource):
             newest_images(spec, self),
             self._leaving,
         )
-        self.secured = self._secured(shared)
+        self.secured = self._secured(self.shared)
         self.nodes: dict[int, InstanceNode] = {}
         last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
             version = self.secured.of_node(id) if self.secured else NO_SECRETS
-            node = self.nodes[id] = InstanceNode(shared, id, last, version, self._granted())
+            node = InstanceNode(self.shared, id, last, version, self._granted())
+            self.nodes[id] = node
             last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
-
-    def _preflight(self) -> pulumi.Resource | None:
-        """The resource that checks an update before an instance is touched, if there is one."""
-        return None
-
-    def _secured(self, shared: SharedInputs) -> Secured | None:
-        """What makes the cluster a secured one, with `security`."""
-        return None
-
-    def _granted(self) -> Granted | None:
-        """What a node's change needs beside its turn."""
-        return None
-
-    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
-        """An output that is known once ``node`` is in sync: the next node's changes wait for it."""
-        raise NotImplementedError
+        after = [self._last] if self._last else []
+        self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
+        self.register_outputs({"incarnations": self.incarnations})
 
     def _parameter(self, id: int) -> str:
         """In which node ``id`` reports.
@@ -135,40 +131,6 @@ class Cluster(pulumi.ComponentResource):
         A name, not a resource: the last node's parameter is made after the first node's readiness.
         """
         return report_parameter(self._name, self._spec.name_of(id))
-
-    @property
-    def _deadline(self) -> float:
-        return self._spec.ready_seconds + GRACE
-
-
-class AwsStackCluster(Cluster):
-    """A cluster whose readiness is a resource."""
-
-    ready: AwsReadiness
-    _last: AwsReadiness | None = None
-
-    def __init__(
-        self,
-        name: str,
-        spec: AwsSpec,
-        policy: Mapping[str, Any] | None,
-        root: Path = Path(),
-        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
-        leaving: frozenset[str] = frozenset(),
-        remembered: Remembered | None = None,
-    ) -> None:
-        """``name`` is the stack's, and begins the names of all resources.
-
-        ``root`` is the stack's folder of the cluster on this machine, where keys and passwords lie
-        with `security`. ``begin`` makes what must be there before the first instance is touched.
-        Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last run's.
-        """
-        self._begin, self._root, self._leaving = begin, root, leaving
-        self._remembered = remembered or Remembered()
-        super().__init__(name, spec, policy)
-        after = [self._last] if self._last else []
-        self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
-        self.register_outputs({"incarnations": self.incarnations})
 
     def _preflight(self) -> pulumi.Resource:
         spec = self._spec
@@ -242,7 +204,7 @@ class AwsStackCluster(Cluster):
             {
                 "nodes": [node.awaited for node in nodes],
                 "region": self._spec.region,
-                "deadline": self._deadline,
+                "deadline": self._spec.ready_seconds + GRACE,
                 "whole": whole,
                 "in_turn": self._remembered.served and self._spec.in_turn,
                 **StackSettings().to_props(),

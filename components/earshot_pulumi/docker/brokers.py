@@ -1,4 +1,4 @@
-"""The `docker` placement as a component: gate, preflight, then resources of hosts and nodes."""
+"""The brokers of the `docker` placement: gate, preflight, then resources of hosts and nodes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
+from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
 from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
@@ -59,30 +60,31 @@ class _Host:
 
     def __init__(
         self,
-        cluster: DockerCluster,
+        cluster: DockerBrokers,
         host: DockerHost,
         container: NodeContainer,
         opts: Callable[..., pulumi.ResourceOptions],
     ) -> None:
         self.hooks = clearing(host, cluster.hosts)
+        name = child_name(cluster.stack, host.name)
         certificates = host.cert_path and str(Path(host.cert_path).expanduser())
         self.provider = docker.Provider(
-            host.name, host=address_of(host), cert_path=certificates, opts=opts()
+            name, host=address_of(host), cert_path=certificates, opts=opts()
         )
         self.network = docker.Network(
-            host.name,
+            name,
             name=container.network,
             driver="bridge",
             labels=cluster.own_labels,
             opts=opts(provider=self.provider, hooks=self.hooks),
         )
         self.image = docker.RemoteImage(
-            host.name, name=container.image, keep_locally=True, opts=opts(provider=self.provider)
+            name, name=container.image, keep_locally=True, opts=opts(provider=self.provider)
         )
 
 
-class DockerCluster(pulumi.ComponentResource):
-    """A Kafka cluster of containers, behind its gate."""
+class DockerBrokers(pulumi.ComponentResource):
+    """The containers of a cluster, behind their gate."""
 
     def __init__(
         self,
@@ -97,7 +99,7 @@ class DockerCluster(pulumi.ComponentResource):
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         ended: Collection[int] = (),
     ) -> None:
-        """``name`` is the stack's, and part of the names of volumes and networks.
+        """``name`` is the cluster's full name, and part of the names of volumes and networks.
 
         In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
         ``policy`` is the gate's configuration; None turns the gate off.
@@ -124,7 +126,7 @@ class DockerCluster(pulumi.ComponentResource):
             },
             child,
         ).cluster_id
-        self._gate = AdvertisedListeners(
+        self.gate = AdvertisedListeners(
             name,
             self.plan,
             spec.placement,
@@ -165,7 +167,7 @@ class DockerCluster(pulumi.ComponentResource):
             last = begin(self._opts(depends_on=[last]))
         for node in sorted(self.plan.nodes, key=lambda node: node.id not in ended):
             last = self._node(node, after=last)
-        self.ready = self._with_users(self._readiness("cluster", self.plan.nodes, last, whole=True))
+        self.ready = self._with_users(self._whole(last))
         self.register_outputs({"incarnations": self.incarnations})
 
     @property
@@ -200,7 +202,7 @@ class DockerCluster(pulumi.ComponentResource):
             self.cluster_id,
             self._certificates,
             self._reached(),
-            pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
+            pulumi.ResourceOptions(parent=self.gate, depends_on=[ready]),
         )
 
     def _reached(self) -> dict[str, Any]:
@@ -245,11 +247,11 @@ class DockerCluster(pulumi.ComponentResource):
                 **self._wanted.to_props(),
                 "plan": kept(self.plan),
                 "cluster_id": self.cluster_id,
-                "gate": self._gate.approved,
+                "gate": self.gate.approved,
                 "deployment": None,
                 "remove": self._spec.remove,
             },
-            pulumi.ResourceOptions(parent=self._gate),
+            pulumi.ResourceOptions(parent=self.gate),
         )
 
     def _address(self, node: Node) -> ContainerAddress:
@@ -260,12 +262,13 @@ class DockerCluster(pulumi.ComponentResource):
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
         after = options.pop("depends_on", [self.preflight])
-        return pulumi.ResourceOptions(parent=self._gate, depends_on=after, **options)
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=after, **options)
 
     def _node(self, node: Node, after: pulumi.Resource) -> pulumi.Resource:
         """The readiness of a node, made with its container; the next node waits for it."""
         container = self._planned.containers[node.id]
-        host, name = self._hosts[container.host], f"{node.roles[0]}-{node.id}"
+        host = self._hosts[container.host]
+        name = child_name(self.stack, f"{node.roles[0]}-{node.id}")
         volume = docker.Volume(
             name,
             name=container.volume,
@@ -372,6 +375,10 @@ class DockerCluster(pulumi.ComponentResource):
             **dict.fromkeys(OFF, False),
         }
 
+    def _whole(self, after: pulumi.Resource) -> DockerReadiness:
+        name = child_name(self.stack, "cluster")
+        return self._readiness(name, self.plan.nodes, after, whole=True)
+
     def _readiness(
         self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
@@ -396,7 +403,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "state_dir": str(self.state),
                 **users,
             },
-            pulumi.ResourceOptions(parent=self._gate, depends_on=[after]),
+            pulumi.ResourceOptions(parent=self.gate, depends_on=[after]),
         )
         if not whole:
             self.incarnations[str(nodes[0].id)] = ready.incarnation

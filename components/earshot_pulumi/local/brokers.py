@@ -1,4 +1,4 @@
-"""The `local` placement as a component: gate, preflight, nodes in turn, a last readiness check."""
+"""The brokers of the `local` placement: gate, preflight, nodes in turn, a last readiness check."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
+from earshot_pulumi.deployment import child_name
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import kept
@@ -40,8 +41,8 @@ class LocalReadiness(InternalResource):
     """Waits until brokers are in sync."""
 
 
-class LocalCluster(pulumi.ComponentResource):
-    """A Kafka cluster of processes on this machine, behind its gate."""
+class LocalBrokers(pulumi.ComponentResource):
+    """The processes of a cluster on this machine, behind its gate."""
 
     def __init__(
         self,
@@ -54,17 +55,19 @@ class LocalCluster(pulumi.ComponentResource):
         wanted: ClusterPlan | None = None,
         client_config: Path | None = None,
     ) -> None:
-        """``policy`` is the gate's configuration; None turns the gate off.
+        """``name`` is the cluster's full name.
+
+        ``policy`` is the gate's configuration; None turns the gate off.
 
         ``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
 
         ``client_config`` is a file of client properties, for brokers that ask for credentials.
         """
         super().__init__("earshot:local:LocalCluster", name, {}, opts)
-        self._spec, self._local = spec, local
+        self._name, self._spec, self._local = name, spec, local
         self._access = {access.KEY: str(client_config)} if client_config else {}
         self.plan = local.plan
-        gate = AdvertisedListeners(
+        self.gate = gate = AdvertisedListeners(
             name,
             self.plan,
             spec.placement,
@@ -133,7 +136,7 @@ class LocalCluster(pulumi.ComponentResource):
             # docs/security.md
             certificate["certificate"] = self._certificates.of_node(node.id)
         resource = LocalNode(
-            f"{node.roles[0]}-{node.id}",
+            child_name(self._name, f"{node.roles[0]}-{node.id}"),
             {
                 "node_id": node.id,
                 "root": str(self._local.root),
@@ -162,7 +165,7 @@ class LocalCluster(pulumi.ComponentResource):
     ) -> LocalReadiness:
         ids = [node.id for node in nodes]
         return LocalReadiness(
-            name,
+            child_name(self._name, name),
             {
                 "root": str(self._local.root),
                 "nodes": ids,

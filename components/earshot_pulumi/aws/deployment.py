@@ -1,0 +1,148 @@
+"""A cluster of placement aws: its brokers, its outputs, and the proof of its listeners."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pulumi
+
+from earshot.config.aws import AwsSpec
+from earshot.errors import EarshotError
+from earshot.listeners.terms import Scope
+from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws, report_parameter
+from earshot.placement.aws_standpoints import aws_standpoints
+from earshot.placement.aws_step import spec_at, written
+from earshot.placement.standpoint import Standpoint
+from earshot.remote.image import bundle
+from earshot.transition.change import Change
+from earshot.transition.steps import leaving
+from earshot.validation.contract import Contract
+from earshot_pulumi.aws import clients
+from earshot_pulumi.aws.brokers import AwsBrokers
+from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.remembered import Remembered, placed
+from earshot_pulumi.aws.validator import Validator
+from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.change_memory import (
+    BegunChange,
+    HeldChanges,
+    Made,
+    ProvedChange,
+    recalled,
+    resources,
+)
+from earshot_pulumi.client_output import client_outputs
+from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.leaving import matters
+
+
+def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
+    """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
+    name, state = at.name, at.folder
+    known = resources()
+    held, remembered = recalled(state, name, known), Remembered.read(name, known)
+    spec = placed(spec, remembered)
+    root = state / "kafka"
+    change = Change.of(state, plan_aws(spec, name, root=root).plan)
+    _check_unused(name, spec, held, change)
+    spec = spec_at(spec, name, change.plan, [item.own for item in held.running], root)
+    planned = plan_aws(spec, name, root=root)
+    at.log_notes(planned, change)
+    begun = held.beginning(Made(change.plan, written(spec)))
+    brokers = AwsBrokers(
+        name,
+        spec,
+        at.options(),
+        policy=at.policy(spec),
+        root=root,
+        begin=partial(BegunChange, name, begun, state),
+        leaving=change.leaving,
+        remembered=remembered,
+    )
+    contract = pulumi.Output.all(brokers.plan, brokers.cluster_id).apply(
+        lambda it: Contract.of(it[0].plan, name, spec.placement, it[1], leaving=change.leaving)
+    )
+    expires = brokers.secured.certificates.expires if brokers.secured else None
+    access = client_outputs(spec, planned.plan.security, contract, root, expires)
+    validator = None
+    if spec.validator is not None:
+        validator = Validator(
+            brokers.shared,
+            spec.validator,
+            brokers.network,
+            brokers.groups[VALIDATOR],
+            bundle(state),
+            brokers.secured,
+        )
+    proof = at.proved(
+        spec,
+        contract,
+        brokers.incarnations,
+        [brokers.ready, *(validator.ready if validator else ())],
+        _standpoints(spec, validator),
+        access.file,
+    )
+    ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
+    ids = _ids(brokers)
+    return {
+        **at.outputs(contract, brokers, proof),
+        **access.outputs,
+        "vpc": brokers.vpc_id,
+        "names": brokers.plan.apply(_names),
+        "ids": ids,
+        "instances": {id: item["instance"] for id, item in ids.items()},
+        "reports": validator.reports if validator else None,
+    }
+
+
+def _check_unused(stack: str, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
+    """Raises EarshotError where a listener goes that clients use, or may use, and nobody says that
+    it may."""
+    going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
+    if held.proved is None or not going or not matters(spec.remove):
+        return
+    staying = {it.id for it in held.proved.plan.brokers} & {it.id for it in change.plan.brokers}
+    parameters = {id: report_parameter(stack, spec.name_of(id)) for id in sorted(staying)}
+    found = clients.problems(
+        going,
+        parameters,
+        reader(StackSettings(), spec.region),
+        gone=change.plan in [it.plan for it in held.open],
+        progress=pulumi.log.info,
+    )
+    if reasons := "; ".join(found):
+        raise EarshotError(
+            f"nothing was touched: {change.note}" if change.note else "nothing was touched",
+            observed=reasons,
+        )
+
+
+def _names(made: AwsPlan) -> dict[str, dict[str, str]]:
+    client = (Scope.INTERNAL, Scope.EXTERNAL)
+    return {
+        str(id): {str(scope): str(names.hosts[scope]) for scope in client if scope in names.hosts}
+        for id, names in made.names.items()
+    }
+
+
+def _ids(brokers: AwsBrokers) -> dict[str, dict[str, pulumi.Input[str]]]:
+    names = brokers.names
+    return {
+        str(id): {
+            "instance": node.instance.id,
+            "volume": node.volume_id,
+            "interface": names.interfaces[id].id,
+            **({"address": names.addresses[id].id} if id in names.addresses else {}),
+        }
+        for id, node in brokers.nodes.items()
+    }
+
+
+def _standpoints(spec: AwsSpec, validator: Validator | None) -> pulumi.Output[Sequence[Standpoint]]:
+    """Where the clients of each scope are; warns of listeners that no proof reaches."""
+    bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
+    for standpoint in aws_standpoints(spec):
+        for item in spec.listeners:
+            if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
+                pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
+    return pulumi.Output.all(bucket, instance).apply(lambda found: aws_standpoints(spec, *found))

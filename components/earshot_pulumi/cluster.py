@@ -1,0 +1,227 @@
+"""`LocalCluster`, `DockerCluster` and `AwsCluster`: a Kafka cluster as a component of any program.
+
+The placements' own modules are imported once a cluster is made: they need extras. Pulumi reads the
+schema from annotations, which must be no strings.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import pulumi
+
+from earshot.config.aws import AwsSpec
+from earshot.config.cluster import ClusterSpec
+from earshot.config.document import read_spec
+from earshot.errors import EarshotError
+from earshot.extras import needed_for
+from earshot.placements import PLACEMENTS
+from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
+from earshot_pulumi.deployment import Deployment, full_name_of
+from earshot_pulumi.outputs import contains_output, unknown, unknown_paths, with_run_errors
+from earshot_pulumi.provider.resource import type_token
+
+CLIENTS: Final = ("client_properties", "certificates_expire")
+"""Outputs that only a cluster with `security` has."""
+SECRET_INPUTS: Final = ("extra", "client")
+
+
+class Cluster(pulumi.ComponentResource):
+    """A Kafka cluster: names, gate, brokers, and a proof of every listener."""
+
+    PLACEMENT: ClassVar[str] = ""
+    EXPORTED: ClassVar[tuple[str, ...]] = ("contract", "incarnations")
+    """Outputs that a stack exports, beside the addresses and what has its own conditions."""
+
+    cluster_id: pulumi.Output[str]
+    """Kafka's id of the cluster."""
+    bootstrap: pulumi.Output[dict[str, str]]
+    """Bootstrap addresses by listener name."""
+    contract: pulumi.Output[dict[str, Any]]
+    """What clients of each listener should see: the input of `Proof` and of `earshot doctor`."""
+    incarnations: pulumi.Output[dict[str, str]]
+    """By node id, a value that changes when the node is made anew or restarted."""
+    approved: pulumi.Output[str]
+    """The digest of the plan that the gate has approved; `off` without a gate."""
+    proof: pulumi.Output[str]
+    """The verdict of the last proof: `pass`, or `inconclusive` where a listener cannot be tried."""
+    client_properties: pulumi.Output[dict[str, Any] | None]
+    """With `security`, by user and listener, the client's properties and where its password is."""
+    certificates_expire: pulumi.Output[str | None]
+    """With `security`, when the first certificate expires."""
+
+    def __init__(
+        self,
+        name: str,
+        args: Mapping[str, Any] | ClusterSpec,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``args`` are the settings of `earshot:cluster` without `placement`, each of them an
+        Output too; or a cluster as a stack file describes it.
+
+        Raises pulumi.RunError with every problem of the inputs.
+        """
+        inputs = {} if isinstance(args, ClusterSpec) else _as_kept(args)
+        super().__init__(type_token(type(self).__name__), name, inputs, opts)
+        own = pulumi.ResourceOptions(parent=self)
+        made: Any
+        if isinstance(args, ClusterSpec):
+            self._listeners = [item.name for item in args.listeners]
+            self._secured = args.security is not None
+            made = self._made(args, Deployment(with_run_errors(full_name_of)(name), own))
+        elif contains_output(args):
+            made = self._made_later(name, args)
+        else:
+            made = self._made_now(name, args, own)
+        outputs: dict[str, pulumi.Output[Any]] = {}
+        for key in output_names(type(self)):
+            outputs[key] = _output(made, key)
+            setattr(self, key, outputs[key])
+        self.register_outputs(outputs)
+
+    def _made_now(
+        self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> Mapping[str, Any]:
+        """The outputs of the cluster that ``args`` describe. Raises pulumi.RunError."""
+        own = {key: item for key, item in args.items() if key != "lookups"}
+        spec = with_run_errors(read_spec)({**own, "placement": self.PLACEMENT}, name)
+        at = Deployment(with_run_errors(full_name_of)(name), opts, args.get("lookups") or {})
+        return self._made(spec, at)
+
+    def _made(self, spec: ClusterSpec, at: Deployment) -> Mapping[str, Any]:
+        """The outputs, once all resources of ``spec`` are registered. Raises pulumi.RunError."""
+        try:
+            with needed_for(type(self).__name__):
+                module = PLACEMENTS[self.PLACEMENT].module("earshot_pulumi", "deployment")
+                outputs: Mapping[str, Any] = module.deploy(at, spec)
+        except EarshotError as error:
+            raise pulumi.RunError(str(error)) from None
+        return outputs
+
+    def _made_later(self, name: str, args: Mapping[str, Any]) -> "pulumi.Output[Mapping[str, Any]]":
+        """The outputs, once ``args`` are known. A preview that knows only some of them shows
+        nothing of the cluster."""
+        secret = {key: item for key, item in args.items() if key in SECRET_INPUTS}
+        known: Any = pulumi.Output.all(
+            {key: item for key, item in args.items() if key not in SECRET_INPUTS},
+            pulumi.Output.unsecret(pulumi.Output.from_input(secret)),
+        )
+
+        async def make(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+            if missing := sorted({path for it in values for path in unknown_paths(it)}):
+                pulumi.log.info(
+                    f"planned in the update, as {', '.join(missing)} is not known yet", self
+                )
+                return {name: unknown() for name in output_names(type(self))}
+            after = sorted(await known.resources(), key=id)
+            waiting = pulumi.ResourceOptions(parent=self, transformations=[_waiting_for(after)])
+            return self._made_now(name, {**values[0], **values[1]}, waiting)
+
+        outputs: pulumi.Output[Mapping[str, Any]] = known.apply(make, run_with_unknowns=True)
+        return outputs
+
+    def exports(self) -> dict[str, pulumi.Output[Any]]:
+        """The outputs of a stack with this cluster alone, by the names that its commands read."""
+
+        def address(listener: str) -> pulumi.Output[str]:
+            return self.bootstrap.apply(lambda known: known[listener])
+
+        single = {f"bootstrap_{name}": address(name) for name in self._listeners}
+        names = (*self.EXPORTED, *(CLIENTS if self._secured else ()))
+        return {**single, **{name: getattr(self, name) for name in names}}
+
+
+class LocalCluster(Cluster):
+    """Kafka brokers as processes of this machine; a change restarts one after the other."""
+
+    PLACEMENT = "local"
+
+    def __init__(
+        self, name: str, args: LocalClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, args, opts)
+
+
+class DockerCluster(Cluster):
+    """Kafka brokers as containers on Docker hosts; a change replaces one after the other."""
+
+    PLACEMENT = "docker"
+
+    def __init__(
+        self, name: str, args: DockerClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, args, opts)
+
+
+class AwsCluster(Cluster):
+    """Kafka brokers as EC2 instances; a change replaces one after the other."""
+
+    PLACEMENT = "aws"
+    EXPORTED = ("contract", "names", "ids", "vpc", "incarnations")
+
+    vpc: pulumi.Output[str]
+    """The id of the VPC that the nodes are in."""
+    instances: pulumi.Output[dict[str, str]]
+    """By node id, the id of its instance."""
+    names: pulumi.Output[dict[str, dict[str, str]]]
+    """By node id and scope, the name that clients connect to."""
+    ids: pulumi.Output[dict[str, dict[str, str]]]
+    """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
+    reports: pulumi.Output[str | None]
+    """With a validator, the URL of its latest report."""
+
+    def __init__(
+        self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        given: Any = args
+        self._reports = isinstance(given, AwsSpec) and given.validator is not None
+        super().__init__(name, args, opts)
+
+    def exports(self) -> dict[str, pulumi.Output[Any]]:
+        found = super().exports()
+        return {**found, "reports": self.reports} if self._reports else found
+
+
+CLUSTERS: Final[Mapping[str, Callable[[str, Any], Cluster]]] = {
+    it.PLACEMENT: it for it in (LocalCluster, DockerCluster, AwsCluster)
+}
+"""By placement, the class of its clusters."""
+
+
+def output_names(cluster: type[Cluster]) -> list[str]:
+    """The outputs that a class of clusters declares."""
+    return [
+        name
+        for cls in reversed(cluster.__mro__)
+        if issubclass(cls, Cluster)
+        for name, kind in inspect.get_annotations(cls).items()
+        if not name.startswith("_") and "Output" in str(kind)
+    ]
+
+
+def _output(made: Any, key: str) -> pulumi.Output[Any]:
+    """The output ``key`` of what was ``made``, itself an Output where inputs are Outputs."""
+    if isinstance(made, pulumi.Output):
+        return made.apply(lambda known: pulumi.Output.from_input(known.get(key)))
+    return pulumi.Output.from_input(made.get(key))
+
+
+def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransformation:
+    """Makes every child depend on ``resources``: the values of their outputs do not show it."""
+
+    def wait(
+        args: pulumi.ResourceTransformationArgs,
+    ) -> pulumi.ResourceTransformationResult:
+        after = pulumi.ResourceOptions(depends_on=list(resources))
+        opts = pulumi.ResourceOptions.merge(args.opts, after)
+        return pulumi.ResourceTransformationResult(args.props, opts)
+
+    return wait
+
+
+def _as_kept(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs as Pulumi keeps them in its state: free properties are secrets."""
+    return {
+        key: pulumi.Output.secret(value) if key in SECRET_INPUTS else value
+        for key, value in args.items()
+    }

@@ -1,0 +1,158 @@
+"""One cluster of a program while it is deployed: its names, its folder, its gate and its proof.
+
+A cluster that is called like its stack is the one of the stack's file. It has the names that stacks
+of earlier releases have in their states, so nothing of it is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pulumi
+
+from earshot.checks.policy_config import stack_config
+from earshot.config.cluster import ClusterSpec
+from earshot.errors import EarshotError
+from earshot.placement import Planned
+from earshot.placement.standpoint import Standpoint
+from earshot.project import Project
+from earshot.stack_files import stack_name
+from earshot.transition.change import Change
+from earshot.validation.contract import Contract
+from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.outputs import applied, once_there
+from earshot_pulumi.validation import Validation
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
+_NAME_ALLOWED: Final = "up to 30 small letters, digits and hyphens, or the name of the stack"
+
+
+def full_name_of(name: str) -> str:
+    """What tells cluster ``name`` from those of other stacks: the stack's name and its own.
+
+    Raises EarshotError for a name that a container, a folder or a tag could not have.
+    """
+    stack = stack_name(pulumi.get_stack())
+    if name == stack:
+        return name
+    if not _NAME.fullmatch(name):
+        raise EarshotError(
+            f"cluster {name!r}", observed="the name cannot be used", allowed=_NAME_ALLOWED
+        )
+    return f"{stack}-{name}"
+
+
+def is_of_stack_file(full_name: str) -> bool:
+    """Whether a cluster of this ``full_name`` is the one that the stack's file describes."""
+    return full_name == pulumi.get_stack()
+
+
+def child_name(full_name: str, name: str) -> str:
+    """The name of a resource in the program: several clusters have a `broker-1` each."""
+    return name if is_of_stack_file(full_name) else f"{full_name}-{name}"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What the resources of one cluster share."""
+
+    name: str
+    """The cluster's full name."""
+    parent: pulumi.ResourceOptions
+    """Options of the component's children."""
+    lookups: Mapping[str, Any] = field(default_factory=dict)
+    """How the gate looks names up, beside what the stack's policy configuration says."""
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine keeps what belongs to the cluster."""
+        own = Project.find().state_dir(pulumi.get_stack())
+        return own if is_of_stack_file(self.name) else own / "clusters" / self.name
+
+    def options(self, **options: Any) -> pulumi.ResourceOptions:
+        """Options of a child that earlier releases registered beside the cluster."""
+        own = pulumi.ResourceOptions.merge(self.parent, pulumi.ResourceOptions(**options))
+        if not is_of_stack_file(self.name):
+            return own
+        before = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
+        return pulumi.ResourceOptions.merge(own, before)
+
+    def policy(self, spec: ClusterSpec) -> Mapping[str, Any] | None:
+        """The configuration of the gate; None with `gate: off`.
+
+        Raises EarshotError for a file that is not such a configuration.
+        """
+        if spec.gate == "off":
+            return None
+        project, stack = Project.find(), pulumi.get_stack()
+        stack_config(project, stack)
+        document = project.policy_document(stack)[0]
+        return {**document, "names": dict(self.lookups)} if self.lookups else document
+
+    def announced(self, spec: ClusterSpec, planned: Planned, change: Change) -> Contract:
+        """The contract, still without the cluster's id. ``planned`` is the next step of
+        ``change``."""
+        self.log_notes(planned, change)
+        return Contract.of(
+            planned.plan, cluster=self.name, placement=spec.placement, leaving=change.leaving
+        )
+
+    def log_notes(self, planned: Planned, change: Change) -> None:
+        for note in filter(None, (*planned.notes, change.note)):
+            pulumi.log.info(note)
+
+    def outputs(self, contract: Any, brokers: Any, proof: Validation) -> dict[str, Any]:
+        """The outputs that all placements have, for ``contract``, which is without an id yet.
+
+        Addresses are known in a preview. What uses them waits until ``brokers`` are ready.
+        """
+        after: Any = brokers.ready
+        identified = pulumi.Output.all(contract, brokers.cluster_id).apply(
+            lambda it: it[0].identified(it[1])
+        )
+        return {
+            "cluster_id": brokers.cluster_id,
+            "bootstrap": once_there(
+                after,
+                applied(contract, lambda it: {one.name: one.bootstrap for one in it.listeners}),
+            ),
+            "contract": identified.apply(lambda known: known.model_dump(mode="json")),
+            "incarnations": brokers.incarnations,
+            "approved": brokers.gate.approved,
+            "proof": proof.verdict,
+        }
+
+    def proved(
+        self,
+        spec: ClusterSpec,
+        contract: pulumi.Output[Contract],
+        incarnations: Mapping[str, pulumi.Output[str]],
+        after: Sequence[pulumi.Resource],
+        standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
+        client_config: Path | None = None,
+    ) -> Validation:
+        """The validation of the whole contract, from ``standpoints`` or else from here.
+
+        It waits for ``after``, and is repeated where one of ``incarnations`` changes.
+        ``client_config`` is the file with the validator's credentials, where listeners ask for
+        some.
+        """
+        props = {
+            "contract": contract.apply(lambda known: known.model_dump(mode="json")),
+            "incarnations": dict(incarnations),
+            "records": spec.validation.records,
+            "deadline": spec.validation.deadline,
+            "state_dir": str(self.folder),
+            "vantages": applied(
+                standpoints, lambda known: [item.model_dump(mode="json") for item in known]
+            ),
+            "verdict": None,
+            **StackSettings().to_props(),
+        }
+        if client_config is not None:
+            props["client_config"] = str(client_config)
+        return Validation(self.name, props, self.options(depends_on=list(after)))

@@ -1,0 +1,91 @@
+"""A cluster of placement docker: its brokers, its outputs, and the proof of its listeners."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from earshot.config.docker import DockerSpec
+from earshot.facts.container import PublishedPort
+from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
+from earshot.placement.standpoint import docker_standpoints
+from earshot.transition.change import Change
+from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled
+from earshot_pulumi.client_output import client_outputs
+from earshot_pulumi.deployment import Deployment, is_of_stack_file
+from earshot_pulumi.docker.brokers import DockerBrokers
+from earshot_pulumi.docker.in_turn import ended
+from earshot_pulumi.docker.running import settings_of_running
+from earshot_pulumi.properties import read
+
+
+def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
+    """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
+    name, state = at.name, at.folder
+    spec = with_own_names(spec, name)
+    wanted = plan_docker(spec, name, state / "kafka")
+    remembered = recalled(state, name)
+    if remembered.proved:
+        running = settings_of_running(name, wanted.hosts)
+        remembered = remembered.by(as_it_runs(state, wanted.plan, running))
+    change = Change.of(state, wanted.plan)
+    planned = plan_step(spec, name, wanted, change.plan, _published(remembered.running))
+    contract = at.announced(spec, planned, change)
+    standpoints = docker_standpoints(
+        contract, planned.hosts, network_name(name), spec.validator.base, spec.dns
+    )
+    begun = remembered.beginning(Made(planned.plan, _ports(planned)))
+    brokers = DockerBrokers(
+        name,
+        spec,
+        planned,
+        state,
+        at.options(),
+        policy=at.policy(spec),
+        wanted=wanted.plan,
+        begin=partial(BegunChange, name, begun, state),
+        ended=ended(name, planned) if remembered.proved else (),
+    )
+    access = client_outputs(spec, planned.plan.security, contract, state / "kafka", brokers.expires)
+    proof = at.proved(
+        spec,
+        brokers.cluster_id.apply(contract.identified),
+        brokers.incarnations,
+        [brokers.ready],
+        standpoints,
+        access.file,
+    )
+    ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
+    return {**at.outputs(contract, brokers, proof), **access.outputs}
+
+
+def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:
+    """``spec`` whose containers are not called as those of the program's other clusters."""
+    if is_of_stack_file(full_name):
+        return spec
+    names = {id: f"{full_name}-{spec.name_of(id)}" for id in spec.node_ids if id not in spec.names}
+    return spec.model_copy(update={"names": {**names, **spec.names}})
+
+
+def _ports(planned: DockerPlan) -> dict[str, Any]:
+    """The published ports by node id, which no plan of listeners has."""
+    return {
+        str(id): [
+            {"container_port": it.container_port, "host_port": it.host_port, "host_ip": it.host_ip}
+            for it in container.ports
+        ]
+        for id, container in planned.containers.items()
+    }
+
+
+def _published(running: Iterable[Made]) -> dict[int, list[PublishedPort]]:
+    """By node id, one port of the host for each of the container that any plan publishes.
+
+    That of the first plan, which was proved: what a step keeps of old listeners it has of that one.
+    """
+    found: dict[int, dict[int, PublishedPort]] = {}
+    for made in running:
+        for id, ports in made.own.items():
+            for props in ports:
+                port = read(PublishedPort, props)
+                found.setdefault(int(id), {}).setdefault(port.container_port, port)
+    return {id: list(ports.values()) for id, ports in found.items()}

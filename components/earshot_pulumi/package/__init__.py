@@ -1,1 +1,0 @@
-"""Components of placement aws as a Pulumi package, for programs in any language."""
