@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import pulumi
-from earshot_pulumi.aws.cluster import AwsStackCluster
+from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 
@@ -85,7 +85,7 @@ def preview_seconds(brokers: int, *, known: bool) -> float:
     mocks.set_mocks(cloud, "earshot", "bench", True)
 
     def register() -> pulumi.Output[str]:
-        return AwsStackCluster("bench", spec, {}).ready.urn
+        return AwsBrokers("bench", spec, policy={}).ready.urn
 
     preview = pulumi.runtime.test(register)  # type: ignore[no-untyped-call]
     gc.collect()  # no size pays for another's garbage

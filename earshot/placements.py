@@ -2,7 +2,7 @@
 
 To add one, enter it here and write its own modules, which are found by its name: the model of
 `earshot:cluster` (`earshot.config.NAME`), its plan (`earshot.placement.NAME`), its resources
-(`earshot_pulumi.NAME.stack`) and, where `make` has more to check or to remove,
+(`earshot_pulumi.NAME.deployment`) and, where `make` has more to check or to remove,
 `toolchain.placements.NAME`.
 """
 

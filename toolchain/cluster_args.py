@@ -22,7 +22,7 @@ CLUSTERS = {"local": "LocalClusterArgs", "docker": "DockerClusterArgs", "aws": "
 LEFT_OUT = {"placement"}
 NAMES = {"ListenerSpec": "ClusterListenerArgs", "DockerHost": "DockerHostArgs"}
 """Names where the model's own says too little, or the component `Listeners` has it."""
-LOOKUPS = "How the gate looks advertised names up."
+POLICY = "How the gate judges; on top of policies/config of the project, if there is one."
 _SCALARS = {str: "str", int: "int", float: "float", bool: "bool"}
 _HEAD = '''"""The inputs of cluster components; `python -m toolchain.cluster_args` writes this file.
 
@@ -34,7 +34,7 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from earshot_pulumi.name_args import NameArgs
+from earshot_pulumi.policy_args import PolicyArgs
 
 '''
 
@@ -64,7 +64,7 @@ def _write(model: type[BaseModel], name: str, classes: dict[str, str], *, whole:
             kind = f"NotRequired[{kind}]"
         lines += [f"    {key}: {kind}", *_docstring(texts[key])]
     if whole:
-        lines += ["    lookups: NotRequired[NameArgs]", *_docstring(LOOKUPS)]
+        lines += ["    policy: NotRequired[pulumi.Input[PolicyArgs]]", *_docstring(POLICY)]
     classes[name] = "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ schema from annotations, which must be no strings.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import pulumi
 
@@ -17,8 +17,9 @@ from earshot.errors import EarshotError
 from earshot.extras import needed_for
 from earshot.placements import PLACEMENTS
 from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
-from earshot_pulumi.deployment import Deployment, full_name_of
+from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.outputs import contains_output, unknown, unknown_paths, with_run_errors
+from earshot_pulumi.policy_args import policy_document
 from earshot_pulumi.provider.resource import type_token
 
 CLIENTS: Final = ("client_properties", "certificates_expire")
@@ -29,8 +30,8 @@ SECRET_INPUTS: Final = ("extra", "client")
 class Cluster(pulumi.ComponentResource):
     """A Kafka cluster: names, gate, brokers, and a proof of every listener."""
 
-    PLACEMENT: ClassVar[str] = ""
-    EXPORTED: ClassVar[tuple[str, ...]] = ("contract", "incarnations")
+    _placement: str = ""
+    _exported: tuple[str, ...] = ("contract", "incarnations")
     """Outputs that a stack exports, beside the addresses and what has its own conditions."""
 
     cluster_id: pulumi.Output[str]
@@ -68,7 +69,7 @@ class Cluster(pulumi.ComponentResource):
         if isinstance(args, ClusterSpec):
             self._listeners = [item.name for item in args.listeners]
             self._secured = args.security is not None
-            made = self._made(args, Deployment(with_run_errors(full_name_of)(name), own))
+            made = self._made(args, with_run_errors(Deployment.of)(name, own, {}))
         elif contains_output(args):
             made = self._made_later(name, args)
         else:
@@ -83,16 +84,16 @@ class Cluster(pulumi.ComponentResource):
         self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions
     ) -> Mapping[str, Any]:
         """The outputs of the cluster that ``args`` describe. Raises pulumi.RunError."""
-        own = {key: item for key, item in args.items() if key != "lookups"}
-        spec = with_run_errors(read_spec)({**own, "placement": self.PLACEMENT}, name)
-        at = Deployment(with_run_errors(full_name_of)(name), opts, args.get("lookups") or {})
+        own = {key: item for key, item in args.items() if key != "policy"}
+        spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)
+        at = with_run_errors(Deployment.of)(name, opts, policy_document(args))
         return self._made(spec, at)
 
     def _made(self, spec: ClusterSpec, at: Deployment) -> Mapping[str, Any]:
         """The outputs, once all resources of ``spec`` are registered. Raises pulumi.RunError."""
         try:
             with needed_for(type(self).__name__):
-                module = PLACEMENTS[self.PLACEMENT].module("earshot_pulumi", "deployment")
+                module = PLACEMENTS[self._placement].module("earshot_pulumi", "deployment")
                 outputs: Mapping[str, Any] = module.deploy(at, spec)
         except EarshotError as error:
             raise pulumi.RunError(str(error)) from None
@@ -127,14 +128,14 @@ class Cluster(pulumi.ComponentResource):
             return self.bootstrap.apply(lambda known: known[listener])
 
         single = {f"bootstrap_{name}": address(name) for name in self._listeners}
-        names = (*self.EXPORTED, *(CLIENTS if self._secured else ()))
+        names = (*self._exported, *(CLIENTS if self._secured else ()))
         return {**single, **{name: getattr(self, name) for name in names}}
 
 
 class LocalCluster(Cluster):
     """Kafka brokers as processes of this machine; a change restarts one after the other."""
 
-    PLACEMENT = "local"
+    _placement = "local"
 
     def __init__(
         self, name: str, args: LocalClusterArgs, opts: pulumi.ResourceOptions | None = None
@@ -145,7 +146,7 @@ class LocalCluster(Cluster):
 class DockerCluster(Cluster):
     """Kafka brokers as containers on Docker hosts; a change replaces one after the other."""
 
-    PLACEMENT = "docker"
+    _placement = "docker"
 
     def __init__(
         self, name: str, args: DockerClusterArgs, opts: pulumi.ResourceOptions | None = None
@@ -156,10 +157,10 @@ class DockerCluster(Cluster):
 class AwsCluster(Cluster):
     """Kafka brokers as EC2 instances; a change replaces one after the other."""
 
-    PLACEMENT = "aws"
-    EXPORTED = ("contract", "names", "ids", "vpc", "incarnations")
+    _placement = "aws"
+    _exported = ("contract", "names", "ids", "incarnations")
 
-    vpc: pulumi.Output[str]
+    vpc_id: pulumi.Output[str]
     """The id of the VPC that the nodes are in."""
     instances: pulumi.Output[dict[str, str]]
     """By node id, the id of its instance."""
@@ -178,12 +179,12 @@ class AwsCluster(Cluster):
         super().__init__(name, args, opts)
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:
-        found = super().exports()
+        found = {**super().exports(), "vpc": self.vpc_id}
         return {**found, "reports": self.reports} if self._reports else found
 
 
 CLUSTERS: Final[Mapping[str, Callable[[str, Any], Cluster]]] = {
-    it.PLACEMENT: it for it in (LocalCluster, DockerCluster, AwsCluster)
+    it._placement: it for it in (LocalCluster, DockerCluster, AwsCluster)
 }
 """By placement, the class of its clusters."""
 

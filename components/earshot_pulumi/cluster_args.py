@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from earshot_pulumi.name_args import NameArgs
+from earshot_pulumi.policy_args import PolicyArgs
 
 
 class ClusterListenerArgs(TypedDict):
@@ -167,8 +167,8 @@ class LocalClusterArgs(TypedDict):
     remove: NotRequired[pulumi.Input[str]]
     """When a listener that a change removes goes: unused (once no client is connected), anyway, or
     from a date on (UTC, such as 2030-12-31)."""
-    lookups: NotRequired[NameArgs]
-    """How the gate looks advertised names up."""
+    policy: NotRequired[pulumi.Input[PolicyArgs]]
+    """How the gate judges; on top of policies/config of the project, if there is one."""
 
 
 class DockerListenerArgs(TypedDict):
@@ -265,6 +265,10 @@ class DockerClusterArgs(TypedDict):
     """The image of every node. Default: apache/kafka of `kafka_version`."""
     hosts: NotRequired[pulumi.Input[list[pulumi.Input[DockerHostArgs]]]]
     """The Docker hosts. Default: this machine's."""
+    network: NotRequired[pulumi.Input[str]]
+    """The name of a Docker network that is there already, which the brokers join and nothing
+    removes. With several Docker hosts, each has one of this name. Default: one that the stack
+    makes."""
     dns: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """DNS servers of the containers, as IP addresses. Default: those that the engine gives them."""
     heap: NotRequired[pulumi.Input[str]]
@@ -279,8 +283,8 @@ class DockerClusterArgs(TypedDict):
     one, made once."""
     validator: NotRequired[pulumi.Input[ValidatorImageArgs]]
     """The image in which the internal and external vantages are validated."""
-    lookups: NotRequired[NameArgs]
-    """How the gate looks advertised names up."""
+    policy: NotRequired[pulumi.Input[PolicyArgs]]
+    """How the gate judges; on top of policies/config of the project, if there is one."""
 
 
 class VpcArgs(TypedDict):
@@ -473,5 +477,5 @@ class AwsClusterArgs(TypedDict):
     cluster that is down as a whole."""
     ready_seconds: NotRequired[pulumi.Input[int]]
     """Seconds for a new or replaced node to be in sync."""
-    lookups: NotRequired[NameArgs]
-    """How the gate looks advertised names up."""
+    policy: NotRequired[pulumi.Input[PolicyArgs]]
+    """How the gate judges; on top of policies/config of the project, if there is one."""

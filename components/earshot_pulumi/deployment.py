@@ -64,14 +64,18 @@ class Deployment:
     """The cluster's full name."""
     parent: pulumi.ResourceOptions
     """Options of the component's children."""
-    lookups: Mapping[str, Any] = field(default_factory=dict)
-    """How the gate looks names up, beside what the stack's policy configuration says."""
+    folder: Path
+    """Where this machine keeps what belongs to the cluster."""
+    gate: Mapping[str, Any] = field(default_factory=dict)
+    """The program's own configuration of the gate, on top of the stack's file."""
 
-    @property
-    def folder(self) -> Path:
-        """Where this machine keeps what belongs to the cluster."""
+    @classmethod
+    def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]) -> Deployment:
+        """That of the cluster which the program calls ``name``. Raises EarshotError."""
+        full = full_name_of(name)
         own = Project.find().state_dir(pulumi.get_stack())
-        return own if is_of_stack_file(self.name) else own / "clusters" / self.name
+        folder = own if is_of_stack_file(full) else own / "clusters" / full
+        return cls(full, parent, folder, gate)
 
     def options(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child that earlier releases registered beside the cluster."""
@@ -90,8 +94,7 @@ class Deployment:
             return None
         project, stack = Project.find(), pulumi.get_stack()
         stack_config(project, stack)
-        document = project.policy_document(stack)[0]
-        return {**document, "names": dict(self.lookups)} if self.lookups else document
+        return {**project.policy_document(stack)[0], **self.gate}
 
     def announced(self, spec: ClusterSpec, planned: Planned, change: Change) -> Contract:
         """The contract, still without the cluster's id. ``planned`` is the next step of

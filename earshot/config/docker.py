@@ -30,6 +30,10 @@ MAX_HOSTS = 100
 ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
 _CONTAINER_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?", re.ASCII)
 _LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
+_NETWORK = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}", re.ASCII)
+WITHOUT_NAMES = ("bridge", "host", "none")
+"""Docker's own networks: containers have no names on them, which brokers need.
+https://docs.docker.com/engine/network/drivers/bridge/"""
 _IMAGE = re.compile(r"[a-z0-9][a-zA-Z0-9._/:@-]{0,254}", re.ASCII)
 _KAFKA_TAG = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 _UNUSABLE = {Family.BITNAMI: "it maps other variables", Family.WURSTMEISTER: "it knows no KRaft"}
@@ -45,6 +49,7 @@ def _address(value: Any) -> str:
 HostName = Annotated[str, text_of(check_host, "a name or an address, as text")]
 IpAddress = Annotated[str, PlainValidator(_address, json_schema_input_type=str)]
 HostLabel = Annotated[str, matching(_LABEL, "up to 30 small letters, digits and hyphens")]
+NetworkName = Annotated[str, matching(_NETWORK, "the name of a Docker network")]
 Image = Annotated[str, matching(_IMAGE, "an image such as apache/kafka:4.1.1")]
 
 
@@ -142,6 +147,10 @@ class DockerSpec(ClusterSpec):
         default=(DockerHost(),), min_length=1, max_length=MAX_HOSTS
     )
     """The Docker hosts. Default: this machine's."""
+    network: NetworkName | None = None
+    """The name of a Docker network that is there already, which the brokers join and nothing
+    removes. With several Docker hosts, each has one of this name. Default: one that the stack
+    makes."""
     dns: tuple[IpAddress, ...] = ()
     """DNS servers of the containers, as IP addresses. Default: those that the engine gives them."""
     heap: Heap = "512m"
@@ -174,6 +183,14 @@ class DockerSpec(ClusterSpec):
         if isinstance(ids := found.get("broker_ids"), (list, tuple)) and "brokers" not in found:
             found["brokers"] = len(ids)
         return found
+
+    @field_validator("network")
+    @classmethod
+    def _with_names(cls, value: str | None) -> str | None:
+        if value in WITHOUT_NAMES:
+            found = f"found {value}, on which Docker resolves no names"
+            raise ValueError(f"{found}; allowed: a network made by `docker network create`")
+        return value
 
     @field_validator("image")
     @classmethod

@@ -117,7 +117,7 @@ def plan_step(
 def _containers(
     spec: DockerSpec, stack: str, made: ClusterPlan, ports: Mapping[int, tuple[PublishedPort, ...]]
 ) -> dict[int, NodeContainer]:
-    containers, network = {}, network_name(stack)
+    containers, own = {}, network_name(stack)
     for node in made.nodes:
         name = spec.name_of(node.id)
         values = environment(made, node)
@@ -127,8 +127,8 @@ def _containers(
             node_id=node.id,
             host=spec.host_of[node.id],
             name=name,
-            network=network,
-            volume=f"{network}-{name}",
+            network=network_of(spec, stack),
+            volume=f"{own}-{name}",
             image=spec.image_name,
             ports=ports[node.id],
             environment={
@@ -137,7 +137,7 @@ def _containers(
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
             # no container's name has an underscore, so that no volume with data is called so
-            keys=f"{network}-{name}_keys" if spec.security else "",
+            keys=f"{own}-{name}_keys" if spec.security else "",
         )
     return containers
 
@@ -173,6 +173,11 @@ def _check_side_by_side(
                     remedy="choose another `port` (or `published`) for the new listener; nothing "
                     "was touched",
                 )
+
+
+def network_of(spec: DockerSpec, stack: str) -> str:
+    """The network of the brokers' containers."""
+    return spec.network or network_name(stack)
 
 
 def network_name(stack: str) -> str:

@@ -27,6 +27,8 @@ from earshot.transition.memory import ChangeMemory
 from tests.components.called import Called
 from tests.transition.test_steps import BEFORE, RENAMED
 
+NAME = "s"
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -57,7 +59,7 @@ class State:
 
     def update(self, wanted: ClusterPlan, *, ends: bool = True) -> tuple[Change, bool]:
         """The change that an update makes, and whether it changes any of the two resources."""
-        held = recalled(self.folder)
+        held = recalled(self.folder, NAME)
         change = Change.of(self.folder, wanted)
         begun = held.beginning(Made(change.plan, {"1": [{"host_port": 9092.0}]}))
         assert begun[-1].plan == change.plan
@@ -75,14 +77,14 @@ class State:
         return change, changed
 
     def _make(self, provider: Any, type: str, props: dict[str, Any]) -> bool:
-        olds = self.resources.get(f"urn:{type}", {}).get("outputs")
+        olds = self.resources.get(f"urn:{type}::{NAME}", {}).get("outputs")
         if olds is None:
             outs = provider.create(props).outs
         elif provider.differs(olds, props):
             outs = provider.update(olds, props).outs
         else:
             return False
-        self.resources[f"urn:{type}"] = {"type": type, "outputs": outs}
+        self.resources[f"urn:{type}::{NAME}"] = {"type": type, "outputs": outs}
         return True
 
 
@@ -114,20 +116,20 @@ def test_another_checkout_goes_on_with_an_interrupted_step(state: State) -> None
 def test_an_interrupted_step_is_taken_back_and_then_nothing_is_open(state: State) -> None:
     state.update(BEFORE)
     state.update(RENAMED, ends=False)
-    assert len(recalled(state.folder).running) == 2
+    assert len(recalled(state.folder, NAME).running) == 2
     back, _ = state.update(BEFORE)
     assert [step.text for step in back.steps] == [
         "back to the listeners before the step that was interrupted"
     ]
-    held = recalled(state.folder)
+    held = recalled(state.folder, NAME)
     assert held.open == () and held.memory == ChangeMemory(complete=BEFORE)
     assert state.update(BEFORE) == (Change(BEFORE), False)
 
 
 def test_before_the_first_proof_nothing_is_known(state: State) -> None:
-    assert recalled(state.folder) == HeldChanges()
+    assert recalled(state.folder, NAME) == HeldChanges()
     state.update(BEFORE, ends=False)
-    assert recalled(state.folder).memory == ChangeMemory()
+    assert recalled(state.folder, NAME).memory == ChangeMemory()
     assert Change.of(state.folder, RENAMED) == Change(RENAMED)
     assert not (state.folder / memory.FILE).exists(), "the copy says no more than the state"
 
@@ -140,7 +142,7 @@ def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
 
 def test_a_destroyed_stack_is_forgotten(state: State) -> None:
     state.update(BEFORE)
-    props = state.resources[f"urn:{'earshot:index:ProvedChange'}"]["outputs"]
+    props = state.resources[f"urn:earshot:index:ProvedChange::{NAME}"]["outputs"]
     Called(ProvedChangeKind()).delete(props)
     assert memory.recall(state.folder) == ChangeMemory()
 
@@ -159,7 +161,7 @@ def test_a_state_that_is_being_written_is_read_again(
 
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(pulumi.runtime, "invoke", half_written)
-    assert recalled(state.folder).memory == ChangeMemory(complete=BEFORE)
+    assert recalled(state.folder, NAME).memory == ChangeMemory(complete=BEFORE)
     assert next(fails, None) is None
 
 
@@ -175,7 +177,7 @@ def test_a_state_that_stays_unreadable_stops_the_update(
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(pulumi.runtime, "invoke", fails)
     with pytest.raises(EarshotError, match="cannot be read"):
-        recalled(state.folder)
+        recalled(state.folder, NAME)
     assert len(asked) == module._READS
 
 
@@ -187,7 +189,7 @@ def test_a_state_that_cannot_be_read_stops_the_update(
 
     monkeypatch.setattr(pulumi.runtime, "invoke", fails)
     with pytest.raises(EarshotError) as caught:
-        recalled(state.folder)
+        recalled(state.folder, NAME)
     assert str(caught.value) == (
         "stack organization/project/stack: its state cannot be read (no backend)\n"
         "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
@@ -203,7 +205,7 @@ def test_what_brokers_run_goes_before_what_the_state_has(
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
     observed = {node.id: annotated(RENAMED, node) for node in RENAMED.nodes}
-    held = recalled(folder)
+    held = recalled(folder, NAME)
     agreed = {node.id: annotated(BEFORE, node) for node in BEFORE.nodes}
     assert held.by(as_it_runs(folder, BEFORE, agreed)) is held and said == []
     found = held.by(as_it_runs(folder, BEFORE, observed))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
-from earshot_pulumi.client_output import OUTPUT, announce_clients
+from earshot_pulumi.client_output import OUTPUT, client_outputs
 
 from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
@@ -37,10 +36,10 @@ def announced(
     assert isinstance(spec, LocalSpec) and spec.security is not None
     plan = plan_local(spec, root).plan
     assert plan.security is not None
-    exported: dict[str, Any] = {}
-    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
-    announce_clients(spec, plan.security, Contract.of(plan, "s", "local"), root, None)
-    found: dict[str, Any] = exported[OUTPUT]
+    contract = Contract.of(plan, "s", "local")
+    found: dict[str, Any] = client_outputs(spec, plan.security, contract, root, None).outputs[
+        OUTPUT
+    ]
     return found
 
 

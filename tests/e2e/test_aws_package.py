@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import earshot_pulumi.package
+import earshot_pulumi.provider
 import psutil
 import pytest
 import yaml
 
 from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
-from tests.components.package.constructed import offered
+from tests.components.constructed import offered
 from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import nodes_reporting
@@ -28,7 +28,7 @@ from tests.e2e.aws_project import Project, aws_project
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
-FOLDER = Path(earshot_pulumi.package.__file__).parent
+FOLDER = Path(earshot_pulumi.provider.__file__).parent
 NETWORK = '''
 class Network(pulumi.ComponentResource):
     """As a kit that is made from the schema has it."""
@@ -115,7 +115,8 @@ def cluster(**changes: Any) -> str:
         "data": "delete",
         "deletionProtection": False,
         "readySeconds": 60,
-        "names": NOBODY["names"],
+        "policy": NOBODY,
+        "prove": "later",
     }
     return CLUSTER.format(inputs=inputs | changes)
 

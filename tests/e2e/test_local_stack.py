@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from earshot_pulumi.change_memory import CompleteChange
-from earshot_pulumi.local.cluster import LocalNode, LocalPreflight, LocalReadiness
+from earshot_pulumi.local.brokers import LocalNode, LocalPreflight, LocalReadiness
 from earshot_pulumi.local.quorum import node_directory, recall
 from earshot_pulumi.node_data import feature_level
 from earshot_pulumi.provider.internal import InternalResource

@@ -87,7 +87,7 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     return {
         **at.outputs(contract, brokers, proof),
         **access.outputs,
-        "vpc": brokers.vpc_id,
+        "vpc_id": brokers.vpc_id,
         "names": brokers.plan.apply(_names),
         "ids": ids,
         "instances": {id: item["instance"] for id, item in ids.items()},

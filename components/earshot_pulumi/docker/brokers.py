@@ -71,13 +71,15 @@ class _Host:
         self.provider = docker.Provider(
             name, host=address_of(host), cert_path=certificates, opts=opts()
         )
-        self.network = docker.Network(
-            name,
-            name=container.network,
-            driver="bridge",
-            labels=cluster.own_labels,
-            opts=opts(provider=self.provider, hooks=self.hooks),
-        )
+        self.network: pulumi.Input[str] = container.network
+        if cluster.makes_network:
+            self.network = docker.Network(
+                name,
+                name=container.network,
+                driver="bridge",
+                labels=cluster.own_labels,
+                opts=opts(provider=self.provider, hooks=self.hooks),
+            ).name
         self.image = docker.RemoteImage(
             name, name=container.image, keep_locally=True, opts=opts(provider=self.provider)
         )
@@ -110,8 +112,10 @@ class DockerBrokers(pulumi.ComponentResource):
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
         self.plan, self.state, self._root = planned.plan, state_dir, state_dir / "kafka"
-        self.hosts = planned.hosts
-        self._wanted = WantedStack(name, "", "", self.plan, planned.containers, planned.hosts)
+        self.hosts, self.makes_network = planned.hosts, spec.network is None
+        self._wanted = WantedStack(
+            name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
+        )
         child = pulumi.ResourceOptions(parent=self)
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
         self.cluster_id = ClusterIdentity(
@@ -333,9 +337,7 @@ class DockerBrokers(pulumi.ComponentResource):
                 for item in container.ports
             ],
             "networks_advanced": [
-                docker.ContainerNetworksAdvancedArgs(
-                    name=host.network.name, aliases=[container.name]
-                )
+                docker.ContainerNetworksAdvancedArgs(name=host.network, aliases=[container.name])
             ],
             "network_mode": "bridge",
             "volumes": [

@@ -6,7 +6,7 @@ from typing import Any
 
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
-from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
+from earshot.placement.docker import DockerPlan, network_of, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled
@@ -31,7 +31,7 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
     planned = plan_step(spec, name, wanted, change.plan, _published(remembered.running))
     contract = at.announced(spec, planned, change)
     standpoints = docker_standpoints(
-        contract, planned.hosts, network_name(name), spec.validator.base, spec.dns
+        contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
     )
     begun = remembered.beginning(Made(planned.plan, _ports(planned)))
     brokers = DockerBrokers(

@@ -71,6 +71,7 @@ class EnginePreflightKind(CheckedKind):
         wanted = WantedStack.from_props(news)
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
+            on_engines.check_network(engines, wanted)
             images.pull(engines, wanted, news.get("absent") or (), operation.log)
             for host in _hosts(olds, news):
                 with _IGNORING_ERRORS:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.config.docker import DockerHost
+from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
@@ -73,6 +74,8 @@ class WantedStack:
     plan: ClusterPlan
     containers: Mapping[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
+    network: str = ""
+    """The network of others that its containers join; empty where it makes one."""
 
     @classmethod
     def from_props(cls, props: Mapping[str, Any]) -> WantedStack:
@@ -85,6 +88,8 @@ class WantedStack:
         """The properties, without the containers' environment, which is not needed here."""
         props: dict[str, Any] = write(self)
         del props["deployment"]  # the update makes it up
+        if not self.network:
+            del props["network"]  # as in states of earlier releases
         return props | {
             "containers": [{**it, "environment": {}} for it in props["containers"].values()]
         }
@@ -165,13 +170,29 @@ def _taken_names(wanted: WantedStack, seen: Seen) -> Iterator[str]:
                 f"Remove it (`docker rm --force {found.name}` leaves its volumes), or choose "
                 f"another name: `names: {{{id}: …}}`"
             )
-    names = {it.network for it in wanted.containers.values()}
+    names = {it.network for it in wanted.containers.values()} - {wanted.network}
     for network in seen.networks:
         if network.name in names and not wanted.owns(network.labels):
             yield (
                 f"the network {network.name} exists on Docker host {network.host} and is "
                 f"{_whose(network.labels, 'not of this stack')}. "
                 f"Remove it (`docker network rm {network.name}`), or name the stack otherwise"
+            )
+
+
+def check_network(engines: Engines, wanted: WantedStack) -> None:
+    """Raises EarshotError where the network that the stack's containers join is not there."""
+    if not wanted.network:
+        return
+    for host in (wanted.hosts[it] for it in sorted({it.host for it in wanted.containers.values()})):
+        with asking(f"Docker host {host.name}", host):
+            names = {it["Name"] for it in engines.of(host).api.networks()}
+        if wanted.network not in names:
+            raise EarshotError(
+                f"network: {wanted.network}",
+                observed=f"Docker host {host.name} has no network of this name",
+                remedy=f"make it (`docker network create {wanted.network}`), or leave `network` "
+                "out, and the stack makes one",
             )
 
 

@@ -16,8 +16,8 @@ from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.gate import Gate
-from earshot_pulumi.name_args import NameArgs
 from earshot_pulumi.outputs import kept
+from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
@@ -100,8 +100,8 @@ class ListenersArgs(TypedDict):
     declared: NotRequired[dict[str, pulumi.Input[str]]]
     """By scope, why its names resolve although they cannot be looked up from here, such as "records
     of the private zone in this stack". A scope whose resolvers answer needs none."""
-    names: NotRequired[NameArgs]
-    """How advertised names are looked up."""
+    policy: NotRequired[PolicyArgs]
+    """How the gate judges."""
 
 
 class Listeners(pulumi.ComponentResource):
@@ -136,7 +136,7 @@ class Listeners(pulumi.ComponentResource):
             {
                 "plan": plan.apply(kept),
                 "placement": VANTAGES[args.get("vantage", "elsewhere")],
-                "policy": {"names": args.get("names") or {}},
+                "policy": policy_document(args),
                 "declared": args.get("declared") or {},
                 "addresses": given.apply(_addresses, run_with_unknowns=True),
             },
@@ -188,7 +188,7 @@ def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPl
     settings = {
         key: item
         for key, item in dict(args).items()
-        if key not in ("nodes", "extra", "vantage", "declared", "names")
+        if key not in ("nodes", "extra", "vantage", "declared", "policy")
     }
     nodes = {id: _named(id, node) for id, node in known["nodes"].items()}
     extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]

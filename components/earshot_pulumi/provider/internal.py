@@ -29,7 +29,7 @@ class InternalResource(pulumi.CustomResource):
         former = [f"{DYNAMIC}:{it}" for it in self.FORMER_NAMES or (kind,)]
         aliases = [pulumi.Alias(type_=it) for it in former]
         for alias in opts.aliases or ():  # it had another parent: the former types had it too
-            if isinstance(alias, pulumi.Alias):
+            if isinstance(alias, pulumi.Alias) and alias.parent is pulumi.ROOT_STACK_RESOURCE:
                 aliases += [pulumi.Alias(type_=it, parent=alias.parent) for it in former]
         own = pulumi.ResourceOptions(version=__version__, aliases=[*aliases])
         super().__init__(type_token(kind), name, props, pulumi.ResourceOptions.merge(own, opts))

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from earshot_pulumi.aws.cluster import AwsStackCluster
+from earshot_pulumi.aws.brokers import AwsBrokers
+from earshot_pulumi.aws.deployment import deploy
 from earshot_pulumi.aws.remembered import Remembered
-from earshot_pulumi.aws.stack import deploy
+from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
 
@@ -154,7 +155,7 @@ class Engine(mocks.MockMonitor):
 def registered(
     spec: AwsSpec,
     answers: Answers | None = None,
-    look: Callable[[AwsStackCluster], Any] = lambda cluster: cluster.ready.urn,
+    look: Callable[[AwsBrokers], Any] = lambda cluster: cluster.ready.urn,
     remembered: Remembered | None = None,
 ) -> Engine:
     """What the cluster of ``spec`` registers; ``look`` may read its outputs, and ``remembered`` is
@@ -165,7 +166,7 @@ def registered(
 
     def run() -> Any:
         policy: dict[str, Any] | None = None if spec.gate == "off" else {}
-        return look(AwsStackCluster(STACK, spec, policy, remembered=remembered))
+        return look(AwsBrokers(STACK, spec, policy=policy, remembered=remembered))
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine
@@ -180,7 +181,9 @@ def deployed(
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, logger=log, monitor=engine)
 
     def run() -> pulumi.Output[str]:
-        return deploy(STACK, read_aws(**settings), state).ready.urn
+        at = Deployment(STACK, pulumi.ResourceOptions(), state)
+        proof: pulumi.Output[str] = deploy(at, read_aws(**settings))["proof"]
+        return proof
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine

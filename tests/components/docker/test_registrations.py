@@ -14,11 +14,11 @@ from unittest import mock
 import pulumi
 import pytest
 import yaml
-from earshot_pulumi.docker import cluster as module
+from earshot_pulumi.docker import brokers as module
 from pulumi.runtime import mocks
 
 from tests.components.aws.test_registrations import shown
-from tests.components.docker.test_cluster import Engine, _Answers, deployed
+from tests.components.docker.test_brokers import Engine, _Answers, deployed
 
 FILE = Path(__file__).with_name("registrations.yaml")
 ONE_HOST: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.local.cluster import LocalCluster
+from earshot_pulumi.local.brokers import LocalBrokers
 from pulumi.runtime import mocks
 
 from earshot.placement.local import LocalPlan, plan_local
@@ -40,7 +40,7 @@ def deployed(root: Path, **settings: Any) -> tuple[Engine, LocalPlan]:
     planned = plan_local(spec, root)
 
     def run() -> pulumi.Output[str]:
-        return LocalCluster("s", spec, planned, policy={}).ready.urn
+        return LocalBrokers("s", spec, planned, policy={}).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine, planned

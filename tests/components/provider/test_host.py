@@ -292,7 +292,7 @@ def test_an_operation_has_the_stacks_configuration(
 def test_every_resource_that_components_make_has_a_kind() -> None:
     for name, (_, kind) in parts.KINDS.items():
         assert type(parts.kind(type_token(name))).__name__ == kind
-    for module in ("aws.stack", "aws.secured", "docker.stack", "local.stack"):
+    for module in ("aws.deployment", "aws.secured", "docker.deployment", "local.deployment"):
         importlib.import_module(f"earshot_pulumi.{module}")
     made = {it.__name__ for it in descendants(InternalResource)} - {"Users"}
     assert made == parts.INTERNAL.keys()

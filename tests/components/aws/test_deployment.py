@@ -15,7 +15,15 @@ from earshot.placement.aws import plan_aws
 from earshot.placement.aws_step import written
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
-from tests.components.aws.registered import INSTANCE, PREFLIGHT, READY, Answers, Engine, deployed
+from tests.components.aws.registered import (
+    INSTANCE,
+    PREFLIGHT,
+    READY,
+    STACK,
+    Answers,
+    Engine,
+    deployed,
+)
 from tests.components.aws.test_reports import ONE, report
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
@@ -108,8 +116,8 @@ def proved(**settings: Any) -> Answers:
     outputs = {"done": 0.0, "begun": [made]}
     return Answers(
         state={
-            "urn:begun": {"type": BEGUN, "outputs": {"begun": [made]}},
-            "urn:proved": {"type": PROVED, "outputs": outputs},
+            f"urn:begun::{STACK}": {"type": BEGUN, "outputs": {"begun": [made]}},
+            f"urn:proved::{STACK}": {"type": PROVED, "outputs": outputs},
         }
     )
 
@@ -144,7 +152,7 @@ def test_a_listener_goes_when_somebody_says_so(
         asked.extend(names)
         return dict.fromkeys(names, report(ONE))
 
-    monkeypatch.setattr("earshot_pulumi.aws.stack.reader", lambda _settings, _region: read)
+    monkeypatch.setattr("earshot_pulumi.aws.deployment.reader", lambda _settings, _region: read)
     before = proved(listeners=[INTERNAL, REPL])
     if goes:
         engine = deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import earshot_pulumi.package
+import earshot_pulumi.provider
 import pytest
 import yaml
 from earshot_pulumi.provider.resource import PACKAGE
 
 from earshot import __version__
-from tests.components.package.constructed import offered
+from tests.components.constructed import offered
 
-ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
+ABOUT = Path(earshot_pulumi.provider.__file__).with_name("PulumiPlugin.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,12 @@ def test_a_network_asks_for_zones_alone(schema: dict[str, Any]) -> None:
 def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> None:
     found = schema["resources"]["earshot:index:AwsCluster"]
     assert found["requiredInputs"] == ["archive", "region", "vpc"]
-    assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
+    assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:VpcArgs"
     assert found["inputProperties"]["brokers"]["type"] == "integer"
-    listener = schema["types"]["earshot:index:ClusterListener"]
+    listener = schema["types"]["earshot:index:ClusterListenerArgs"]
     assert listener["required"] == ["name", "port", "scopes"]
-    assert found["required"] == ["bootstrap", "contract", "instances", "vpcId"]
+    assert {"bootstrap", "contract", "instances", "vpcId"} <= set(found["required"])
+    assert not [it for it in found["inputProperties"].values() if it.get("plain")]
 
 
 def test_no_description_breaks_within(schema: dict[str, Any]) -> None:

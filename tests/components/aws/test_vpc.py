@@ -8,7 +8,7 @@ import pytest
 from pulumi.errors import InputPropertiesError
 
 from tests.components.aws.registered import SUBNET, VPC, Answers
-from tests.components.package.constructed import constructed
+from tests.components.constructed import constructed
 from tests.config.aws_documents import ZONES
 
 NETWORK = "earshot:index:AwsNetwork"

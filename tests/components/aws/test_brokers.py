@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.aws.cluster import AwsStackCluster
+from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.gate import PROVIDER_TYPE
 from google.protobuf import json_format
@@ -219,7 +219,7 @@ def test_what_stops_an_instance_is_a_change_of_its_node(
     def made(**settings: Any) -> tuple[Any, ...]:
         found: list[dict[str, str]] = []
 
-        def look(cluster: AwsStackCluster) -> pulumi.Output[None]:
+        def look(cluster: AwsBrokers) -> pulumi.Output[None]:
             return pulumi.Output.all(**cluster.incarnations).apply(lambda it: found.append(it))
 
         engine = registered(read_aws(cluster_id="5L6g3nShT-eMCtK-X86swQ", **settings), look=look)
@@ -294,7 +294,7 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them() -> None:
 def test_an_incarnation_is_an_instance_with_its_user_data() -> None:
     found: list[dict[str, str]] = []
 
-    def look(cluster: AwsStackCluster) -> pulumi.Output[None]:
+    def look(cluster: AwsBrokers) -> pulumi.Output[None]:
         return pulumi.Output.all(**cluster.incarnations).apply(lambda it: found.append(it))
 
     registered(read_aws(heap="1g"), look=look)

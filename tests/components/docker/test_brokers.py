@@ -9,9 +9,9 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.docker import cluster as module
+from earshot_pulumi.docker import brokers as module
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.cluster import DockerCluster
+from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.identity import TO_BE_MADE
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
@@ -140,7 +140,7 @@ def deployed(ended: Collection[int] = (), **settings: Any) -> DockerPlan:
 
     def run() -> pulumi.Output[str]:
         policy: dict[str, Any] | None = None if spec.gate == "off" else {}
-        made = DockerCluster("s", spec, planned, Path("/state"), policy=policy, ended=ended)
+        made = DockerBrokers("s", spec, planned, Path("/state"), policy=policy, ended=ended)
         return made.ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
-from earshot_pulumi.local.cluster import LocalCluster
+from earshot_pulumi.local.brokers import LocalBrokers
 from pulumi.runtime import mocks
 
 from earshot.placement.local import plan_local
@@ -76,7 +76,7 @@ def deployed(**settings: Any) -> None:
     def run() -> pulumi.Output[str]:
         policy: dict[str, Any] | None = None if spec.gate == "off" else {}
         planned = plan_local(spec, Path("/state/kafka"))
-        return LocalCluster("s", spec, planned, policy=policy).ready.urn
+        return LocalBrokers("s", spec, planned, policy=policy).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pulumi
-from earshot_pulumi.package.cluster import AwsCluster
-from earshot_pulumi.package.network import AwsNetwork
+from earshot_pulumi.aws.vpc import AwsNetwork
+from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
 from earshot_pulumi.provider.host import Package
 from pulumi.runtime import mocks
 
@@ -16,7 +16,7 @@ from tests.components.aws.registered import Answers, Engine
 
 def offered() -> Package:
     """The package's components."""
-    return Package((AwsCluster, AwsNetwork), {})
+    return Package((LocalCluster, DockerCluster, AwsCluster, AwsNetwork), {})
 
 
 def constructed(

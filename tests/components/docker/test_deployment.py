@@ -8,14 +8,15 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.change_memory import HeldChanges, Made
-from earshot_pulumi.docker import cluster, stack
+from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.docker import brokers, deployment
 from pulumi.runtime import mocks
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import plan_docker
 from earshot.transition import memory
-from tests.components.docker.test_cluster import (
+from tests.components.docker.test_brokers import (
     CONTAINER,
     ENGINE_PREFLIGHT,
     PREFLIGHT,
@@ -42,23 +43,31 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
 ) -> None:
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
-    monkeypatch.setattr(cluster, "clearing", lambda *_: pulumi.ResourceHookBinding())
-    monkeypatch.setattr(stack, "ended", lambda *_: {2})
-    exported: dict[str, Any] = {}
-    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
+    monkeypatch.setattr(brokers, "clearing", lambda *_: pulumi.ResourceHookBinding())
+    monkeypatch.setattr(deployment, "ended", lambda *_: {2})
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)
-    before = Made(runs.plan, stack._ports(runs))
+    before = Made(runs.plan, deployment._ports(runs))
     held = HeldChanges(covered=(before,), begun=(before,))
-    monkeypatch.setattr(stack, "recalled", lambda folder: held if folder == tmp_path else None)
-    pulumi.runtime.test(lambda: stack.deploy("s", spec_of(REPL, HOST), tmp_path))()  # type: ignore[no-untyped-call]
+    monkeypatch.setattr(
+        deployment, "recalled", lambda folder, name: held if folder == tmp_path else None
+    )
+    at = Deployment("s", pulumi.ResourceOptions(), tmp_path)
+    made: dict[str, Any] = {}
+    bootstrap: dict[str, str] = {}
+
+    def run() -> pulumi.Output[None]:
+        made.update(deployment.deploy(at, spec_of(REPL, HOST)))
+        found: pulumi.Output[None] = made["bootstrap"].apply(bootstrap.update)
+        return found
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
 
     (begun,), (proved,) = engine.of(BEGUN).values(), engine.of(PROVED).values()
     containers, (proof,) = list(engine.of(CONTAINER).values()), engine.of(VALIDATION).values()
     assert begun.depends_on(engine.of(PREFLIGHT)["s"])
     assert containers[0].depends_on(begun) and proved.depends_on(proof)
-    names = ("INTERNAL", "HOST", "REPL")
-    assert set(exported) >= {f"bootstrap_{name}" for name in names}
+    assert bootstrap.keys() == {"INTERNAL", "HOST", "REPL"}
     assert proved.inputs["begun"] == begun.inputs["begun"]
     assert proved.inputs["done"] == 1
     assert proved.inputs["begun"][0]["own"]["2"] == [
@@ -82,5 +91,5 @@ def test_an_old_listener_has_the_port_of_what_was_proved() -> None:
         plan_docker(spec_of(INTERNAL, HOST | {"published": {1: port}}), "s")
         for port in (9092, 39000)
     )
-    found = stack._published([Made(it.plan, stack._ports(it)) for it in (proved, begun)])
+    found = deployment._published([Made(it.plan, deployment._ports(it)) for it in (proved, begun)])
     assert [port.host_port for port in found[1]] == [9092]

@@ -1,0 +1,34 @@
+"""The inputs of components about their gate; as annotations, for Pulumi's schema."""
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+
+class NameArgs(TypedDict):
+    """How advertised names are looked up."""
+
+    resolvers: NotRequired[dict[str, list[str]]]
+    """DNS servers (`ip` or `ip:port`) by scope, or `system` for this machine's own lookup."""
+    timeout: NotRequired[float]
+    """Seconds for all lookups. Default: 5."""
+    retry: NotRequired[float]
+    """Seconds for which a name that does not resolve is looked up again. Default: 0."""
+    waived: NotRequired[dict[str, str]]
+    """Names that need not resolve, each with the reason."""
+
+
+class PolicyArgs(TypedDict):
+    """How the gate judges."""
+
+    names: NotRequired[NameArgs]
+    """How advertised names are looked up."""
+    levels: NotRequired[dict[str, str]]
+    """By rule id, such as KL011, or `all`: mandatory, advisory or disabled. Default: errors are
+    mandatory, warnings advisory."""
+
+
+def policy_document(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The input `policy` in the form of a file in policies/config."""
+    policy: Mapping[str, Any] = args.get("policy") or {}
+    names = {"names": dict(policy["names"])} if policy.get("names") else {}
+    return {**(policy.get("levels") or {}), **names}
