@@ -261,7 +261,7 @@ class Store:
 
     def _lost(self, observed: str) -> EarshotError:
         remedy = (
-            "put both files back from a copy; or stop the cluster (`make down`), remove "
+            "put both files back from a copy; or stop the cluster (`pulumi destroy`), remove "
             f"{self.folder}, and all certificates and passwords are made anew"
         )
         what = f"the authority in {self.folder}"

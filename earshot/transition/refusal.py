@@ -11,7 +11,7 @@ from earshot.listeners.security import is_computed
 from earshot.listeners.terms import Protocol
 from earshot.transition.reach import of_brokers, protocols, takeovers
 
-STOP = "stop the cluster first (`make down`; data is kept)"
+STOP = "stop the cluster first (`pulumi destroy`; data is kept)"
 SHOWN = 3
 """Nodes that one message names."""
 

@@ -231,7 +231,7 @@ def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store, los
     assert str(caught.value) == (
         f"the authority in {store.folder}: ca.pem or ca.key is missing, and node-1.pem, "
         "node-2.pem are there: nodes with certificates of a new one would not be trusted by the "
-        "others\n  fix: put both files back from a copy; or stop the cluster (`make down`), "
+        "others\n  fix: put both files back from a copy; or stop the cluster (`pulumi destroy`), "
         f"remove {store.folder}, and all certificates and passwords are made anew"
     )
 
@@ -247,8 +247,8 @@ def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str
         assert str(caught.value) == (
             f"the authority in {store.folder}: ca.pem is no certificate for the key in ca.key, or "
             "one of them is damaged\n  fix: put both files back from a copy; or stop the cluster "
-            f"(`make down`), remove {store.folder}, and all certificates and passwords are made "
-            "anew"
+            f"(`pulumi destroy`), remove {store.folder}, and all certificates and passwords are "
+            "made anew"
         )
 
 

@@ -313,7 +313,10 @@ REFUSALS = [
             "b1.controller.example:29192 while they run: no majority would find each other during "
             "a rolling change"
         ),
-        "keep the controllers' addresses; or stop the cluster first (`make down`; data is kept)",
+        (
+            "keep the controllers' addresses; or stop the cluster first (`pulumi destroy`; data is "
+            "kept)"
+        ),
     ),
     (
         plan(INTERNAL, EXTERNAL, controllers={"count": 1, "protocol": "SSL"}),
@@ -323,7 +326,7 @@ REFUSALS = [
         ),
         (
             "keep the controllers' listener (`name: CONTROLLER`, `protocol: PLAINTEXT`); or stop "
-            "the cluster first (`make down`; data is kept)"
+            "the cluster first (`pulumi destroy`; data is kept)"
         ),
     ),
     (
@@ -411,7 +414,7 @@ def test_security_does_not_come_beside_security_of_somebody_s_own(
     assert str(refusal.value) == (
         "nothing was touched, for brokers that run cannot make this change: `security` would come "
         f"while brokers run with {shown} of their own: those restarted first would not know whom "
-        "the others trust\n  fix: stop the cluster first (`make down`; data is kept)"
+        "the others trust\n  fix: stop the cluster first (`pulumi destroy`; data is kept)"
     )
 
 
@@ -448,7 +451,7 @@ def test_an_authority_takes_over_once_all_trust_both() -> None:
             "know one of them alone would not trust the others\n  fix: let "
             f"`security.tls.authorities` be [{old}, {new}] first, and give clients new files "
             f"(`earshot client`); then [{new}, {old}], and then [{new}], an update each; or stop "
-            "the cluster first (`make down`; data is kept)"
+            "the cluster first (`pulumi destroy`; data is kept)"
         )
 
 
@@ -513,7 +516,7 @@ def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protoco
             "brokers reach each other through INTERNAL and would through REPL, and in every order "
             "of restarts one is sent to a listener that another lacks"
         ),
-        "change one listener at a time; or stop the cluster first (`make down`; data is kept)",
+        "change one listener at a time; or stop the cluster first (`pulumi destroy`; data is kept)",
     )
     same = no_order(BEFORE, plan(INTERNAL))
     assert same.observed == refusal.observed.replace("REPL", "INTERNAL")

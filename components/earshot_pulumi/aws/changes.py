@@ -98,7 +98,7 @@ def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
 
     Each text says what was found, what is allowed and how to fix it.
     """
-    removal = f"`data: delete` and `make clean STACK={wanted.stack}`"
+    removal = "`data: delete` and `pulumi destroy`"
     if set(held.voters) != set(wanted.voters):
         yield other_voters(held.voters, wanted.voters, removal)
     elif held.quorum != wanted.quorum:

@@ -59,8 +59,8 @@ def placed(spec: AwsSpec, known: Remembered) -> AwsSpec:
             "get other addresses and names at once, and the first to restart would find no other",
             allowed=f"`place: {known.place}`, and listeners that it can serve",
             remedy="mirror the data to another stack; or, with the cluster down meanwhile: set "
-            "`data: keep` and `deletion_protection: false`, `make up`, `make down`, then `make up` "
-            f"with `place: {asked}`, and with `volumes` and `cluster_id` as the tags of the kept "
-            "volumes have them",
+            "`data: keep` and `deletion_protection: false`, `pulumi up`, `pulumi destroy`, then "
+            f"`pulumi up` with `place: {asked}`, and with `volumes` and `cluster_id` as the tags "
+            "of the kept volumes have them",
         )
     return spec.at(known.place)

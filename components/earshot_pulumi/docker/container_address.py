@@ -151,7 +151,7 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
         raise Disturbed(
             str(address),
             observed="is gone; it was removed by hand, its volume is still there",
-            remedy="`pulumi up --refresh` makes it anew, as `make up` does",
+            remedy="`pulumi up --refresh` makes it anew",
         )
     return found
 

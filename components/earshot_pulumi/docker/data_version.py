@@ -56,7 +56,7 @@ def problems(
             yield (
                 f"volume {volume.name} on Docker host {volume.host} {why}; a KRaft cluster goes "
                 "forward only. Keep the version, or remove the data with "
-                f"`make clean STACK={wanted.stack}`"
+                f"`data: delete` and `pulumi destroy`"
             )
 
 

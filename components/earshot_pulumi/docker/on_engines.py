@@ -221,7 +221,7 @@ def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
                 f"{subject} was formatted for a quorum of {held} and would get one of {ids}: "
                 "voters are in every node's data, and a static quorum cannot change them. Set "
                 f"`controllers.count: {len(held.split(','))}` to keep them, or remove the data "
-                f"with `make clean STACK={wanted.stack}`"
+                f"with `data: delete` and `pulumi destroy`"
             )
 
 
@@ -280,7 +280,7 @@ def _moved_controllers(wanted: WantedStack, seen: Seen) -> Iterator[str]:
             yield moving_controllers(
                 held,
                 now,
-                f"Stop the cluster first (`make down STACK={wanted.stack}`; data is kept)",
+                "Stop the cluster first (`pulumi destroy`; data is kept)",
             )
             return
 

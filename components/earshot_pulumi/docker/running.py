@@ -160,7 +160,7 @@ def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
     """Why they cannot; their own environment has the settings that they were started with."""
     found = list(running)
     links = {it.seen.node: Links.of_settings(it.values) for it in found}
-    stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
+    stop = "stop the cluster first (`pulumi destroy`; data is kept)"
     refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
     # whether the stack has issued what a node shows
     secured = [_shows_ours(it) for it in found]

@@ -22,8 +22,8 @@ from earshot_pulumi.node_data import feature_level, is_formatted
 from earshot_pulumi.refusals import REMEMBER, goes_back, older_kafka, refused_settings
 from earshot_pulumi.rolling import Links, unrollable
 
-STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`make down`; data is kept)"
-REMOVAL = "`make clean`"
+STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`pulumi destroy`; data is kept)"
+REMOVAL = "`data: delete` and `pulumi destroy`"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from earshot_pulumi.refusals import release
 
 _REMEDY = (
     "put cluster.json back from a copy, or move away the directories that do not belong there; "
-    "`make clean` removes all data"
+    "`data: delete` and `pulumi destroy` remove all data"
 )
 
 

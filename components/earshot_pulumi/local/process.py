@@ -313,7 +313,8 @@ def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
         raise EarshotError(
             f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
             observed=" ".join(output[-2:]),
-            remedy="see the property that Kafka names; `make clean` removes all data",
+            remedy="see the property that Kafka names; "
+            "`data: delete` and `pulumi destroy` remove all data",
         )
 
 

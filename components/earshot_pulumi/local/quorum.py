@@ -187,14 +187,16 @@ def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
 def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
     wanted = on_disk.addresses(voters(plan))
     if set(wanted) != set(memory.voters):
-        yield other_voters(map(int, memory.voters), map(int, wanted), "`make clean`")
+        yield other_voters(
+            map(int, memory.voters), map(int, wanted), "`data: delete` and `pulumi destroy`"
+        )
     elif wanted != memory.voters and any(
         running(node_directory(root, int(id))) for id in memory.voters
     ):
         yield moving_controllers(
             ", ".join(memory.voters.values()),
             ", ".join(wanted.values()),
-            "Stop the cluster first (`make down`; data is kept)",
+            "Stop the cluster first (`pulumi destroy`; data is kept)",
         )
 
 

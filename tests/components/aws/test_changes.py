@@ -70,7 +70,7 @@ def test_what_leaves_data_where_it_is_may_be_done(
 def test_voters_stay(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
     text = refusal(before, after)
     assert said in text and "a static quorum cannot change them" in text
-    assert "`controllers.count: 3`" in text and "`make clean STACK=mine`" in text
+    assert "`controllers.count: 3`" in text and "`pulumi destroy`" in text
     assert ("`controllers.mode: combined`" in text) == (after == SEPARATE)
 
 

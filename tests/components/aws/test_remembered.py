@@ -73,7 +73,7 @@ def test_another_place_is_refused_with_the_way_out(
         placed(read_aws(**settings), Remembered(place=known))
     text = str(caught.value)
     assert f"nothing was touched: {said}" in text and f"allowed: `place: {known}`" in text
-    assert "`make down`, then `make up` with `place: " in text
+    assert "`pulumi destroy`, then `pulumi up` with `place: " in text
 
 
 def test_a_vpc_that_is_there_must_still_have_the_subnets() -> None:

@@ -63,7 +63,7 @@ OLDER = (
 )
 ONWARD = (
     "; a KRaft cluster goes forward only. Keep the version, or remove the data with "
-    "`make clean STACK=s`"
+    "`data: delete` and `pulumi destroy`"
 )
 
 

@@ -139,7 +139,7 @@ def test_voters_are_in_the_data() -> None:
 
 def test_controllers_do_not_move_while_they_run() -> None:
     before, after = wanted(), wanted(controllers={"port": 29093})
-    assert "make down STACK=s" in the_problem(after, everything(before))
+    assert "`pulumi destroy`" in the_problem(after, everything(before))
     stopped = tuple(replace(it, running=False) for it in everything(before).containers)
     assert problems(after, replace(everything(before), containers=stopped)) == []
 
@@ -383,7 +383,7 @@ def test_only_this_deployment_s_controllers_that_run_keep_their_place() -> None:
     assert problems(after, seen) == [
         (
             f"the controllers would move from {old} to {new} while they run: no majority would "
-            "find each other during a rolling change. Stop the cluster first (`make down STACK=s`; "
+            "find each other during a rolling change. Stop the cluster first (`pulumi destroy`; "
             "data is kept)"
         )
     ]

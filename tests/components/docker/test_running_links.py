@@ -52,7 +52,7 @@ def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in reported
     assert reported.endswith(
         "Run the same command with the listeners that run now, which remembers them, and then with "
-        "these; or stop the cluster first (`make down STACK=s`; data is kept)"
+        "these; or stop the cluster first (`pulumi destroy`; data is kept)"
     )
 
 
@@ -135,6 +135,6 @@ def test_security_does_not_come_or_go_while_nodes_run(
     assert said(monkeypatch, before, after) == (
         f"`security` would {what} while brokers run: those restarted first would ask for "
         "certificates that the others do not show, or show none where the others ask. Stop the "
-        "cluster first (`make down STACK=s`; data is kept)"
+        "cluster first (`pulumi destroy`; data is kept)"
     )
     assert said(monkeypatch, after, after) == ""

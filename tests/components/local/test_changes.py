@@ -170,7 +170,8 @@ def test_an_older_kafka_is_refused_where_it_does_not_know_the_data_s_level(
     found = problems(tmp_path, planned(kafka_version="4.1.1"))
     older = (
         "Kafka 4.1.1 is older than 4.9.9, which has written the data; a KRaft cluster "
-        "goes forward only. Keep the version, or remove the data with `make clean`"
+        "goes forward only. Keep the version, or remove the data with "
+        "`data: delete` and `pulumi destroy`"
     )
     assert found == ([older] if refused else [])
 
@@ -202,7 +203,7 @@ def test_a_renamed_inter_broker_listener_is_refused_while_nobody_knows_what_runs
     assert "from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in problem
     assert problem.endswith(
         "Run the same command with the listeners that run now, which remembers them, and then with "
-        "these; or stop the cluster first (`make down`; data is kept)"
+        "these; or stop the cluster first (`pulumi destroy`; data is kept)"
     )
 
 

@@ -104,7 +104,7 @@ def test_two_clusters_are_refused(tmp_path: Path) -> None:
         f"nodes contradict each other about the cluster.id (node-1: {ID}; "
         "node-2: another-cluster)\n"
         "  fix: put cluster.json back from a copy, or move away the directories that do not "
-        "belong there; `make clean` removes all data"
+        "belong there; `data: delete` and `pulumi destroy` remove all data"
     )
 
 

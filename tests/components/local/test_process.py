@@ -371,7 +371,8 @@ def test_storage_that_cannot_be_formatted_is_one_clear_error(
         process.start(launch(directory=directory, java=program), "id")
     assert str(caught.value) == (
         f"broker 1: storage in {directory}/log cannot be formatted: {observed}\n"
-        "  fix: see the property that Kafka names; `make clean` removes all data"
+        "  fix: see the property that Kafka names; "
+        "`data: delete` and `pulumi destroy` remove all data"
     )
     assert not (directory / "process.json").exists()
 

@@ -440,8 +440,8 @@ def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
         assert list(quorum.problems(tmp_path, moved)) == [
             (
                 f"the controllers would move from {old} to {new} while they run: no majority would "
-                "find each other during a rolling change. Stop the cluster first (`make down`; "
-                "data is kept)"
+                "find each other during a rolling change. Stop the cluster first "
+                "(`pulumi destroy`; data is kept)"
             )
         ]
         assert list(quorum.problems(tmp_path, planned())) == []
