@@ -21,7 +21,7 @@ from earshot.listeners.model import Listener
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot_pulumi.docker.scram import ScramClient
-from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
+from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange, first_line
 from earshot_pulumi.node_data import METADATA_TOPIC
 
 ANSWER_SECONDS: Final = 5
@@ -227,8 +227,7 @@ def _ask(
     except (DockerException, OSError) as reason:
         raise NoAnswer(root_cause(reason)) from None
     if not answer:
-        words = (errors or b"").decode(errors="replace").split("\n")
-        raise NoAnswer(next((line for line in words if line.strip()), "nothing came back"))
+        raise NoAnswer(first_line(errors or b"") or "nothing came back")
     return bytes(answer)
 
 

@@ -115,8 +115,8 @@ class _Exchange:
     """TLS over the connection of a command that an engine runs."""
 
     def __init__(self, connection: Any, context: ssl.SSLContext, host: str) -> None:
-        self._connection = connection
-        self._chunks = _output(connection)
+        self._connection, self._errors = connection, bytearray()
+        self._chunks = _output(connection, self._errors)
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=host)
 
@@ -144,12 +144,20 @@ class _Exchange:
                     self._connection.sendall(self._out.read())
             chunk = next(self._chunks, b"")
             if not chunk:
-                raise OSError("nothing came back")
+                raise OSError(first_line(self._errors) or "nothing came back")
             self._in.write(chunk)
 
 
-def _output(connection: Any) -> Iterator[bytes]:
-    """What the command writes, out of the frames in which an engine sends it.
+def first_line(errors: bytes) -> str:
+    """The first line on a command's stderr that is not blank, or an empty string."""
+    lines = errors.decode(errors="replace").split("\n")
+    return next((line for line in lines if line.strip()), "")
+
+
+def _output(connection: Any, errors: bytearray) -> Iterator[bytes]:
+    """The stdout of a command, from the frames in which an engine sends it.
+
+    Adds its stderr to ``errors``.
 
     https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
     """
@@ -157,6 +165,8 @@ def _output(connection: Any) -> Iterator[bytes]:
         content = _read(connection.recv, int.from_bytes(header[4:], "big"))
         if header[0] == _STDOUT:
             yield content
+        else:
+            errors += content
 
 
 def _read(receive: Callable[[int], bytes], count: int) -> bytes:

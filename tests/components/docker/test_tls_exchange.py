@@ -45,6 +45,8 @@ class EngineDouble:
         self.asked: list[bytes] = []
         self.commands: list[list[str]] = []
         self._store, self._response = store, response
+        self.errors = b"said"
+        """What the command writes to stderr before each answer."""
         self.files: dict[str, str] = {}
         """Files of the container by path; without any, its environment names none."""
         self.api = SimpleNamespace(
@@ -99,7 +101,7 @@ class EngineDouble:
         return lambda: tls.write(len(RESPONSE).to_bytes(4, "big") + self._response)
 
     def _send(self, connection: sockets.socket, outgoing: ssl.MemoryBIO) -> None:
-        connection.sendall(b"\2\0\0\0" + (4).to_bytes(4, "big") + b"said")  # on stderr
+        connection.sendall(b"\2\0\0\0" + len(self.errors).to_bytes(4, "big") + self.errors)
         while content := outgoing.read(5000):
             connection.sendall(b"\1\0\0\0" + len(content).to_bytes(4, "big") + content)
 
@@ -143,7 +145,17 @@ def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path
 
 def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE[:100])
+    engine.errors = b""
     with pytest.raises(OSError, match="nothing came back"):
+        asked(engine, root)
+
+
+def test_the_command_says_why_it_got_no_answer(root: Path) -> None:
+    engine = EngineDouble(issued(root), b"")
+    engine.errors = (
+        b"\npass: connect: Connection refused\npass: /dev/tcp/127.0.0.1/19092: refused\n"
+    )
+    with pytest.raises(OSError, match=r"^pass: connect: Connection refused$"):
         asked(engine, root)
 
 
