@@ -13,10 +13,17 @@ from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
 from earshot_pulumi.announced import announce, gate_policy, prove
-from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled
+from earshot_pulumi.change_memory import (
+    BegunChange,
+    Made,
+    ProvedChange,
+    as_it_runs,
+    recalled,
+    resources,
+)
 from earshot_pulumi.client_output import announce_clients
 from earshot_pulumi.docker.cluster import DockerCluster
-from earshot_pulumi.docker.in_turn import ended
+from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
 
@@ -24,7 +31,8 @@ from earshot_pulumi.properties import read
 def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
     wanted = plan_docker(spec, stack, state / "kafka")
-    held = recalled(state)
+    known = resources()
+    held = recalled(state, known)
     if held.proved:
         held = held.by(as_it_runs(state, wanted.plan, settings_of_running(stack, wanted.hosts)))
     change = Change.of(state, wanted.plan)
@@ -42,7 +50,7 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
         policy=gate_policy(spec, stack),
         wanted=wanted.plan,
         begin=partial(BegunChange, stack, begun, state),
-        ended=ended(stack, planned) if held.proved else (),
+        unsettled=unsettled(stack, planned, known) if held.proved else (),
     )
     security, root = planned.plan.security, state / "kafka"
     client_config = announce_clients(spec, security, contract, root, cluster.expires)

@@ -148,7 +148,7 @@ class _Exchange:
             self._in.write(chunk)
 
 
-def first_line(errors: bytes) -> str:
+def first_line(errors: bytes | bytearray) -> str:
     """The first line on a command's stderr that is not blank, or an empty string."""
     lines = errors.decode(errors="replace").split("\n")
     return next((line for line in lines if line.strip()), "")
