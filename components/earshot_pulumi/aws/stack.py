@@ -25,8 +25,8 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.announced import gate_policy, log_notes, prove
 from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.cluster import AwsStackCluster
-from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.aws.remembered import Remembered, placed
+from earshot_pulumi.aws.credentials import client, reader
+from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import (
@@ -49,6 +49,8 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     known = resources()
     held, remembered = recalled(state, known), Remembered.read(stack, known)
     spec = placed(spec, remembered)
+    if held.proved:
+        check_attached(stack, known, client(StackSettings(), spec.region, "ec2"))
     root = state / "kafka"
     change = Change.of(state, plan_aws(spec, stack, root=root).plan)
     _check_unused(stack, spec, held, change)
