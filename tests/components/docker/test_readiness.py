@@ -24,6 +24,7 @@ from earshot_pulumi.docker.kafka_protocol import (
 )
 from earshot_pulumi.docker.kinds import DockerReadinessKind
 from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.users import DockerUsersKind
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
@@ -439,6 +440,19 @@ def test_a_change_waits_where_there_is_a_quorum(waits: list[int], engine: FakeEn
     engine.kill("id-3")
     provider.update(props(), props())
     assert waits == [1], "a lone voter of three never answers"
+
+
+def test_lost_users_are_given_again_with_what_is_known_of_users(
+    engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Any, int]] = []
+    monkeypatch.setattr(kinds, "wait_for", lambda *_, give_again, **__: give_again(1))
+    monkeypatch.setattr(
+        DockerUsersKind, "give_again", lambda _, users, broker, __: given.append((users, broker))
+    )
+    users = {"root": "kafka", "logins": [], "mechanism": "SCRAM-SHA-256"}
+    Called(DockerReadinessKind()).update(props(), props(users=users))
+    assert given == [(users, 1)]
 
 
 def test_an_update_is_due_when_a_container_is_not_as_it_was(
