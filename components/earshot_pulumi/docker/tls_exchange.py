@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from earshot.certificates.store import Store
 
 SECONDS: Final = 5
+MOST_BYTES: Final = 64 << 20
+"""A longer response is not read: metadata of a million partitions is shorter."""
+MOST_ERRORS: Final = 4096
 _STDOUT: Final = 1
 _LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
 # ends with the first of the two directions, and with `timeout` in any case
@@ -124,6 +127,8 @@ class _Exchange:
         self._until(self._tls.do_handshake)  # does nothing once it is done
         self._until(lambda: self._tls.write(sent))
         size = int.from_bytes(self._exactly(4), "big")
+        if size > MOST_BYTES:
+            raise OSError(f"what answered is not Kafka: it announces a response of {size} bytes")
         return self._exactly(size)
 
     def _exactly(self, count: int) -> bytes:
@@ -165,16 +170,16 @@ def _output(connection: Any, errors: bytearray) -> Iterator[bytes]:
         content = _read(connection.recv, int.from_bytes(header[4:], "big"))
         if header[0] == _STDOUT:
             yield content
-        else:
+        elif len(errors) < MOST_ERRORS:
             errors += content
 
 
 def _read(receive: Callable[[int], bytes], count: int) -> bytes:
     """``count`` bytes; none where the other side has ended."""
-    found = b""
+    found = bytearray()
     while len(found) < count:
         part = receive(count - len(found))
         if not part:
             return b""
         found += part
-    return found
+    return bytes(found)

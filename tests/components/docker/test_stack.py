@@ -43,14 +43,15 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
     monkeypatch.setattr(cluster, "clearing", lambda *_: pulumi.ResourceHookBinding())
-    monkeypatch.setattr(stack, "ended", lambda *_: {2})
+    monkeypatch.setattr(stack, "unsettled", lambda *_: {2})
+    monkeypatch.setattr(stack, "resources", dict)
     exported: dict[str, Any] = {}
     monkeypatch.setattr(pulumi, "export", exported.__setitem__)
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)
     before = Made(runs.plan, stack._ports(runs))
     held = HeldChanges(covered=(before,), begun=(before,))
-    monkeypatch.setattr(stack, "recalled", lambda folder: held if folder == tmp_path else None)
+    monkeypatch.setattr(stack, "recalled", lambda folder, _: held if folder == tmp_path else None)
     pulumi.runtime.test(lambda: stack.deploy("s", spec_of(REPL, HOST), tmp_path))()  # type: ignore[no-untyped-call]
 
     (begun,), (proved,) = engine.of(BEGUN).values(), engine.of(PROVED).values()
@@ -64,7 +65,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     assert proved.inputs["begun"][0]["own"]["2"] == [
         {"container_port": 9092, "host_port": 9093, "host_ip": "127.0.0.1"}
     ]
-    assert [it.name for it in containers] == ["broker-2", "broker-1", "broker-3"], "2 has ended"
+    assert [it.name for it in containers] == ["broker-2", "broker-1", "broker-3"], "2 is unsettled"
     for container in containers:
         id = container.name[-1]
         (listeners,) = (

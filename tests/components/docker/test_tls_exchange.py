@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
+from earshot_pulumi.docker.tls_exchange import MOST_BYTES, NodeKeys, exchange
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
@@ -45,6 +45,7 @@ class EngineDouble:
         self.asked: list[bytes] = []
         self.commands: list[list[str]] = []
         self._store, self._response = store, response
+        self.announced = len(RESPONSE)
         self.errors = b"said"
         """What the command writes to stderr before each answer."""
         self.files: dict[str, str] = {}
@@ -98,7 +99,7 @@ class EngineDouble:
             self._send(connection, outgoing)
 
     def _answer(self, tls: ssl.SSLObject) -> Any:
-        return lambda: tls.write(len(RESPONSE).to_bytes(4, "big") + self._response)
+        return lambda: tls.write(self.announced.to_bytes(4, "big") + self._response)
 
     def _send(self, connection: sockets.socket, outgoing: ssl.MemoryBIO) -> None:
         connection.sendall(b"\2\0\0\0" + len(self.errors).to_bytes(4, "big") + self.errors)
@@ -156,6 +157,13 @@ def test_the_command_says_why_it_got_no_answer(root: Path) -> None:
         b"\npass: connect: Connection refused\npass: /dev/tcp/127.0.0.1/19092: refused\n"
     )
     with pytest.raises(OSError, match=r"^pass: connect: Connection refused$"):
+        asked(engine, root)
+
+
+def test_a_response_that_is_too_long_is_not_read(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    engine.announced = MOST_BYTES + 1
+    with pytest.raises(OSError, match="it announces a response of 67108865 bytes"):
         asked(engine, root)
 
 
