@@ -7,7 +7,6 @@ no other listener is ready when it accepts connections.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -234,7 +233,10 @@ class ClientListeners:
             else:
                 return _accepts(client, id, listener)
         except Refused as reason:
-            if not self._is_known_elsewhere(address, listener):
+            known = self._is_known_elsewhere(address, listener)
+            if known is None:
+                return f"refuses a user, and another broker gives no answer ({reason})"
+            if not known:
                 return None  # users may be made by the end of this update
             if self._give_again is not None and address.node_id not in self._given:
                 self._given.add(address.node_id)
@@ -250,15 +252,24 @@ class ClientListeners:
             return _short(str(reason))
         return None
 
-    def _is_known_elsewhere(self, address: ContainerAddress, listener: InnerListener) -> bool:
+    def _is_known_elsewhere(
+        self, address: ContainerAddress, listener: InnerListener
+    ) -> bool | None:
+        """Whether another broker accepts the login; None where one that runs gives no answer."""
+        known: bool | None = False
         for other in self._asked:
             for same in other.clients:
                 if other.node_id == address.node_id or same.name != listener.name:
                     continue
-                with contextlib.suppress(NoAnswer, EarshotError):
+                try:
                     kafka_protocol.log_in(self._engines.of(other), other.name, same)
+                except (Refused, NotEnabled):
+                    continue
+                except (NoAnswer, EarshotError):
+                    known = None if _runs(self._engines, other) else known
+                else:
                     return True
-        return False
+        return known
 
 
 def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:

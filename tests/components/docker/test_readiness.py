@@ -700,6 +700,28 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
         waited(engines, *both, deadline=-1)
 
 
+def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
+    engines: Engines,
+    engine: FakeEngine,
+    say: Callable[..., None],
+    accepting: dict[str, list[NoAnswer | None]],
+) -> None:
+    say(all_well(1, 2, 3))
+    accepting |= {
+        "id-1": [UNKNOWN, UNKNOWN, None],
+        "kafka-2": [NoAnswer("nothing came back"), None],
+    }
+    given: list[int] = []
+    both = serving(1, LOGINS), serving(2, LOGINS)
+    waited(engines, *both, give_again=given.append)
+    assert given == [1] and accepting["kafka-2"] == [None]
+    accepting |= {"id-1": [UNKNOWN], "kafka-2": [NoAnswer("nothing came back")]}
+    with pytest.raises(EarshotError, match="refuses a user, and another broker gives no answer"):
+        waited(engines, *both, deadline=-1)
+    engine.kill("id-2")
+    waited(engines, *both, deadline=-1)  # users may be made by the end of the update
+
+
 @pytest.mark.parametrize("problem", [UNKNOWN, NotEnabled("SCRAM-SHA-512 is not enabled")])
 def test_users_that_no_broker_knows_are_made_later(
     engines: Engines,
