@@ -26,6 +26,8 @@ SECONDS: Final = 5
 MOST_BYTES: Final = 64 << 20
 """A longer response is not read: metadata of a million partitions is shorter."""
 MOST_ERRORS: Final = 4096
+MOST_FILE_BYTES: Final = 4 << 20
+"""Of a key store or of trusted authorities, as the archive in which an engine sends it."""
 _STDOUT: Final = 1
 _LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
 # ends with the first of the two directions, and with `timeout` in any case
@@ -84,8 +86,12 @@ def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | 
 
 
 def _file(client: docker.DockerClient, container: str, path: str) -> str:
-    chunks, _ = client.api.get_archive(container, path)
-    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+    chunks, packed = client.api.get_archive(container, path)[0], bytearray()
+    for chunk in chunks:
+        packed += chunk
+        if len(packed) > MOST_FILE_BYTES:
+            raise ValueError(f"{path} is no PEM file: it has more than {MOST_FILE_BYTES} bytes")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         content = archive.extractfile(archive.getmembers()[0])
         if content is None:
             raise ValueError(f"{path} is no file")

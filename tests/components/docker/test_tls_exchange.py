@@ -6,13 +6,14 @@ import contextlib
 import socket as sockets
 import ssl
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from earshot_pulumi.docker.tls_exchange import MOST_BYTES, NodeKeys, exchange
+from earshot_pulumi.docker.tls_exchange import MOST_BYTES, MOST_FILE_BYTES, NodeKeys, exchange
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
@@ -135,6 +136,25 @@ def test_the_files_of_the_container_count_before_those_of_this_machine(root: Pat
     engine.files = {}
     with pytest.raises(OSError, match="certificate"):
         asked(engine, root)
+
+
+def test_a_file_of_the_container_that_is_too_long_is_not_read(root: Path) -> None:
+    store = issued(root)
+    engine = EngineDouble(store, RESPONSE)
+    engine.files = {"/keys/1-ca.pem": store.authority(), "/keys/1-node-1.pem": "endless"}
+    sent: list[int] = []
+
+    def endless(_container: str, path: str) -> Any:
+        def chunks() -> Iterator[bytes]:
+            while len(sent) < 100:
+                sent.append(1)
+                yield bytes(MOST_FILE_BYTES // 4)
+
+        return chunks(), {}
+
+    engine.api.get_archive = endless
+    assert asked(engine, root) == RESPONSE, "with the files of this machine"
+    assert len(sent) == 5
 
 
 def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path) -> None:
