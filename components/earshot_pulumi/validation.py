@@ -78,8 +78,7 @@ class ValidationKind(AwsKind):
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
             operation.log(missing)
             return {**props, "verdict": "inconclusive"}
-        # a matrix, on lines of its own
-        raise EarshotError("\n" + unproved(report, code, errors))
+        raise EarshotError(unproved(report, code, errors))
 
 
 def run_child(

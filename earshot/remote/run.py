@@ -83,6 +83,7 @@ def validate_from(
             asked.turn(scope, by_scope.get(scope), contract.for_scope(scope))
             for scope in contract.scopes
         ]
+        turns += [_settled(report) for report in _unscoped(contract)]
         reports = _all(turns, Deadline(options.deadline), known)
     merged = merge([Source(f"vantage {name}", report) for name, report in reports.items()])
     changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
@@ -194,8 +195,21 @@ def unfinished(
         so_far = known.get(name)
         undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
         reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
+    reports += [Source("listeners without a scope", it) for it in _unscoped(contract)]
     merged = merge(reports)
     return merged.model_copy(update={"run": merged.run or "none"})
+
+
+def _unscoped(contract: Contract) -> list[Report]:
+    """The report on listeners that no vantage is for, if there are any: none of them is decided."""
+    scopes = set(contract.scopes)
+    names = [it.name for it in contract.listeners if not scopes & set(it.scopes)]
+    if not names:
+        return []
+    reason = "the contract says no scope of its clients: give it `scopes`, or use --vantage NAME"
+    return [
+        _undecided(contract.with_listeners(names), "unknown", _INCONCLUSIVE, reason, kind="remote")
+    ]
 
 
 def _all(turns: Sequence[_Turn], end: Deadline, known: Known) -> dict[str, Report]:

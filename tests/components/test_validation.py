@@ -119,7 +119,7 @@ def test_an_update_ends_with_the_report_of_what_did_not_pass(
     child = ChildDouble(monkeypatch, name)
     with pytest.raises(EarshotError) as caught:
         Called(ValidationKind()).create(properties(tmp_path))
-    assert str(caught.value) == f"\n{render(child.report, 'text')}"
+    assert str(caught.value) == render(child.report, "text")
 
 
 def skipped(report: Report, vantage: str, reason: str) -> Report:
@@ -171,7 +171,7 @@ def test_a_run_that_crashes_is_not_passed_by_the_report_of_an_earlier_one(
     with pytest.raises(EarshotError) as caught:
         Called(ValidationKind()).update({}, properties(tmp_path, vantages=vantages))
     assert str(caught.value) == (
-        f"\nthe validation could not run (exit code {code}):\nSegmentation fault"
+        f"the validation could not run (exit code {code}):\nSegmentation fault"
     )
 
 
@@ -278,7 +278,7 @@ class TestTheCommandItself:
         with pytest.raises(EarshotError) as caught:
             self.run(tmp_path, monkeypatch, "seq 1 30 >&2; exit 70")
         lines = "\n".join(map(str, range(11, 31)))
-        assert str(caught.value) == f"\nthe validation could not run (exit code 70):\n{lines}"
+        assert str(caught.value) == f"the validation could not run (exit code 70):\n{lines}"
 
     def test_one_that_never_ends_is_ended(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -287,7 +287,7 @@ class TestTheCommandItself:
         with pytest.raises(EarshotError) as caught:
             self.run(tmp_path, monkeypatch, "exec sleep 60", deadline=0.3)
         assert str(caught.value) == (
-            "\nthe validation could not run (exit code -15):\n"
+            "the validation could not run (exit code -15):\n"
             "the validation did not end within 0 s and was stopped"
         )
 

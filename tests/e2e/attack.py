@@ -35,8 +35,10 @@ class Attack:
         folder: Path,
         secrets: Mapping[str, str],
         nodes: Iterable[psutil.Process],
+        network: int = 0,
     ) -> None:
-        now = {it.port: it for it in open_sockets(psutil.Process(), *nodes)}
+        found = open_sockets(psutil.Process(), *nodes, network=network)
+        now = {it.port: it for it in found}
         new = now.keys() - self.sockets.keys()
         self.sockets |= now
         self.answers += [answer for _, _, answer in stranger.answers(sorted(new)) if answer]
@@ -58,16 +60,20 @@ def attacked(
     folder: Path,
     secrets: Callable[[], Mapping[str, str]],
     nodes: Callable[[], Iterable[int]],
+    network: int = 0,
 ) -> Iterator[Attack]:
-    """Within, another user attacks the descendants of this process and the ``nodes`` (pids)."""
+    """Within, another user attacks the descendants of this process and the ``nodes`` (pids).
+
+    With ``network``, those in the network namespace of this process, from within it.
+    """
     attack, over = Attack(), threading.Event()
     failures: list[Exception] = []
 
     def go_on() -> None:
-        with Stranger() as stranger:
+        with Stranger(network) as stranger:
             while not over.wait(SECONDS):
                 try:
-                    attack.look(stranger, folder, secrets(), processes(nodes()))
+                    attack.look(stranger, folder, secrets(), processes(nodes()), network)
                 except Exception as error:  # the test fails with it
                     failures.append(error)
                     return

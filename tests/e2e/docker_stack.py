@@ -124,24 +124,28 @@ class DockerStack(Deployment):
 
     def kafka(self, id: int, script: str, *arguments: str) -> str:
         """One of Kafka's own scripts in the container of node ``id``, on its INTERNAL listener."""
-        words = [f"/opt/kafka/bin/{script}.sh", "--bootstrap-server", self._inside]
+        words = [f"/opt/kafka/bin/{script}.sh", "--bootstrap-server", self.inside]
         return self.engine.run("exec", self.names[id], *words, *arguments)
 
     def produce(self, topic: str, record: str) -> None:
         """One record from within the first container, acknowledged by all; makes the topic."""
-        command = f"printf %s '{record}' | kcat -b {self._inside} -P -t {topic} -X acks=all"
+        command = f"printf %s '{record}' | kcat -b {self.inside} -P -t {topic} -X acks=all"
         self.engine.run("exec", self.names[1], "bash", "-c", command)
 
     def first_record(self, topic: str) -> str:
         """The first record of a topic, from within the first container."""
-        words = ["kcat", "-b", self._inside, "-C", "-t", topic, "-o", "beginning", "-c", "1", "-q"]
+        words = ["kcat", "-b", self.inside, "-C", "-t", topic, "-o", "beginning", "-c", "1", "-q"]
         return self.engine.run("exec", self.names[1], "timeout", "60", *words).strip()
 
     @property
-    def _inside(self) -> str:
+    def inside(self) -> str:
         """The INTERNAL listener of a broker, for its own container."""
-        port = next(it["port"] for it in self.cluster["listeners"] if it["name"] == "INTERNAL")
-        return f"localhost:{port}"
+        return f"localhost:{self.inside_port}"
+
+    @property
+    def inside_port(self) -> int:
+        listeners = self.cluster["listeners"]
+        return next(int(it["port"]) for it in listeners if it["name"] == "INTERNAL")
 
     def report(self) -> dict[str, Any]:
         """The last validation's."""

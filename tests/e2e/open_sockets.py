@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -44,11 +46,18 @@ class OpenSocket:
         return ipaddress.ip_address(self.address).is_loopback
 
 
-def open_sockets(root: psutil.Process, *others: psutil.Process) -> list[OpenSocket]:
-    """All at which ``root``, its descendants and ``others`` listen by TCP now."""
-    found = []
+def open_sockets(
+    root: psutil.Process, *others: psutil.Process, network: int = 0
+) -> list[OpenSocket]:
+    """All at which ``root``, its descendants and ``others`` listen by TCP now.
+
+    Only processes in the network namespace of the process ``network`` count; 0: this one.
+    """
+    found, namespace = [], _namespace(network or os.getpid())
     for process in (root, *root.children(recursive=True), *others):
         with contextlib.suppress(psutil.Error, OSError):
+            if _namespace(process.pid) != namespace:
+                continue
             command = process.cmdline()
             for item in process.net_connections("tcp"):
                 if item.status == psutil.CONN_LISTEN:
@@ -56,6 +65,10 @@ def open_sockets(root: psutil.Process, *others: psutil.Process) -> list[OpenSock
                     name = VALIDATION if process == psutil.Process() else _name(command)
                     found.append(OpenSocket(name, address, item.laddr.port))
     return found
+
+
+def _namespace(pid: int) -> Path:
+    return Path(f"/proc/{pid}/ns/net").readlink()
 
 
 def _name(command: Sequence[str]) -> str:

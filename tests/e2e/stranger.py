@@ -40,9 +40,11 @@ HTTP = b"GET / HTTP/1.0\r\n\r\n"
 class Stranger:
     """The process of another user, which a test asks; use it as a context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, network: int = 0) -> None:
+        """It is in the network namespace of the process ``network``; 0: in that of the test."""
+        there = ("nsenter", "--net", f"--target={network}") if network else ()
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__],
+            [*there, sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

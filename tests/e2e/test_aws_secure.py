@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +13,18 @@ import pytest
 
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.doubles.aws.server import REGION, MotoServer
+from tests.e2e.attack import Attack, attacked
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
+from tests.e2e.open_sockets import listed
 from tests.e2e.project import STACK
+from tests.e2e.secured import secrets_in
+from tests.e2e.stranger import Stranger
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 FOLDER = Path(".earshot", "stacks", STACK, "kafka", "security")
+DOUBLES = ("tests.doubles.aws.server", "plugins/resource-aws-")
+"""In the command lines of AWS's double and of its plugin's."""
 OPEN: dict[str, Any] = {"deletion_protection": False, "data": "delete"}
 
 
@@ -42,10 +50,39 @@ def replaced_in(preview: str) -> set[str]:
     return {line.split()[2] for line in preview.splitlines() if "aws:ec2:Instance" in line}
 
 
+def secrets_by_now(stack: Stack) -> dict[str, str]:
+    """By file, the secrets that the update has made."""
+    with contextlib.suppress(FileNotFoundError):
+        return secrets_in(stack.project.folder / FOLDER)
+    return {}
+
+
+def assert_nothing_got(attack: Attack, stack: Stack) -> None:
+    """No secret of the stack, by another user beside its update; a planted one would be found."""
+    secrets = secrets_by_now(stack)
+    assert {"node-1.pem", "app.password"} <= secrets.keys()
+    asked = {it.process for it in attack.sockets.values()}
+    doubles = {it for it in asked if any(double in it for double in DOUBLES)}
+    assert len(doubles) == len(DOUBLES)
+    ours = asked - doubles
+    assert {"Pulumi engine", "earshot's plugin, gate"} <= ours <= listed().keys(), ours
+    assert attack.answers and attack.has(secrets) == []
+    if os.geteuid() == 0:
+        assert attack.readable and attack.holders == set()
+        planted = stack.project.folder / "planted.txt"
+        planted.write_text(secrets["node-1.pem"])
+        with Stranger() as stranger:
+            _, holders = stranger.readable(stack.project.folder, secrets.values())
+        planted.unlink()
+        assert holders == ["planted.txt"]
+
+
 def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack: Stack) -> None:
     before = stack.server.holdings()
     stack.configure(secured("app"))
-    stack.project.up()
+    with attacked(stack.project.folder, lambda: secrets_by_now(stack), list) as attack:
+        stack.project.up()
+    assert_nothing_got(attack, stack)
     first = ids(stack)
     assert sorted(first) == ["test-broker-1", "test-broker-2", "test-controller-10001"]
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")

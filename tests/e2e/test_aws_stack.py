@@ -69,7 +69,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     )
     changes = stack.project.runs("preview")
     assert "replace" in changes and set(stack.instances()) == set(running)
-    reported = len(stack.nodes.history)
+    reported, older = len(stack.nodes.history), stack.project.runs("stack", "export")
     stack.project.up()
     replaced = stack.instances()
     assert [node for node, _ in stack.nodes.history[reported:]] == [1, 2, 3]
@@ -80,8 +80,20 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert again == dict(kept)
     assert stack.volumes() == volumes
 
+    newest, said = stack.project.runs("stack", "export"), put_back(stack, older)
+    assert "nothing was touched: the state of this stack is not that of its nodes" in said
+    assert all(f"{name.removeprefix('test-')} on {id}" in said for name, id in ids(stack).items())
+    assert "unchanged" in put_back(stack, newest, fails=False)
     stack.project.destroy()
     assert stack.server.holdings() == before
+
+
+def put_back(stack: Stack, state: str, fails: bool = True) -> str:
+    """What a preview says once the stack's state is ``state``."""
+    file = stack.project.folder / "state.json"
+    file.write_text(state)
+    stack.project.runs("stack", "import", "--file", str(file))
+    return stack.project.fails(command="preview") if fails else stack.project.runs("preview")
 
 
 def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from earshot.certificates.authority import read_certificate
@@ -30,7 +31,9 @@ from tests.e2e.box.secured import (
 )
 from tests.e2e.box.stack import RECORDS, passed
 from tests.e2e.box.state import user_data
+from tests.e2e.open_sockets import listed, open_sockets
 from tests.e2e.secured import holders, secrets_in
+from tests.e2e.stranger import Stranger
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1200)]
 
@@ -130,6 +133,33 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
     broker.run("cp", f"{SECRETS}/node-2.pem", "/etc/kafka/planted")
     assert "/etc/kafka/planted" in secured.searched(BROKERS[2], tmp_path)
     broker.run("rm", "/etc/kafka/planted")
+
+
+def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) -> None:
+    """Of the laptop beside the update and a proof by Spark, and of a broker's instance."""
+    attack, table, secrets, box = secured.attack, listed(), secured.secrets, secured.box
+    asked = {it.process for it in attack.sockets.values()}
+    doubled = {it for it in asked if "plugins/resource-aws-" in it}
+    assert {"Spark driver", "Pulumi engine", "earshot's plugin, gate"} <= asked - doubled
+    assert doubled and asked - doubled <= table.keys(), asked
+    assert attack.answers and attack.has(secrets) == []
+    assert attack.readable and attack.holders == set()
+    planted = secured.folder / "planted.txt"
+    planted.write_text(secrets["app.password"])
+    with Stranger(secured.laptop.pid) as stranger:
+        _, found = stranger.readable(secured.folder, secrets.values())
+    planted.unlink()
+    assert found == ["planted.txt"]
+    for name in BROKERS.values():
+        container = box.instance(name).container
+        pid = int(box.engine.run("inspect", "--format={{.State.Pid}}", container))
+        on_instance = open_sockets(psutil.Process(pid), network=pid)
+        assert "Kafka node" in {it.process for it in on_instance}
+        with Stranger(pid) as stranger:
+            answers = stranger.answers(it.port for it in on_instance)
+        assert answers and not any(
+            secret.encode() in answer for _, _, answer in answers for secret in secrets.values()
+        )
 
 
 def test_users_come_in_and_nobody_else(secured: SecuredBox, tmp_path: Path) -> None:

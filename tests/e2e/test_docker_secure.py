@@ -285,7 +285,7 @@ def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) ->
     with (
         contextlib.chdir(made.folder),  # keys are looked up in the project of this folder
         contextlib.closing(made.engine.client()) as client,
-        exchange(client, name, ("127.0.0.1", 19092), keys) as ask,
+        exchange(client, name, ("127.0.0.1", made.inside_port), keys) as ask,
     ):
         answer = ask(request)
     assert answer.endswith(user.encode() + b"\0\0\0\0\0"), answer  # no error, no message

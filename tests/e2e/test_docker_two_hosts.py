@@ -202,7 +202,7 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
     two.stack.cluster["image"] = half
     try:
         reported = two.stack.refused("--skip-preview")
-        assert f"image {half} on Docker host b: is missing, and its engine cannot" in reported
+        assert f"image {half} on Docker host second: is missing, and its engine cannot" in reported
     finally:
         two.stack.cluster["image"] = image
         two.first.engine.run("rmi", half)

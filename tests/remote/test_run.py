@@ -16,7 +16,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint, docker_standpoints
 from earshot.remote import bucket, container, run
 from earshot.remote import instance as remote
-from earshot.remote.run import validate_from
+from earshot.remote.run import unfinished, validate_from
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
@@ -149,6 +149,25 @@ def test_vantages_that_were_not_asked_for_are_skipped(world: World) -> None:
     assert report.cells[0].reason == "not asked for: --only host --only external"
     assert world.log[0] == "open external"
     assert report.exit_code == 3
+
+
+@pytest.mark.parametrize("names", [{"ALICE"}, {"HOST", "ALICE", "BOB"}], ids=["one", "all"])
+def test_a_listener_without_a_scope_is_inconclusive(world: World, names: set[str]) -> None:
+    """No vantage is for it; a run that left it out could pass."""
+    whole = docker_contract()
+    listeners = tuple(
+        it.model_copy(update={"scopes": ()}) if it.name in names else it for it in whole.listeners
+    )
+    contract = whole.model_copy(update={"listeners": listeners})
+    report = validate_from(PLACES, contract, OPTIONS)
+    assert {it.listener for it in report.cells} == {it.name for it in whole.listeners}
+    undecided = [it for it in report.cells if it.vantage == "unknown"]
+    assert {it.verdict for it in undecided} == {Verdict.INCONCLUSIVE}
+    assert {it.listener for it in undecided} == names & {it.name for it in whole.listeners}
+    assert "give it `scopes`" in undecided[0].reason
+    assert report.exit_code == 3
+    ended = unfinished(PLACES, contract, {}, "interrupted")
+    assert {it.listener for it in ended.cells} == {it.name for it in whole.listeners}
 
 
 def test_a_scope_that_nobody_stands_for_is_inconclusive(world: World) -> None:

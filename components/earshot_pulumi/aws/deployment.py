@@ -19,8 +19,8 @@ from earshot.transition.steps import leaving
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.brokers import AwsBrokers
-from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.aws.remembered import Remembered, placed
+from earshot_pulumi.aws.credentials import client, reader
+from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import (
@@ -42,6 +42,8 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     known = resources()
     held, remembered = recalled(state, name, known), Remembered.read(name, known)
     spec = placed(spec, remembered)
+    if held.proved:
+        check_attached(name, known, client(StackSettings(), spec.region, "ec2"))
     root = state / "kafka"
     change = Change.of(state, plan_aws(spec, name, root=root).plan)
     _check_unused(name, spec, held, change)

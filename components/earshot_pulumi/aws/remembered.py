@@ -11,6 +11,7 @@ from earshot.errors import EarshotError
 from earshot_pulumi.provider.internal import types_of
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
+_INTERFACE: Final = "aws:ec2/networkInterface:NetworkInterface"
 _ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
 
 
@@ -39,6 +40,51 @@ class Remembered:
         if any(name.startswith("broker-") for name in instances):
             place = "public" if made.get(_ASSOCIATION) else "private"
         return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
+
+
+def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: Any) -> None:
+    """Raises EarshotError where a node runs on an instance that the state does not have.
+
+    ``resources`` are those of ``stack`` by their URN, ``ec2`` is boto3's client. An instance is
+    replaced where its listeners change, so a state with the right instances has the right listeners
+    too.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    known: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
+    for urn, item in resources.items():
+        if item["type"] in known:
+            name = urn.rpartition("::")[2].removeprefix(f"{stack}-")
+            known[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
+    nodes = known[_INTERFACE]
+    if not nodes:
+        return
+    wanted = [{"Name": "network-interface-id", "Values": list(nodes)}]
+    try:
+        found = ec2.describe_network_interfaces(Filters=wanted)["NetworkInterfaces"]
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            "network interfaces of the nodes",
+            observed=f"cannot be read: {' '.join(str(reason).split())}",
+            remedy="see that these credentials may call ec2:DescribeNetworkInterfaces, and run the "
+            "same command again",
+        ) from None
+    others = {
+        nodes[it["NetworkInterfaceId"]]: instance
+        for it in found
+        if (instance := it.get("Attachment", {}).get("InstanceId"))
+        and instance not in known[_INSTANCE]
+    }
+    if others:
+        listed = ", ".join(f"{name} on {instance}" for name, instance in sorted(others.items()))
+        raise EarshotError(
+            "nothing was touched: the state of this stack is not that of its nodes",
+            observed=f"nodes run on instances that the state does not have: {listed}",
+            allowed="the state that the last update wrote",
+            remedy="bring it back (`pulumi stack export --version`, `pulumi stack import`); where "
+            "an update was cut off before it wrote it, terminate these instances one by one, each "
+            "once the last one is in sync again: their data volumes stay",
+        )
 
 
 def placed(spec: AwsSpec, known: Remembered) -> AwsSpec:

@@ -99,15 +99,15 @@ class DockerBrokers(pulumi.ComponentResource):
         policy: Mapping[str, Any] | None,
         wanted: ClusterPlan | None = None,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
-        ended: Collection[int] = (),
+        unsettled: Collection[int] = (),
     ) -> None:
         """``name`` is the cluster's full name, and part of the names of volumes and networks.
 
         In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
         ``policy`` is the gate's configuration; None turns the gate off.
         ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
-        ``begin`` makes what must be there before the first node is touched. ``ended`` are the nodes
-        that do not run and did: they come first, so that no further one is stopped before that.
+        ``begin`` makes what must be there before the first node is touched. ``unsettled`` nodes
+        come first, so that no further one is stopped before these are in sync.
         """
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
@@ -169,7 +169,7 @@ class DockerBrokers(pulumi.ComponentResource):
         last: pulumi.Resource = self._image_preflight
         if begin is not None:
             last = begin(self._opts(depends_on=[last]))
-        for node in sorted(self.plan.nodes, key=lambda node: node.id not in ended):
+        for node in sorted(self.plan.nodes, key=lambda node: node.id not in unsettled):
             last = self._node(node, after=last)
         self.ready = self._with_users(self._whole(last))
         self.register_outputs({"incarnations": self.incarnations})

@@ -179,6 +179,14 @@ def is_up(found: Mapping[str, Any]) -> bool:
     return bool(found["State"]["Running"] or found["State"]["Restarting"])
 
 
+def runs(engines: Engines, address: ContainerAddress) -> bool:
+    """Whether the container of that name runs, as far as its engine says."""
+    try:
+        return is_up(inspected(engines, address, address.name))
+    except EarshotError:
+        return False
+
+
 def incarnation(found: Mapping[str, Any]) -> str:
     """An id that changes when the container is replaced or restarted."""
     return f"{found['Id'][:12]}@{found['State']['StartedAt']}"

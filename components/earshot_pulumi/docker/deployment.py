@@ -9,11 +9,18 @@ from earshot.facts.container import PublishedPort
 from earshot.placement.docker import DockerPlan, network_of, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
-from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled
+from earshot_pulumi.change_memory import (
+    BegunChange,
+    Made,
+    ProvedChange,
+    as_it_runs,
+    recalled,
+    resources,
+)
 from earshot_pulumi.client_output import client_outputs
 from earshot_pulumi.deployment import Deployment, is_of_stack_file
 from earshot_pulumi.docker.brokers import DockerBrokers
-from earshot_pulumi.docker.in_turn import ended
+from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
 
@@ -23,7 +30,8 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)
     wanted = plan_docker(spec, name, state / "kafka")
-    remembered = recalled(state, name)
+    known = resources()
+    remembered = recalled(state, name, known)
     if remembered.proved:
         running = settings_of_running(name, wanted.hosts)
         remembered = remembered.by(as_it_runs(state, wanted.plan, running))
@@ -43,7 +51,7 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
         policy=at.policy(spec),
         wanted=wanted.plan,
         begin=partial(BegunChange, name, begun, state),
-        ended=ended(name, planned) if remembered.proved else (),
+        unsettled=unsettled(name, planned, known) if remembered.proved else (),
     )
     access = client_outputs(spec, planned.plan.security, contract, state / "kafka", brokers.expires)
     proof = at.proved(

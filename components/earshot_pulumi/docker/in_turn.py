@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.docker import labels, on_engines
-from earshot_pulumi.docker.container_address import Engines, asking
+from earshot_pulumi.docker.container_address import Engines, asking, incarnation
+from earshot_pulumi.provider.internal import types_of
 
 GRACE: Final = 60
 """Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
@@ -21,13 +22,18 @@ SETTLED: Final = 60.0
 ends sooner, and the engine waits no longer than this between two starts."""
 
 
-def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
-    """The nodes of ``planned`` that have data and do not run, or do not stay up.
+def unsettled(
+    stack: str, planned: DockerPlan, resources: Mapping[str, Mapping[str, Any]]
+) -> frozenset[int]:
+    """The nodes of ``planned`` with data that do not run, do not stay up, or were restarted since
+    an update saw them in sync.
 
-    Empty where an engine does not answer: the preflight says so.
+    ``resources`` are the stack's in its state, by URN. Empty where an engine does not answer: the
+    preflight says so.
     """
     volumes = {it.volume: id for id, it in planned.containers.items()}
     hosts = {it.name: it for it in planned.hosts}
+    proved = _incarnations(resources)
     try:
         with Engines() as engines:
             seen = on_engines.look(engines, planned.hosts)
@@ -36,7 +42,7 @@ def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
                 for it in seen.containers
                 if it.labels.get(labels.STACK) == stack
                 and it.running
-                and _stays_up(engines, hosts[it.host], it.id)
+                and _stays_up(engines, hosts[it.host], it.id, proved.get(it.node))
             }
     except EarshotError:
         return frozenset()
@@ -48,13 +54,27 @@ def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
     return frozenset(held - up)
 
 
-def _stays_up(engines: Engines, host: DockerHost, id: str) -> bool:
-    """Whether the container runs, and the engine has not had to start it again a moment ago."""
+def _incarnations(resources: Mapping[str, Mapping[str, Any]]) -> dict[int, str]:
+    """By node id, the incarnation of its container that an update saw in sync."""
+    types = types_of("DockerReadiness")
+    found = [it["outputs"] for it in resources.values() if it["type"] in types]
+    return {
+        int(it["nodes"][0]["place"]["node_id"]): str(it["incarnation"])
+        for it in found
+        if not it["whole"] and it.get("incarnation")
+    }
+
+
+def _stays_up(engines: Engines, host: DockerHost, id: str, proved: str | None) -> bool:
+    """Whether the container runs as the incarnation ``proved`` (None: any), and the engine has not
+    had to start it again a moment ago."""
     found = engines.inspect(f"Docker host {host.name}", host, id)
     if found is None:
         return False
     state = found["State"]
     if not state["Running"] or state["Paused"] or state["Restarting"]:
+        return False
+    if proved is not None and incarnation(found) != proved:
         return False
     if not found["RestartCount"]:
         return True

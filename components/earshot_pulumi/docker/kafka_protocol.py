@@ -21,7 +21,7 @@ from earshot.listeners.model import Listener
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot_pulumi.docker.scram import ScramClient
-from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
+from earshot_pulumi.docker.tls_exchange import MOST_BYTES, NodeKeys, exchange, first_line
 from earshot_pulumi.node_data import METADATA_TOPIC
 
 ANSWER_SECONDS: Final = 5
@@ -29,6 +29,8 @@ CAUGHT_UP_MS: Final = 3000
 """How far a voter may be behind: the leader appends something every half second."""
 _MARK: Final = b"ears"
 """The correlation id, which every response repeats."""
+_VARINT_BITS: Final = 35
+"""Of Kafka's unsigned numbers of variable length: five bytes of seven bits."""
 _ANY: Final = ("", "0.0.0.0", "::", "[::]")
 T = TypeVar("T")
 
@@ -204,10 +206,13 @@ def _log_in(ask: Callable[[bytes], bytes], login: ScramClient) -> None:
 
 
 # dd reads byte by byte, so that the next command finds the rest of the response
-_ASK: Final = """exec 3<>"/dev/tcp/$1/$2" || exit 1
+_ASK: Final = f"""exec 3<>"/dev/tcp/$1/$2" || exit 1
 printf "$3" >&3
 size=$(dd bs=1 count=4 <&3 2>/dev/null | od -An -tx1 | tr -d ' \\n')
-head -c "$((16#${size:-0}))" <&3"""
+size=$((16#${{size:-0}}))
+not_kafka="what answered is not Kafka: it announces a response of $size bytes"
+(( size <= {MOST_BYTES} )) || {{ echo "$not_kafka" >&2; exit 1; }}
+head -c "$size" <&3"""
 
 
 def _ask(
@@ -227,8 +232,7 @@ def _ask(
     except (DockerException, OSError) as reason:
         raise NoAnswer(root_cause(reason)) from None
     if not answer:
-        words = (errors or b"").decode(errors="replace").split("\n")
-        raise NoAnswer(next((line for line in words if line.strip()), "nothing came back"))
+        raise NoAnswer(first_line(errors or b"") or "nothing came back")
     return bytes(answer)
 
 
@@ -261,6 +265,8 @@ class _ResponseReader:
     def varint(self) -> int:
         value = shift = 0
         while True:
+            if shift >= _VARINT_BITS:
+                raise NoAnswer("a number in the answer never ends")
             (byte,) = self.take(1)
             value |= (byte & 0x7F) << shift
             shift += 7

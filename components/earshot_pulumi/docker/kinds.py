@@ -199,14 +199,12 @@ class DockerReadinessKind(InternalKind):
             return put_back.put_back(engines, address, failed, definition, serves)
 
     def _run(self, operation: Operation, props: Properties, wait: bool) -> Properties:
-        nodes, whole = _nodes(props), bool(props["whole"])
+        nodes, whole, users = _nodes(props), bool(props["whole"]), props.get("users")
         with Engines() as engines:
             found = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 asked = _addresses(props["tellers"])
-                again = (
-                    functools.partial(_give_again, operation, props) if props.get("users") else None
-                )
+                again = functools.partial(_give_again, operation, users) if users else None
                 wait_for(
                     engines,
                     nodes,

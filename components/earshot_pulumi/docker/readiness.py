@@ -7,20 +7,19 @@ no other listener is ready when it accepts connections.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from docker import DockerClient
 from docker.errors import DockerException
 
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot_pulumi.docker import kafka_protocol
+from earshot_pulumi.docker.client_listeners import ClientListeners, GiveAgain, accepts, short
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Disturbed,
@@ -28,15 +27,9 @@ from earshot_pulumi.docker.container_address import (
     check_engine,
     inspected,
     is_up,
+    runs,
 )
-from earshot_pulumi.docker.kafka_protocol import (
-    CAUGHT_UP_MS,
-    InnerListener,
-    NoAnswer,
-    NotEnabled,
-    Quorum,
-    Refused,
-)
+from earshot_pulumi.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer, Quorum
 from earshot_pulumi.docker.put_back import take_back
 
 DEADLINE: Final = 180.0
@@ -59,9 +52,6 @@ _MAKE_ROOM: Final = (
     "the disk that its data is on seems to be full; make room there, then run the same command "
     "again"
 )
-
-GiveAgain = Callable[[int], None]
-"""Gives the users of the cluster their passwords again, which a broker with that id has lost."""
 
 
 def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
@@ -102,14 +92,7 @@ def fits(found: dict[str, Any], address: ContainerAddress) -> bool:
 
 def majority_runs(engines: Engines, voters: Sequence[ContainerAddress]) -> bool:
     """Whether enough voters run for a quorum; a lone voter of three never answers."""
-    return sum(_runs(engines, address) for address in voters) * 2 > len(voters)
-
-
-def _runs(engines: Engines, address: ContainerAddress) -> bool:
-    try:
-        return is_up(inspected(engines, address, address.name))
-    except EarshotError:
-        return False
+    return sum(runs(engines, address) for address in voters) * 2 > len(voters)
 
 
 def wait_for(
@@ -195,70 +178,7 @@ def _hindrance(
         lag = known_quorum.lag(address.node_id)
         return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
     except NoAnswer as reason:
-        return _short(str(reason))
-
-
-class ClientListeners:
-    """Whether brokers serve clients, listener by listener. One that does is not asked again."""
-
-    def __init__(
-        self,
-        engines: Engines,
-        asked: Sequence[ContainerAddress],
-        progress: Callable[[str], None],
-        give_again: GiveAgain | None,
-    ) -> None:
-        """``asked`` are the brokers to compare with, ``give_again`` is as in `wait_for`."""
-        self._engines, self._asked = engines, asked
-        self._progress, self._give_again = progress, give_again
-        self._served: set[tuple[int, str]] = set()
-        self._given: set[int] = set()
-
-    def problem(self, address: ContainerAddress, id: str) -> str | None:
-        """Why a client of the broker in the container ``id`` is not served, or None."""
-        for listener in address.clients:
-            if (address.node_id, listener.name) in self._served:
-                continue
-            if reason := self._problem(address, id, listener):
-                return f"{listener.name}: {reason}"
-            self._served.add((address.node_id, listener.name))
-        return None
-
-    def _problem(self, address: ContainerAddress, id: str, listener: InnerListener) -> str | None:
-        client = self._engines.of(address)
-        try:
-            if listener.answers:
-                kafka_protocol.metadata(client, id, listener)
-            elif listener.keys is not None:
-                kafka_protocol.log_in(client, id, listener)
-            else:
-                return _accepts(client, id, listener)
-        except Refused as reason:
-            if not self._is_known_elsewhere(address, listener):
-                return None  # users may be made by the end of this update
-            if self._give_again is not None and address.node_id not in self._given:
-                self._given.add(address.node_id)
-                self._progress(
-                    f"{address.name} does not know its users any more: they get their passwords "
-                    "again"
-                )
-                self._give_again(address.node_id)
-            return f"refuses a user that other brokers accept ({reason})"
-        except NotEnabled:
-            return None
-        except NoAnswer as reason:
-            return _short(str(reason))
-        return None
-
-    def _is_known_elsewhere(self, address: ContainerAddress, listener: InnerListener) -> bool:
-        for other in self._asked:
-            for same in other.clients:
-                if other.node_id == address.node_id or same.name != listener.name:
-                    continue
-                with contextlib.suppress(NoAnswer, EarshotError):
-                    kafka_protocol.log_in(self._engines.of(other), other.name, same)
-                    return True
-        return False
+        return short(str(reason))
 
 
 def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:
@@ -279,25 +199,7 @@ def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | Non
 
 def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
     """Why the container's own health check fails, or None."""
-    return _accepts(engines.of(address), id, address.endpoint)
-
-
-def _accepts(client: DockerClient, id: str, listener: InnerListener) -> str | None:
-    """Why the health check of ``listener`` fails, or None."""
-    kind, *command = listener.health()
-    assert kind == "CMD"
-    try:
-        code, output = client.containers.get(id).exec_run(command)
-    except (DockerException, OSError) as reason:
-        return _short(root_cause(reason))
-    return None if code == 0 else _short(output.decode(errors="replace"))
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    if "Connection refused" in words:
-        return "not listening yet"
-    return words if len(words) <= 80 else f"{words[:77]}..."
+    return accepts(engines.of(address), id, address.endpoint)
 
 
 def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts: int) -> None:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from earshot.certificates.store import Store
 
 SECONDS: Final = 5
+MOST_BYTES: Final = 64 << 20
+"""A longer response is not read: metadata of a million partitions is shorter."""
+MOST_ERRORS: Final = 4096
+MOST_FILE_BYTES: Final = 4 << 20
+"""Of a key store or of trusted authorities, as the archive in which an engine sends it."""
 _STDOUT: Final = 1
 _LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
 # ends with the first of the two directions, and with `timeout` in any case
@@ -81,8 +86,12 @@ def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | 
 
 
 def _file(client: docker.DockerClient, container: str, path: str) -> str:
-    chunks, _ = client.api.get_archive(container, path)
-    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+    chunks, packed = client.api.get_archive(container, path)[0], bytearray()
+    for chunk in chunks:
+        packed += chunk
+        if len(packed) > MOST_FILE_BYTES:
+            raise ValueError(f"{path} is no PEM file: it has more than {MOST_FILE_BYTES} bytes")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         content = archive.extractfile(archive.getmembers()[0])
         if content is None:
             raise ValueError(f"{path} is no file")
@@ -115,8 +124,8 @@ class _Exchange:
     """TLS over the connection of a command that an engine runs."""
 
     def __init__(self, connection: Any, context: ssl.SSLContext, host: str) -> None:
-        self._connection = connection
-        self._chunks = _output(connection)
+        self._connection, self._errors = connection, bytearray()
+        self._chunks = _output(connection, self._errors)
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=host)
 
@@ -124,6 +133,8 @@ class _Exchange:
         self._until(self._tls.do_handshake)  # does nothing once it is done
         self._until(lambda: self._tls.write(sent))
         size = int.from_bytes(self._exactly(4), "big")
+        if size > MOST_BYTES:
+            raise OSError(f"what answered is not Kafka: it announces a response of {size} bytes")
         return self._exactly(size)
 
     def _exactly(self, count: int) -> bytes:
@@ -144,12 +155,20 @@ class _Exchange:
                     self._connection.sendall(self._out.read())
             chunk = next(self._chunks, b"")
             if not chunk:
-                raise OSError("nothing came back")
+                raise OSError(first_line(self._errors) or "nothing came back")
             self._in.write(chunk)
 
 
-def _output(connection: Any) -> Iterator[bytes]:
-    """What the command writes, out of the frames in which an engine sends it.
+def first_line(errors: bytes | bytearray) -> str:
+    """The first line on a command's stderr that is not blank, or an empty string."""
+    lines = errors.decode(errors="replace").split("\n")
+    return next((line for line in lines if line.strip()), "")
+
+
+def _output(connection: Any, errors: bytearray) -> Iterator[bytes]:
+    """The stdout of a command, from the frames in which an engine sends it.
+
+    Adds its stderr to ``errors``.
 
     https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
     """
@@ -157,14 +176,16 @@ def _output(connection: Any) -> Iterator[bytes]:
         content = _read(connection.recv, int.from_bytes(header[4:], "big"))
         if header[0] == _STDOUT:
             yield content
+        elif len(errors) < MOST_ERRORS:
+            errors += content
 
 
 def _read(receive: Callable[[int], bytes], count: int) -> bytes:
     """``count`` bytes; none where the other side has ended."""
-    found = b""
+    found = bytearray()
     while len(found) < count:
         part = receive(count - len(found))
         if not part:
             return b""
         found += part
-    return found
+    return bytes(found)

@@ -162,7 +162,7 @@ def _prove(operation: Operation, folder: Path, contract: Contract, inputs: Prope
     )
     operation.wait(0)
     if code != 0:
-        raise OperationFailed("\n" + unproved(folder / "report.json", code, errors))
+        raise OperationFailed(unproved(folder / "report.json", code, errors))
     from earshot.report import render
     from earshot.validation.result import Report
 

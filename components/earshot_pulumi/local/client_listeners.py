@@ -57,14 +57,24 @@ class ClientListeners:
     def _problem(self, name: str, failure: Failure) -> str:
         if not self._secured:
             return failure.text if failure.error in _NOT_SERVING else ""
-        if failure.error == UNKNOWN_TO_BROKER and self._is_known_elsewhere(name):
+        known = failure.error == UNKNOWN_TO_BROKER and self._is_known_elsewhere(name)
+        if known is None:
+            return f"refuses a user, and another broker gives no answer ({failure.text})"
+        if known:
             if not self._given_again:
                 self._give_again()
             return f"refuses a user that other brokers accept ({failure.text})"
         return "" if failure.error in _BEFORE_USERS else failure.text
 
-    def _is_known_elsewhere(self, name: str) -> bool:
-        return any(login_failure(settings) is None for settings in self._elsewhere(name))
+    def _is_known_elsewhere(self, name: str) -> bool | None:
+        """Whether another broker accepts the login; None where one that runs gives no answer."""
+        known: bool | None = False
+        for settings in self._elsewhere(name):
+            failure = login_failure(settings)
+            if failure is None:
+                return True
+            known = None if failure.error in _NOT_SERVING else known
+        return known
 
     def _elsewhere(self, name: str) -> Iterator[Mapping[str, Any]]:
         """The way into listener ``name`` of each other broker that runs."""

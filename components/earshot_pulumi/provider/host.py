@@ -358,7 +358,8 @@ class Servicer(sdk.ProviderServicer):
 
 
 async def _abort(context: Any, text: str) -> NoReturn:
-    await context.abort(grpc.StatusCode.UNKNOWN, text)
+    # the CLI repeats the first line of an error beside the resource: an empty one is not read twice
+    await context.abort(grpc.StatusCode.UNKNOWN, f"\n{text}")
     raise AssertionError  # abort has raised
 
 

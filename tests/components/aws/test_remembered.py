@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.remembered import Remembered, placed
+from botocore.exceptions import ClientError
+from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 
 from earshot.errors import EarshotError
 from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
@@ -81,3 +82,60 @@ def test_a_vpc_that_is_there_must_still_have_the_subnets() -> None:
     vpc["private_subnets"] = {zone: f"subnet-0000000{zone[-1]}" for zone in ZONES[:2]}
     with pytest.raises(EarshotError, match="public_subnets: is missing"):
         placed(read_aws(vpc=vpc), Remembered(place="public"))
+
+
+INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
+ARN = "arn:aws:ec2:us-west-2:123456789012"
+
+
+def held(**instances: str) -> dict[str, Any]:
+    """Nodes, each with an interface, and the instances of a state."""
+    nodes = ("broker-1", "broker-2")
+    found = state(*((INTERFACE, name) for name in nodes), (INSTANCE, "validator"))
+    found |= state(*((INSTANCE, name.replace("_", "-")) for name in instances))
+    ids = {name.replace("_", "-"): id for name, id in instances.items()} | {"validator": "i-9"}
+    for urn, item in found.items():
+        name = urn.rpartition("::mine-")[2]
+        kind = "network-interface/eni-" if item["type"] == INTERFACE else "instance/"
+        item["outputs"] = {"arn": f"{ARN}:{kind}{name if kind.endswith('eni-') else ids[name]}"}
+    return found
+
+
+class Interfaces:
+    """EC2, with an instance at each interface of a node (None: at none), or an error."""
+
+    def __init__(self, first: str | None, second: str | None, error: str = "") -> None:
+        self._at = {"eni-broker-1": first, "eni-broker-2": second}
+        self._error = error
+
+    def describe_network_interfaces(self, Filters: Any) -> Any:
+        if self._error:
+            raise ClientError({"Error": {"Code": self._error}}, "DescribeNetworkInterfaces")
+        assert Filters == [{"Name": "network-interface-id", "Values": list(self._at)}]
+        found = [
+            {"NetworkInterfaceId": id} | ({"Attachment": {"InstanceId": at}} if at else {})
+            for id, at in self._at.items()
+        ]
+        return {"NetworkInterfaces": found}
+
+
+@pytest.mark.parametrize("second", ["i-2", None])
+def test_nodes_on_the_instances_of_the_state_are_as_it_says(second: str | None) -> None:
+    check_attached("mine", held(broker_1="i-1", broker_2="i-2"), Interfaces("i-1", second))
+    check_attached("mine", {}, Interfaces("i-7", None))
+
+
+@pytest.mark.parametrize("known", [held(broker_1="i-1", broker_2="i-2"), held(broker_1="i-1")])
+def test_a_state_that_is_older_than_its_nodes_is_refused(known: dict[str, Any]) -> None:
+    with pytest.raises(EarshotError) as caught:
+        check_attached("mine", known, Interfaces("i-1", "i-3"))
+    assert caught.value.object.startswith("nothing was touched")
+    assert caught.value.observed.endswith("does not have: broker-2 on i-3")
+    assert caught.value.remedy is not None and "pulumi stack import" in caught.value.remedy
+
+
+def test_interfaces_that_nobody_may_look_at_end_the_update() -> None:
+    with pytest.raises(EarshotError, match="ec2:DescribeNetworkInterfaces"):
+        check_attached(
+            "mine", held(broker_1="i-1"), Interfaces(None, None, "UnauthorizedOperation")
+        )

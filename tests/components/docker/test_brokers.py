@@ -132,7 +132,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     return found
 
 
-def deployed(ended: Collection[int] = (), **settings: Any) -> DockerPlan:
+def deployed(unsettled: Collection[int] = (), **settings: Any) -> DockerPlan:
     """Registers the cluster of these settings; its plan."""
     spec = read_spec({"placement": "docker", **settings}, "test")
     assert isinstance(spec, DockerSpec)
@@ -140,7 +140,7 @@ def deployed(ended: Collection[int] = (), **settings: Any) -> DockerPlan:
 
     def run() -> pulumi.Output[str]:
         policy: dict[str, Any] | None = None if spec.gate == "off" else {}
-        made = DockerBrokers("s", spec, planned, Path("/state"), policy=policy, ended=ended)
+        made = DockerBrokers("s", spec, planned, Path("/state"), policy=policy, unsettled=unsettled)
         return made.ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
@@ -235,7 +235,7 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
 
 
 def test_what_has_ended_comes_first(engine: Engine) -> None:
-    deployed(ended={3})
+    deployed(unsettled={3})
     assert [it.name for it in engine.seen if it.type == CONTAINER] == [
         "broker-3", "broker-1", "broker-2",
     ]  # fmt: skip

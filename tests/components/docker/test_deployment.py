@@ -44,13 +44,14 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
     monkeypatch.setattr(brokers, "clearing", lambda *_: pulumi.ResourceHookBinding())
-    monkeypatch.setattr(deployment, "ended", lambda *_: {2})
+    monkeypatch.setattr(deployment, "unsettled", lambda *_: {2})
+    monkeypatch.setattr(deployment, "resources", dict)
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)
     before = Made(runs.plan, deployment._ports(runs))
     held = HeldChanges(covered=(before,), begun=(before,))
     monkeypatch.setattr(
-        deployment, "recalled", lambda folder, name: held if folder == tmp_path else None
+        deployment, "recalled", lambda folder, name, _: held if folder == tmp_path else None
     )
     at = Deployment("s", pulumi.ResourceOptions(), tmp_path)
     made: dict[str, Any] = {}
@@ -73,7 +74,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     assert proved.inputs["begun"][0]["own"]["2"] == [
         {"container_port": 9092, "host_port": 9093, "host_ip": "127.0.0.1"}
     ]
-    assert [it.name for it in containers] == ["broker-2", "broker-1", "broker-3"], "2 has ended"
+    assert [it.name for it in containers] == ["broker-2", "broker-1", "broker-3"], "2 is unsettled"
     for container in containers:
         id = container.name[-1]
         (listeners,) = (

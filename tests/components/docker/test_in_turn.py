@@ -1,4 +1,4 @@
-"""Which nodes have ended, by what is on the engines; see also `test_put_back.py`."""
+"""Which nodes are unsettled, by what is on the engines; see also `test_put_back.py`."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def volume(id: int, name: str = "", stack: str = "s") -> SeenVolume:
     return SeenVolume("local", name or f"earshot-s-kafka-{id}", own)
 
 
+BEGAN = "2026-01-01T00:00:00Z"
 NOW = {"Running": True, "Restarting": False, "Paused": False}
 SINCE = {"RestartCount": 0, "State": NOW}
 """Of a container that started a moment ago, as all do that say nothing else."""
@@ -53,7 +54,7 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
             if "error" in answer:
                 raise answer["error"]
             lately = {"StartedAt": datetime.now(UTC).isoformat()}
-            return answer | {"State": lately | answer["State"]}
+            return {"Id": id} | answer | {"State": lately | answer["State"]}
 
         yield SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
 
@@ -62,7 +63,7 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("containers", "volumes", "ended"),
+    ("containers", "volumes", "unsettled"),
     [
         ([container(id, True) for id in (1, 2, 3)], [1, 2, 3], set()),
         ([container(1, True), container(2, False), container(3, True)], [1, 2, 3], {2}),
@@ -77,17 +78,17 @@ def test_what_has_data_and_does_not_run(
     monkeypatch: pytest.MonkeyPatch,
     containers: Iterable[SeenContainer],
     volumes: Iterable[int],
-    ended: set[int],
+    unsettled: set[int],
 ) -> None:
     held = [volume(id) for id in volumes]
     held += [volume(4), volume(1, "another"), volume(3, "earshot-s-kafka-3", stack="t")]
     seen = Seen(tuple(containers), tuple(held))
     monkeypatch.setattr(on_engines, "look", lambda *_: seen)
-    assert in_turn.ended("s", planned) == ended
+    assert in_turn.unsettled("s", planned, {}) == unsettled
 
 
 @pytest.mark.parametrize(
-    ("found", "ended"),
+    ("found", "unsettled"),
     [
         ({"State": NOW | {"Paused": True}}, {2}),
         ({"State": NOW | {"Restarting": True}}, {2}),
@@ -107,13 +108,13 @@ def test_what_is_paused_or_started_again_and_again_does_not_stay_up(
     monkeypatch: pytest.MonkeyPatch,
     inspected: dict[str, dict[str, Any]],
     found: dict[str, Any],
-    ended: set[int],
+    unsettled: set[int],
 ) -> None:
     inspected["id-2"] = SINCE | found
     ids = (1, 2, 3)
     seen = Seen(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
     monkeypatch.setattr(on_engines, "look", lambda *_: seen)
-    assert in_turn.ended("s", planned) == ended
+    assert in_turn.unsettled("s", planned, {}) == unsettled
 
 
 def test_nothing_is_known_where_an_engine_does_not_answer(
@@ -123,4 +124,37 @@ def test_nothing_is_known_where_an_engine_does_not_answer(
         raise EarshotError("Docker engine", observed="does not answer", remedy="start it")
 
     monkeypatch.setattr(on_engines, "look", look)
-    assert in_turn.ended("s", planned) == frozenset()
+    assert in_turn.unsettled("s", planned, {}) == frozenset()
+
+
+@pytest.mark.parametrize(("since", "unsettled"), [(BEGAN, set()), ("2026-01-02T00:00:00Z", {2})])
+def test_a_node_that_was_restarted_since_it_was_in_sync_is_unsettled(
+    planned: DockerPlan,
+    monkeypatch: pytest.MonkeyPatch,
+    inspected: dict[str, dict[str, Any]],
+    since: str,
+    unsettled: set[int],
+) -> None:
+    """`make up` starts a broker that was killed, which is then up and not in sync."""
+    ids = (1, 2, 3)
+    inspected |= {f"id-{id}": SINCE | {"State": NOW | {"StartedAt": BEGAN}} for id in ids}
+    inspected["id-2"]["State"] = NOW | {"StartedAt": since}
+    seen = Seen(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
+    monkeypatch.setattr(on_engines, "look", lambda *_: seen)
+    nodes = {f"broker-{id}": [{"place": {"node_id": id}}] for id in ids}
+    known = {
+        name: {
+            "type": "earshot:index:DockerReadiness",
+            "outputs": {
+                "whole": False,
+                "nodes": listed,
+                "incarnation": f"id-{listed[0]['place']['node_id']}@{BEGAN}",
+            },
+        }
+        for name, listed in nodes.items()
+    }
+    known["cluster"] = {
+        "type": "earshot:index:DockerReadiness",
+        "outputs": {"whole": True, "nodes": [], "incarnation": ""},
+    }
+    assert in_turn.unsettled("s", planned, known) == unsettled

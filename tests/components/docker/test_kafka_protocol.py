@@ -217,6 +217,9 @@ def test_the_quorum_is_asked_and_read() -> None:
     [
         (b"", "nothing came back"),
         (framed(b"nope" + bytes(20)), "not Kafka"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not Kafka: it announces a response of 1213486160"),
+        (b"\xff" * 100, "not Kafka: it announces a response of 4294967295 bytes"),
+        (framed(MARK + b"\x80" * 100_000), "a number in the answer never ends"),
         (framed(MARK + quorum_answer(1, {}, error=6)), "Kafka's error 6"),
         (framed(MARK + quorum_answer(1, {1: 1})[:-9]), "ends too early"),
     ],

@@ -24,6 +24,7 @@ from earshot_pulumi.docker.kafka_protocol import (
 )
 from earshot_pulumi.docker.kinds import DockerReadinessKind
 from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.users import DockerUsersKind
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
@@ -441,6 +442,19 @@ def test_a_change_waits_where_there_is_a_quorum(waits: list[int], engine: FakeEn
     assert waits == [1], "a lone voter of three never answers"
 
 
+def test_lost_users_are_given_again_with_what_is_known_of_users(
+    engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Any, int]] = []
+    monkeypatch.setattr(kinds, "wait_for", lambda *_, give_again, **__: give_again(1))
+    monkeypatch.setattr(
+        DockerUsersKind, "give_again", lambda _, users, broker, __: given.append((users, broker))
+    )
+    users = {"root": "kafka", "logins": [], "mechanism": "SCRAM-SHA-256"}
+    Called(DockerReadinessKind()).update(props(), props(users=users))
+    assert given == [(users, 1)]
+
+
 def test_an_update_is_due_when_a_container_is_not_as_it_was(
     waits: list[int], engine: FakeEngine
 ) -> None:
@@ -684,6 +698,28 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     accepting["id-1"] = [UNKNOWN]
     with pytest.raises(EarshotError, match="EXTERNAL: refuses a user that other brokers accept"):
         waited(engines, *both, deadline=-1)
+
+
+def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
+    engines: Engines,
+    engine: FakeEngine,
+    say: Callable[..., None],
+    accepting: dict[str, list[NoAnswer | None]],
+) -> None:
+    say(all_well(1, 2, 3))
+    accepting |= {
+        "id-1": [UNKNOWN, UNKNOWN, None],
+        "kafka-2": [NoAnswer("nothing came back"), None],
+    }
+    given: list[int] = []
+    both = serving(1, LOGINS), serving(2, LOGINS)
+    waited(engines, *both, give_again=given.append)
+    assert given == [1] and accepting["kafka-2"] == [None]
+    accepting |= {"id-1": [UNKNOWN], "kafka-2": [NoAnswer("nothing came back")]}
+    with pytest.raises(EarshotError, match="refuses a user, and another broker gives no answer"):
+        waited(engines, *both, deadline=-1)
+    engine.kill("id-2")
+    waited(engines, *both, deadline=-1)  # users may be made by the end of the update
 
 
 @pytest.mark.parametrize("problem", [UNKNOWN, NotEnabled("SCRAM-SHA-512 is not enabled")])

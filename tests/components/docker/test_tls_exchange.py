@@ -6,13 +6,14 @@ import contextlib
 import socket as sockets
 import ssl
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
+from earshot_pulumi.docker.tls_exchange import MOST_BYTES, MOST_FILE_BYTES, NodeKeys, exchange
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
@@ -45,6 +46,9 @@ class EngineDouble:
         self.asked: list[bytes] = []
         self.commands: list[list[str]] = []
         self._store, self._response = store, response
+        self.announced = len(RESPONSE)
+        self.errors = b"said"
+        """What the command writes to stderr before each answer."""
         self.files: dict[str, str] = {}
         """Files of the container by path; without any, its environment names none."""
         self.api = SimpleNamespace(
@@ -96,10 +100,10 @@ class EngineDouble:
             self._send(connection, outgoing)
 
     def _answer(self, tls: ssl.SSLObject) -> Any:
-        return lambda: tls.write(len(RESPONSE).to_bytes(4, "big") + self._response)
+        return lambda: tls.write(self.announced.to_bytes(4, "big") + self._response)
 
     def _send(self, connection: sockets.socket, outgoing: ssl.MemoryBIO) -> None:
-        connection.sendall(b"\2\0\0\0" + (4).to_bytes(4, "big") + b"said")  # on stderr
+        connection.sendall(b"\2\0\0\0" + len(self.errors).to_bytes(4, "big") + self.errors)
         while content := outgoing.read(5000):
             connection.sendall(b"\1\0\0\0" + len(content).to_bytes(4, "big") + content)
 
@@ -134,6 +138,25 @@ def test_the_files_of_the_container_count_before_those_of_this_machine(root: Pat
         asked(engine, root)
 
 
+def test_a_file_of_the_container_that_is_too_long_is_not_read(root: Path) -> None:
+    store = issued(root)
+    engine = EngineDouble(store, RESPONSE)
+    engine.files = {"/keys/1-ca.pem": store.authority(), "/keys/1-node-1.pem": "endless"}
+    sent: list[int] = []
+
+    def endless(_container: str, path: str) -> Any:
+        def chunks() -> Iterator[bytes]:
+            while len(sent) < 100:
+                sent.append(1)
+                yield bytes(MOST_FILE_BYTES // 4)
+
+        return chunks(), {}
+
+    engine.api.get_archive = endless
+    assert asked(engine, root) == RESPONSE, "with the files of this machine"
+    assert len(sent) == 5
+
+
 def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE)
     with pytest.raises(OSError, match="kafka-2"):
@@ -143,7 +166,24 @@ def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path
 
 def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE[:100])
+    engine.errors = b""
     with pytest.raises(OSError, match="nothing came back"):
+        asked(engine, root)
+
+
+def test_the_command_says_why_it_got_no_answer(root: Path) -> None:
+    engine = EngineDouble(issued(root), b"")
+    engine.errors = (
+        b"\npass: connect: Connection refused\npass: /dev/tcp/127.0.0.1/19092: refused\n"
+    )
+    with pytest.raises(OSError, match=r"^pass: connect: Connection refused$"):
+        asked(engine, root)
+
+
+def test_a_response_that_is_too_long_is_not_read(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    engine.announced = MOST_BYTES + 1
+    with pytest.raises(OSError, match="it announces a response of 67108865 bytes"):
         asked(engine, root)
 
 

@@ -109,6 +109,19 @@ def test_users_that_no_broker_knows_are_made_later(
     assert given_again == []
 
 
+def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
+    tmp_path: Path, brokers: Brokers, given_again: list[Any]
+) -> None:
+    places = secured(tmp_path)
+    brokers.answers |= {key: [REFUSED] for key in places.values()}
+    brokers.answers[places[2]] = [Failure("timeout", "no answer"), None]
+    found = listeners(tmp_path)
+    assert "refuses a user, and another broker gives no answer" in found.problem()
+    assert given_again == []
+    assert "refuses a user that other brokers accept" in found.problem()
+    assert len(given_again) == 1
+
+
 def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     tmp_path: Path, brokers: Brokers, given_again: list[Any]
 ) -> None:

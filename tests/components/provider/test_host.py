@@ -204,10 +204,10 @@ def test_a_resource_is_created_checked_and_compared(servicer: Servicer) -> None:
 
 
 def test_failures_show_their_message_alone(servicer: Servicer) -> None:
-    with pytest.raises(Aborted, match=r"^broker 2 refused the connection$"):
+    with pytest.raises(Aborted, match=r"^\nbroker 2 refused the connection$"):
         created(servicer, fail=True)
     request = proto.DeleteRequest(urn=URN, id="proof", properties=message({}))
-    with pytest.raises(Aborted, match=r"^proof cannot be deleted$"):
+    with pytest.raises(Aborted, match=r"^\nproof cannot be deleted$"):
         asyncio.run(servicer.Delete(request, Context()))
     check = proto.CheckRequest(urn=URN, news=message({"bad": 1}))
     (failure,) = asyncio.run(servicer.Check(check, Context())).failures
@@ -220,7 +220,7 @@ def test_a_cancel_ends_the_work_at_once(servicer: Servicer, sleeper: Sleeper) ->
         work = asyncio.ensure_future(servicer.Create(request, Context()))
         await asyncio.to_thread(sleeper.started.wait, 10)
         await servicer.Cancel(None, None)
-        with pytest.raises(Aborted, match=r"^interrupted: half is made$"):
+        with pytest.raises(Aborted, match=r"^\ninterrupted: half is made$"):
             await asyncio.wait_for(work, 1)
 
     asyncio.run(both())
@@ -243,7 +243,7 @@ def test_a_cancel_ends_work_that_does_not_look_for_it_within_a_second() -> None:
         work = asyncio.ensure_future(servicer.Create(proto.CreateRequest(urn=URN), Context()))
         await asyncio.to_thread(deaf.started.wait, 10)
         await servicer.Cancel(None, None)
-        with pytest.raises(Aborted, match=r"^interrupted: half is made$"):
+        with pytest.raises(Aborted, match=r"^\ninterrupted: half is made$"):
             await asyncio.wait_for(work, 1)
 
     asyncio.run(both())

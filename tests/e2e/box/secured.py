@@ -13,13 +13,16 @@ from typing import Any
 
 from earshot.certificates.store import Store
 from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Scope
+from earshot.report.json import read_report
 from earshot.user_data.boot import SECRETS
 from earshot.validation.client import translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
+from tests.e2e.attack import Attack, attacked
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
-from tests.e2e.box.stack import BoxStack
+from tests.e2e.box.stack import RECORDS, BoxStack
 from tests.e2e.project import STACK
 from tests.e2e.secured import secrets_in, watched
 from toolchain.paths import ROOT
@@ -44,6 +47,8 @@ class SecuredBox:
     before: set[str]
     """What there was before the stack."""
     said: set[str] = field(default_factory=set)
+    attack: Attack = field(default_factory=Attack)
+    """What another user of the laptop got meanwhile."""
 
     @property
     def folder(self) -> Path:
@@ -65,6 +70,24 @@ class SecuredBox:
         lines = self.parameter("users").splitlines()
         # a user's password in base64, as the instance is told
         return found | {line: line.split()[2] for line in lines if line.startswith("password")}
+
+    def secrets_by_now(self) -> dict[str, str]:
+        """Those in files, while the stack comes up for the first time."""
+        with contextlib.suppress(FileNotFoundError):
+            return secrets_in(self.store.folder)
+        return {}
+
+    def prove(self) -> None:
+        """A proof by Spark from the laptop, as the validator."""
+        words = ("validate", "--stack", STACK, "--only", Scope.EXTERNAL, *RECORDS)
+        report = self.folder / "spark.json"
+        command = self.laptop.command(
+            sys.executable, "-m", "earshot", *words, "--format", "json", "--output", str(report)
+        )
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode in (0, 3), done.stdout + done.stderr  # INTERNAL was not asked for
+        found = read_report(report.read_bytes(), report.name)
+        assert {it.verdict for it in found.delivery} == {Verdict.PASS}, found.delivery
 
     def parameter(self, name: str) -> str:
         ssm = self.box.server.client("ssm")
@@ -147,6 +170,10 @@ def secured_box(box: CloudBox, folder: Path) -> Iterator[SecuredBox]:
         stack = box.stack(folder, laptop)
         stack.configure(cluster(box))
         made = SecuredBox(box, stack, laptop, before)
-        with watched(made.said):
+        with (
+            watched(made.said),
+            attacked(made.folder, made.secrets_by_now, list, laptop.pid) as made.attack,
+        ):
             stack.up()
+            made.prove()
         yield made
