@@ -1,1 +1,1 @@
-"""Components of placement aws as a Pulumi package, for programs in any language."""
+"""The folder that `pulumi package add` takes; AWS components with the inputs of a stack file."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import logging
 import os
 import signal
@@ -45,7 +44,8 @@ from earshot_pulumi.provider.kind import (
     Properties,
     Show,
 )
-from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, type_token
+from earshot_pulumi.provider.resource import PACKAGE, EarshotResource
+from earshot_pulumi.provider.schema import completed
 
 T = TypeVar("T")
 _NOT_SECRET = PropertyValue(None)
@@ -137,15 +137,7 @@ class Package(ComponentProvider):
     ) -> None:
         super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
         assert self.schema is not None
-        schema = json.loads(self.schema)
-        for resource, kind in kinds.items():
-            described = schema["resources"][type_token(resource.__name__)]
-            described["isComponent"] = False
-            described["properties"].pop("id", None)
-            for group in ("inputProperties", "properties"):
-                for name in described[group].keys() & set(kind.secrets):
-                    described[group][name]["secret"] = True
-        self.schema = json.dumps(schema)
+        self.schema = completed(self.schema, kinds)
 
     def construct(
         self, name: str, resource_type: str, inputs: Any, options: Any = None
