@@ -1,4 +1,4 @@
-"""Secrets in inputs of components: ciphertext in the state, with every output that contains them."""
+"""Secrets in inputs of components: ciphertext in the state, as are outputs that contain them."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import docker_project
 from tests.e2e.installed import bare_environment
 from tests.e2e.ports import free_ports
+from tests.skips import lacking
 from toolchain.paths import ROOT
 
 pytestmark = [
@@ -43,10 +44,10 @@ PROGRAM = """
     pulumi.export("bootstrap", kafka.bootstrap)
 """
 SDKS = {
-    "typescript": ("5.2.0", ["node_modules/.bin/tsc", "--noEmit"]),
-    "go": ("4.10.0", ["go", "vet", "./..."]),
+    "typescript": ("5.2.0", "npm", ["node_modules/.bin/tsc", "--noEmit"]),
+    "go": ("4.10.0", "go", ["go", "vet", "./..."]),
 }
-"""By example: the version of its Docker SDK, and what checks the program with the SDKs."""
+"""By example: its Docker SDK's version, what installs packages, what checks program and SDKs."""
 
 
 @pytest.mark.combination
@@ -54,7 +55,9 @@ SDKS = {
 def test_own_brokers_in_another_language(
     language: str, docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> None:
-    version, check = SDKS[language]
+    version, tool, check = SDKS[language]
+    if shutil.which(tool) is None:
+        lacking(f"no {tool} on PATH: install it")
     made = docker_project(tmp_path / "p", docker_engine)
     shutil.copytree(ROOT / "examples" / f"own-brokers-{language}", made.folder, dirs_exist_ok=True)
     about = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
