@@ -47,7 +47,10 @@ class FormerState:
             if (same := known.get(_key(item))) is not None:
                 places |= dict(_given(item.get("id"), same.get("id")))
                 places |= dict(_given(item.get("outputs"), same.get("outputs")))
-        return _replaced(self.state, places)
+        made = _replaced(self.state, places)
+        # of the stack's own passphrase
+        made["deployment"]["secrets_providers"] = live["deployment"]["secrets_providers"]
+        return made
 
 
 def _key(item: Mapping[str, Any]) -> tuple[str, str]:
