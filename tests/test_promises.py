@@ -131,6 +131,9 @@ PROMISES: dict[str, list[str]] = {
         "test_api.py::test_the_readmes_example_runs_as_it_stands",
     ],
     "Kafka 3.9 and 4.x": ["judge/test_judge.py"],
+    "checks programs that know nothing of earshot": [
+        "e2e/test_policy_ci.py::test_a_foreign_program_is_deployed_through_the_pack",
+    ],
     "where Spark's executors are": [
         "e2e/test_spark_cluster.py::test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail",
     ],

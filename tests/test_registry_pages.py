@@ -22,10 +22,18 @@ def test_the_front_matter_has_what_the_registry_asks_for(page: str) -> None:
     assert body.strip()
 
 
-def test_the_example_is_the_program_that_is_tested() -> None:
+@pytest.mark.parametrize(
+    ("language", "file"),
+    [
+        ("python", "own-brokers/__main__.py"),
+        ("typescript", "own-brokers-typescript/index.ts"),
+        ("go", "own-brokers-go/main.go"),
+        ("yaml", "own-brokers-yaml/Pulumi.yaml"),
+    ],
+)
+def test_the_examples_are_the_programs_that_are_tested(language: str, file: str) -> None:
     page = (ROOT / "docs" / "_index.md").read_text()
-    program = (ROOT / "examples" / "own-brokers" / "__main__.py").read_text()
-    assert f"```python\n{program}```" in page
+    assert f"```{language}\n{(ROOT / 'examples' / file).read_text()}```" in page
 
 
 def test_the_overview_names_every_resource() -> None:

@@ -182,6 +182,7 @@ class BegunChangeKind(InternalKind):
     """Remembers plans that nodes are about to get."""
 
     ID = "begun"
+    interrupted = "interrupted before a node was touched: the plan may be remembered as begun"
     DECISIVE = ("begun",)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -204,6 +205,10 @@ class ProvedChangeKind(InternalKind):
     """Remembers the plan that every node has got."""
 
     ID = "proved"
+    interrupted = (
+        "interrupted after the proof: all nodes have the new plan, which may not be remembered as "
+        "proved; the next update proves it again"
+    )
     DECISIVE = ("done", "begun")
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -239,6 +244,10 @@ class CompleteChangeKind(InternalKind):
     """Remembers the plan that every node has got."""
 
     ID = "complete"
+    interrupted = (
+        "interrupted after the last node: all have the new plan, which may not be remembered as "
+        "complete; the next update does it"
+    )
     DECISIVE = ("plan", "done")
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:

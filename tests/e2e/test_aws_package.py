@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import earshot_pulumi.provider
+import earshot_pulumi.package
 import psutil
 import pytest
 import yaml
@@ -28,7 +28,7 @@ from tests.e2e.aws_project import Project, aws_project
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
-FOLDER = Path(earshot_pulumi.provider.__file__).parent
+FOLDER = Path(earshot_pulumi.package.__file__).parent
 NETWORK = '''
 class Network(pulumi.ComponentResource):
     """As a kit that is made from the schema has it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from toolchain.plugin_processes import end_orphans
 from toolchain.stack import Stack
 
 READY_SECONDS = 20.0
-STAYING = "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n"
+IDLE = "exec 3<>{pipe}\nread -r line <&3\n"
+"""Waits without a child: while a shell forks, two processes have its command line."""
 
 
 class Machine:
@@ -26,7 +28,9 @@ class Machine:
         self.plugin = folder / "plugins" / "resource-x-v1.0.0" / "pulumi-resource-x"
         self.cli = folder / "bin" / "pulumi"
         self.reported: list[str] = []
-        self._write(self.plugin, "#!/bin/sh\nwhile :; do sleep 0.1; done\n")
+        self.idle = IDLE.format(pipe=folder / "pipe")
+        os.mkfifo(folder / "pipe")
+        self._write(self.plugin, f"#!/bin/sh\n{self.idle}")
         self._write(self.cli, f"#!/bin/sh\n{self.plugin} &\nwait\n")
         self.started: list[subprocess.Popen[bytes]] = []
 
@@ -83,7 +87,7 @@ def test_a_plugin_outlives_a_killed_cli_and_is_ended(machine: Machine) -> None:
 
 
 def test_one_that_ignores_the_first_signal_is_killed(machine: Machine) -> None:
-    machine.plugin.write_text(STAYING)
+    machine.plugin.write_text(f"#!/bin/sh\ntrap '' TERM\nwhile :; do\n{machine.idle}done\n")
     child = machine.start(machine.plugin)
     machine.end()
     assert child.poll() is not None or child.wait(1) is not None

@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from google.protobuf.message_factory import GetMessageClass
 from pulumi.runtime.proto import language_pb2, plugin_pb2
 
-from toolchain.language_host import dependencies, plugins, program
+from toolchain.language_host import dependencies, packages, plugins, program
 from toolchain.language_host.children import Children
 from toolchain.language_host.interpreter import Interpreter
 from toolchain.language_host.relay import CHANNEL_OPTIONS, WORKERS
@@ -25,7 +25,7 @@ VERSION = "3.259.0"
 class LanguageRuntime:
     """The calls of a Python host. Methods have the protocol's names.
 
-    Calls that only ``pulumi new``, ``convert`` and ``package add`` use are left out.
+    Calls that only ``pulumi new`` and ``convert`` use are left out.
     """
 
     def __init__(self, children: Children, *, engine_address: str, bin_directory: Path) -> None:
@@ -77,6 +77,14 @@ class LanguageRuntime:
         self, request: language_pb2.InstallDependenciesRequest, context: Any
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
         return dependencies.install(request, context, self._children)
+
+    def GeneratePackage(
+        self, request: language_pb2.GeneratePackageRequest, context: Any
+    ) -> language_pb2.GeneratePackageResponse:
+        return packages.generate(request, context, codegen=self._bin / "pulumi-codegen")
+
+    def Link(self, request: language_pb2.LinkRequest, context: Any) -> language_pb2.LinkResponse:
+        return packages.link(request)
 
     def Run(self, request: language_pb2.RunRequest, context: Any) -> language_pb2.RunResponse:
         return program.run(

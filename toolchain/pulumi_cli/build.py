@@ -1,7 +1,8 @@
 """Builds the CLI from its published Go module, for machines that reach only package registries.
 
 ``module/`` requires the CLI as a tool and pins every module by version and hash. `go install
-...@version` would fail, because the CLI's own go.mod has replace directives.
+...@version` would fail, because the CLI's own go.mod has replace directives. Its folder ``codegen``
+is a command that generates SDKs with the CLI's own packages, for our language host.
 """
 
 import os
@@ -13,7 +14,7 @@ from earshot import cache
 from toolchain import progress
 from toolchain.paths import LOGS
 from toolchain.pulumi_cli import go
-from toolchain.pulumi_cli.wrapper import EXECUTABLES
+from toolchain.pulumi_cli.wrapper import CODEGEN, EXECUTABLES
 
 MODULE = Path(__file__).parent / "module"
 PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
@@ -61,16 +62,17 @@ def _build(folder: Path, version: str, compiler: Path) -> None:
     }
     # Without the version flag the CLI does not know its own version.
     flags = f"-s -w -X {SDK}/go/common/version.Version=v{version}"
-    progress.run(
-        [compiler, "build", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace",
-         "-ldflags", flags, "-o", folder / "bin" / "pulumi", PACKAGE],
-        log=LOGS / "pulumi-build.log",
-        failure="Pulumi CLI",
-        remedy="check that Go can reach its module proxy (go env GOPROXY), or install Pulumi"
-        " yourself, then run it again",
-        cwd=work,
-        environment=environment,
-    )  # fmt: skip
+    for name, package in (("pulumi", PACKAGE), (CODEGEN, "./codegen")):
+        progress.run(
+            [compiler, "build", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace",
+             "-ldflags", flags, "-o", folder / "bin" / name, package],
+            log=LOGS / "pulumi-build.log",
+            failure="Pulumi CLI",
+            remedy="check that Go can reach its module proxy (go env GOPROXY), or install Pulumi"
+            " yourself, then run it again",
+            cwd=work,
+            environment=environment,
+        )  # fmt: skip
     sdk = go.module_directory(compiler, SDK, cwd=work, environment=environment)
     target = folder / "bin" / Path(PROGRAM_SCRIPT).name
     shutil.copyfile(sdk / PROGRAM_SCRIPT, target)

@@ -12,7 +12,8 @@ from pathlib import Path
 from earshot import cache
 
 LANGUAGE_HOST = "pulumi-language-python"
-EXECUTABLES = ("pulumi", "pulumi-language-python-exec")
+CODEGEN = "pulumi-codegen"
+EXECUTABLES = ("pulumi", "pulumi-language-python-exec", CODEGEN)
 MODULE = "toolchain.language_host"
 UNTIL_READY = "trap '' INT  # an interrupt of a Python that is starting would print a stack trace"
 

@@ -38,7 +38,8 @@ class Remembered:
         instances = made.get(_INSTANCE, set())
         place: Place | None = None
         if any(name.startswith("broker-") for name in instances):
-            place = "public" if made.get(_ASSOCIATION) else "private"
+            associated = made.get(_ASSOCIATION, set())
+            place = "public" if any(it.startswith("broker-") for it in associated) else "private"
         return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
 
 
@@ -53,8 +54,9 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
 
     known: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
     for urn, item in resources.items():
-        if item["type"] in known:
-            name = urn.rpartition("::")[2].removeprefix(f"{stack}-")
+        own, whole = f"{stack}-", urn.rpartition("::")[2]
+        if item["type"] in known and whole.startswith(own):
+            name = whole.removeprefix(own)
             known[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
     nodes = known[_INTERFACE]
     if not nodes:

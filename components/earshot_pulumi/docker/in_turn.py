@@ -9,6 +9,7 @@ from typing import Any, Final
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
+from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import labels, on_engines
 from earshot_pulumi.docker.container_address import Engines, asking, incarnation
 from earshot_pulumi.provider.internal import types_of
@@ -33,7 +34,7 @@ def unsettled(
     """
     volumes = {it.volume: id for id, it in planned.containers.items()}
     hosts = {it.name: it for it in planned.hosts}
-    proved = _incarnations(resources)
+    proved = _incarnations(stack, planned, resources)
     try:
         with Engines() as engines:
             seen = on_engines.look(engines, planned.hosts)
@@ -54,10 +55,17 @@ def unsettled(
     return frozenset(held - up)
 
 
-def _incarnations(resources: Mapping[str, Mapping[str, Any]]) -> dict[int, str]:
+def _incarnations(
+    stack: str, planned: DockerPlan, resources: Mapping[str, Mapping[str, Any]]
+) -> dict[int, str]:
     """By node id, the incarnation of its container that an update saw in sync."""
     types = types_of("DockerReadiness")
-    found = [it["outputs"] for it in resources.values() if it["type"] in types]
+    names = {child_name(stack, f"{it.roles[0]}-{it.id}") for it in planned.plan.nodes}
+    found = [
+        it["outputs"]
+        for urn, it in resources.items()
+        if it["type"] in types and urn.rpartition("::")[2] in names
+    ]
     return {
         int(it["nodes"][0]["place"]["node_id"]): str(it["incarnation"])
         for it in found

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import json
 import logging
 import os
 import signal
@@ -47,6 +46,7 @@ from earshot_pulumi.provider.kind import (
     Show,
 )
 from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, camel_case, type_token
+from earshot_pulumi.provider.schema import completed
 
 T = TypeVar("T")
 _NOT_SECRET = PropertyValue(None)
@@ -138,26 +138,18 @@ class Package(ComponentProvider):
     ) -> None:
         super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
         assert self.schema is not None
-        schema = json.loads(self.schema)
-        for component in components:
-            self._describe_inherited(schema, component)
-        for resource, kind in kinds.items():
-            described = schema["resources"][type_token(resource.__name__)]
-            described["isComponent"] = False
-            described["properties"].pop("id", None)
-            for group in ("inputProperties", "properties"):
-                for name in described[group].keys() & set(kind.secrets):
-                    described[group][name]["secret"] = True
-        self.schema = json.dumps(_in_one_line(schema))
+        described = {type_token(it.__name__): self._inherited(it) for it in components}
+        self.schema = completed(self.schema, kinds, described)
 
-    def _describe_inherited(self, schema: Any, component: type[pulumi.ComponentResource]) -> None:
-        """Describes outputs that a base class declares: Pulumi reads one class alone."""
-        own = schema["resources"][type_token(component.__name__)]["properties"]
-        for base in component.__mro__[1:]:
-            if base.__module__.startswith("earshot_pulumi."):
-                for name in inspect.get_annotations(base):
-                    described = own.get(camel_case(name), {"description": ""})
-                    described.setdefault("description", self.analyzer.get_docstring(base, name))
+    def _inherited(self, component: type[pulumi.ComponentResource]) -> dict[str, str]:
+        """By name, what base classes say of outputs: Pulumi reads the docstrings of one class."""
+        return {
+            camel_case(name): text
+            for base in component.__mro__[1:]
+            if base.__module__.startswith("earshot_pulumi.")
+            for name in inspect.get_annotations(base)
+            if (text := self.analyzer.get_docstring(base, name))
+        }
 
     def construct(
         self, name: str, resource_type: str, inputs: Any, options: Any = None
@@ -170,20 +162,6 @@ class Package(ComponentProvider):
                 # without a list, Pulumi's own code for the answer fails
                 raise InputPropertiesError(str(error.inner), []) from None
             raise
-
-
-def _in_one_line(schema: Any) -> Any:
-    """``schema`` with descriptions without the line breaks of docstrings."""
-    if isinstance(schema, list):
-        return [_in_one_line(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: " ".join(item.split())
-        if key == "description" and isinstance(item, str)
-        else _in_one_line(item)
-        for key, item in schema.items()
-    }
 
 
 class Parts(Protocol):

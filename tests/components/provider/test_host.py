@@ -98,6 +98,27 @@ def test_nulls_in_maps_are_left_out() -> None:
     assert plain_properties(struct) == {"a": {}}
 
 
+def test_types_have_names_to_which_a_generator_can_add_args() -> None:
+    schema = parts.package().schema or ""
+    assert '"earshot:index:Listener"' in schema
+    assert '"#/types/earshot:index:Listener"' in schema
+    assert 'Args"' not in schema
+
+
+def test_a_description_keeps_its_paragraphs_and_no_wrapped_lines() -> None:
+    schema = json.loads(parts.package().schema or "")
+    about = schema["resources"]["earshot:index:Listeners"]
+    assert about["description"].count("\n") == 2 and ".\n\nAll outputs wait" in about["description"]
+    assert "\n" not in about["inputProperties"]["vantage"]["description"]
+    assert schema["license"] and schema["description"]
+
+
+def test_an_sdk_has_the_same_name_wherever_the_package_comes_from() -> None:
+    languages = json.loads(parts.package().schema or "")["language"]
+    assert languages["python"]["packageName"] == "pulumi_earshot"
+    assert languages["nodejs"]["packageName"] == "@pulumi/earshot"
+
+
 def test_the_schema_describes_every_input_and_output() -> None:
     schema = json.loads(parts.package().schema or "")
     resources = schema["resources"]

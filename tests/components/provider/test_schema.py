@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import earshot_pulumi.provider
+import earshot_pulumi.package
 import pytest
 import yaml
 from earshot_pulumi.provider.resource import PACKAGE
@@ -15,7 +15,7 @@ from earshot_pulumi.provider.resource import PACKAGE
 from earshot import __version__
 from tests.components.constructed import offered
 
-ABOUT = Path(earshot_pulumi.provider.__file__).with_name("PulumiPlugin.yaml")
+ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""The folder that `pulumi package add` takes."""

@@ -1,0 +1,58 @@
+"""The schema of the provider, from which SDKs of other languages are generated."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from earshot_pulumi.provider.kind import Kind
+from earshot_pulumi.provider.resource import EarshotResource, type_token
+
+ABOUT = {
+    "description": "Kafka listeners that are computed, checked before a broker is touched, proved",
+    "keywords": ["kafka", "listeners", "category/infrastructure", "kind/component"],
+    "license": "Apache-2.0",
+}
+
+PACKAGE_NAMES = {"nodejs": "@pulumi/earshot", "python": "pulumi_earshot"}
+"""Without a name here, an SDK that is generated from a git repository has its owner's name."""
+
+
+def completed(
+    inferred: str,
+    kinds: Mapping[type[EarshotResource], Kind],
+    described: Mapping[str, Mapping[str, str]],
+) -> str:
+    """The schema that Pulumi's SDK ``inferred`` from classes, with what it does not infer.
+
+    ``described`` has descriptions of outputs by the type of the component and by name.
+    """
+    # generators add "Args" to a type's name themselves
+    schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))
+    for component, texts in described.items():
+        outputs = schema["resources"][component]["properties"]
+        for name in texts.keys() & outputs.keys():
+            outputs[name].setdefault("description", texts[name])
+    for resource, kind in kinds.items():
+        own = schema["resources"][type_token(resource.__name__)]
+        own["isComponent"] = False
+        own["properties"].pop("id", None)
+        for group in ("inputProperties", "properties"):
+            for name in own[group].keys() & set(kind.secrets):
+                own[group][name]["secret"] = True
+    for language, name in PACKAGE_NAMES.items():
+        schema["language"][language]["packageName"] = name
+    _unwrap(schema)
+    return json.dumps({**schema, **ABOUT})
+
+
+def _unwrap(part: Any) -> None:
+    """Make one line of each paragraph of all descriptions below ``part``."""
+    for value in part.values() if isinstance(part, dict) else part:
+        if isinstance(value, dict | list):
+            _unwrap(value)
+    if isinstance(part, dict) and isinstance(text := part.get("description"), str):
+        part["description"] = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(text))

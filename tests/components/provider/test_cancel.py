@@ -1,0 +1,103 @@
+"""Ctrl-C in the work of each type of custom resource, over gRPC.
+
+The work itself is a double that does not look whether it was cancelled, the worst case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from earshot_pulumi.provider import former, parts
+from earshot_pulumi.provider.host import Servicer
+from earshot_pulumi.provider.internal import DYNAMIC
+from earshot_pulumi.provider.kind import Kind
+from earshot_pulumi.provider.resource import type_token
+from google.protobuf import empty_pb2
+from pulumi.runtime import proto
+from pulumi.runtime.proto import provider_pb2_grpc
+
+SECONDS = 1.0
+"""The longest time from Ctrl-C to the answer."""
+FORMER = tuple(f"{DYNAMIC}:{name}" for name in former.KINDS)
+CALLS: dict[str, tuple[str, Any]] = {
+    "Check": ("check", proto.CheckRequest),
+    "Create": ("create", proto.CreateRequest),
+    "Update": ("update", proto.UpdateRequest),
+    "Read": ("read", proto.ReadRequest),
+    "Delete": ("delete", proto.DeleteRequest),
+}
+"""By call: the method of a kind that does the work, and the message."""
+
+
+@asynccontextmanager
+async def plugin() -> AsyncIterator[provider_pb2_grpc.ResourceProviderStub]:
+    """A client of the plugin's real server, which has all kinds."""
+    server = grpc.aio.server()
+    servicer = Servicer(parts, [], "127.0.0.1:1")
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield provider_pb2_grpc.ResourceProviderStub(channel)
+    await server.stop(0)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_cancel_says_within_a_second_what_may_be_half_made(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = [*map(type_token, parts.KINDS), *FORMER]
+    started, released = threading.Semaphore(0), threading.Event()
+    method, request = CALLS[call]
+
+    def deaf(*_: object) -> None:
+        started.release()
+        released.wait(10)
+
+    for token in tokens:
+        monkeypatch.setattr(parts.kind(token), method, deaf)
+
+    async def error(work: Any) -> str:
+        with pytest.raises(grpc.aio.AioRpcError) as raised:
+            await work
+        return raised.value.details() or ""
+
+    async def interrupted() -> list[str]:
+        async with plugin() as client:
+            works = [
+                asyncio.ensure_future(
+                    error(getattr(client, call)(request(urn=f"urn:pulumi:dev::p::{token}::x")))
+                )
+                for token in tokens
+            ]
+            for _ in tokens:
+                assert await asyncio.to_thread(started.acquire, timeout=10)
+            await client.Cancel(empty_pb2.Empty())
+            return await asyncio.wait_for(asyncio.gather(*works), SECONDS)
+
+    try:
+        said = asyncio.run(interrupted())
+    finally:
+        released.set()
+    assert dict(zip(tokens, said, strict=True)) == {
+        token: parts.kind(token).interrupted for token in tokens
+    }
+
+
+def test_each_kind_says_for_itself_what_may_be_half_made() -> None:
+    silent = [
+        token
+        for token in map(type_token, parts.KINDS)
+        if parts.kind(token).interrupted == Kind.interrupted
+    ]
+    assert silent == []
+    for token in map(type_token, parts.KINDS):
+        said = parts.kind(token).interrupted
+        assert said.startswith("interrupted") and len(said) > len("interrupted: "), token

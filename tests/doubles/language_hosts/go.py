@@ -1,0 +1,37 @@
+"""The host for Go: builds the program, and runs it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.doubles.language_hosts.host import Host, run, serve
+
+
+class GoHost(Host):
+    language = "go"
+
+    def program(
+        self, folder: Path, request: Any, values: Mapping[str, str]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        environment = {f"PULUMI_{name.upper()}": value for name, value in values.items()}
+        return ["go", "run", "."], {
+            **environment,
+            "PULUMI_DRY_RUN": "true" if request.dryRun else "false",
+        }
+
+    def link(self, folder: Path, name: str, sdk: str) -> None:
+        (about,) = Path(folder, sdk).rglob("go.mod")
+        module = about.read_text().split()[1]
+        where = f"./{about.parent.relative_to(folder)}"
+        for edit in (f"-replace={module}={where}", f"-require={module}@v0.0.0"):
+            subprocess.run(["go", "mod", "edit", edit], cwd=folder, check=True)
+
+    def install(self, folder: Path) -> subprocess.CompletedProcess[bytes]:
+        return run(["go", "mod", "tidy"], folder)
+
+
+if __name__ == "__main__":
+    serve(GoHost)

@@ -1,0 +1,73 @@
+"""Secrets in inputs of components: ciphertext in the state, as are outputs that contain them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+PLANTED = {"extra": "8765432187", "internal": "pl4nted-name", "declared": "pl4nted declaration"}
+INPUTS = """
+inputs = {
+    "listeners": [
+        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+        {"name": "HOST", "port": 9092, "scopes": ["host"]},
+    ],
+    "nodes": {"1": {"internal": secret("internal"), "host": "localhost"}},
+    "declared": {"internal": secret("declared"), "controller": "alias"},
+    "extra": {"log.retention.ms": secret("extra")},
+}
+"""
+PROGRAMS = {
+    "imported": """
+from earshot_pulumi import Listeners
+
+kafka = Listeners("kafka", inputs)
+""",
+    "by schema": """
+class Listeners(pulumi.ComponentResource):
+    # as an SDK that is generated from the schema has it
+    def __init__(self, name, inputs):
+        outputs = dict.fromkeys(["properties", "environment", "envs", "bootstrap", "contract"])
+        super().__init__("earshot:index:Listeners", name, inputs | outputs, remote=True)
+
+
+kafka = Listeners("kafka", inputs)
+""",
+}
+HEADER = f"""import pulumi
+
+def secret(name):
+    return pulumi.Output.secret({PLANTED!r}[name])
+
+{INPUTS}
+"""
+EXPORTS = """
+for name in ("properties", "environment", "envs", "bootstrap", "contract"):
+    pulumi.export(name, getattr(kafka, name))
+"""
+
+
+@pytest.mark.parametrize("way", PROGRAMS)
+def test_secret_inputs_of_listeners_are_nowhere_in_clear(way: str, tmp_path: Path) -> None:
+    made = project.Project(tmp_path / "p", HEADER, project.prepared(tmp_path / "p", {}))
+    made.runs("stack", "init", project.STACK)
+    made.write(PROGRAMS[way] + EXPORTS)
+    printed = made.up()
+    exported = made.runs("stack", "export")
+    files = [path for path in (made.folder / "state").rglob("*") if path.is_file()]
+    stored = [path.read_text(errors="replace") for path in files]
+    for what, planted in PLANTED.items():
+        assert planted not in exported, what
+        assert not any(planted in text for text in stored), what
+    assert PLANTED["extra"] not in printed
+    # they have arrived all the same
+    shown = json.loads(made.runs("stack", "output", "--json", "--show-secrets"))
+    settings = shown["properties"]["1"]
+    assert f"log.retention.ms={PLANTED['extra']}" in settings
+    assert f"INTERNAL://{PLANTED['internal']}:19092" in settings
+    made.destroy()

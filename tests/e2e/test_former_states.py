@@ -1,0 +1,103 @@
+"""Updates go on with states of release 0.1.0, on every placement: real CLI and plugin."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doubles.aws.server import MotoServer
+from tests.e2e.aws_stack import aws_stack
+from tests.e2e.engine import deployment, local_cluster
+from tests.e2e.former_state import FormerState
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
+GATE = {"GateSeal", "pulumi-python"}
+"""What the first update deletes: the approval and its provider."""
+INSTANCE = "aws:ec2/instance:Instance"
+
+
+def steps(preview: str) -> dict[str, set[str]]:
+    """By operation, the last words of the types."""
+    found = defaultdict(set)
+    for step in json.loads(preview[preview.index("{") :])["steps"]:
+        kind = step["urn"].split("::")[2].rpartition("$")[2]
+        found[step["op"]].add(kind.replace("/", ":").rpartition(":")[2])
+    return found
+
+
+def imports(runs: Callable[..., str], state: Mapping[str, Any], folder: Path) -> None:
+    file = folder / "former.json"
+    file.write_text(json.dumps(state))
+    runs("stack", "import", "--force", "--file", str(file))
+
+
+def with_user_data_of(live: Mapping[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """``state`` with the instances' user data of ``live``."""
+    now = {it["urn"].rpartition("::")[2]: it for it in instances(live)}
+    for item in instances(state):
+        for group in ("inputs", "outputs"):
+            for key in ("userData", "userDataBase64"):
+                if key in item[group]:
+                    item[group][key] = now[item["urn"].rpartition("::")[2]][group][key]
+    return state
+
+
+def instances(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [it for it in state["deployment"]["resources"] if it["type"] == INSTANCE]
+
+
+def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    former = FormerState.of("aws", folder=str(folder), endpoint=server.url)
+    with aws_stack(server, tmp_path) as stack:
+        runs = stack.project.runs
+        stack.configure(former.cluster)
+        stack.project.up()
+        live = json.loads(runs("stack", "export", "--show-secrets"))
+        machines, volumes = set(stack.instances()), stack.volumes()
+        before = {it["InstanceId"] for it in stack.instances().values()}
+
+        # user data are others in this release: instances are replaced, and nothing else is
+        imports(runs, former.carried(live), tmp_path)
+        planned = steps(runs("preview", "--json"))
+        assert planned["replace"] == {"Instance", "VolumeAttachment"}
+        assert planned["delete"] == GATE
+
+        # with the same user data nothing is
+        imports(runs, with_user_data_of(live, former.carried(live)), tmp_path)
+        planned = steps(runs("preview", "--json"))
+        assert not planned["replace"] and planned["delete"] == GATE
+        stack.project.up()
+        assert {it["InstanceId"] for it in stack.instances().values()} == before
+        assert (set(stack.instances()), stack.volumes()) == (machines, volumes)
+        stack.project.destroy()
+
+
+def test_on_this_machine(tmp_path: Path) -> None:
+    cluster = local_cluster(1)
+    ports = {f"port of {it['name']}": str(it["port"]) for it in cluster["listeners"]}
+    ports["port of CONTROLLER"] = str(cluster["controllers"]["port"])
+    folder = tmp_path / "p"
+    former = FormerState.of("local", folder=str(folder), machine=socket.gethostname(), **ports)
+
+    with deployment(folder, former.cluster) as stack:
+
+        def runs(*words: str) -> str:
+            done = stack.pulumi(*words)
+            assert done.returncode == 0, done.stdout
+            return done.stdout
+
+        stack.up()
+        before = stack.pids()
+        imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
+        planned = steps(runs("preview", "--json"))
+        assert not planned["replace"] and planned["delete"] == GATE
+        assert "LocalNode" not in planned["update"] | planned["create"]
+        stack.up("--refresh")
+        assert stack.pids() == before

@@ -1,0 +1,150 @@
+"""`pulumi package add`, and programs in TypeScript, Go and Python with the SDKs that it makes.
+
+The language hosts for TypeScript and Go are doubles (`tests/doubles/language_hosts`); engine,
+generators, SDKs, compilers and brokers are real.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.doubles.aws.install import install_aws_double
+from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.doubles.language_hosts.install import install_language_hosts
+from tests.e2e import git_server, project
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_project import docker_project
+from tests.e2e.installed import bare_environment
+from tests.e2e.ports import free_ports
+from tests.skips import lacking
+from toolchain.paths import ROOT
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(1200),
+]
+PLUGIN = ROOT / ".venv" / "bin"
+PACKAGE = "components/earshot_pulumi/package"
+PROGRAM = """
+    kafka = earshot.Listeners(
+        "kafka",
+        vantage="network",
+        listeners=[
+            {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+            {"name": "HOST", "port": 9092, "scopes": ["host"]},
+        ],
+        nodes={"101": {"internal": "kafka-1", "host": pulumi.Config().require("host")}},
+        declared={"internal": "alias", "controller": "alias"},
+    )
+    pulumi.export("bootstrap", kafka.bootstrap)
+"""
+SDKS = {
+    "typescript": ("5.2.0", "npm", ["node_modules/.bin/tsc", "--noEmit"]),
+    "go": ("4.10.0", "go", ["go", "vet", "./..."]),
+}
+"""By example: its Docker SDK's version, what installs packages, what checks program and SDKs."""
+
+
+@pytest.mark.combination
+@pytest.mark.parametrize("language", SDKS)
+def test_own_brokers_in_another_language(
+    language: str, docker_engine: Engine, kafka_image: str, tmp_path: Path
+) -> None:
+    version, tool, check = SDKS[language]
+    if shutil.which(tool) is None:
+        lacking(f"no {tool} on PATH: install it")
+    made = docker_project(tmp_path / "p", docker_engine)
+    shutil.copytree(ROOT / "examples" / f"own-brokers-{language}", made.folder, dirs_exist_ok=True)
+    about = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
+    about["name"] = "project"
+    about["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
+    (made.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    hosts = install_language_hosts(tmp_path / "hosts")
+    made.environment["PATH"] = f"{hosts}:{made.environment['PATH']}"
+    plugins = made.folder / "home" / "plugins"
+    shutil.copytree(
+        plugins / f"resource-docker-v{VERSION}", plugins / f"resource-docker-v{version}"
+    )
+    (port,) = free_ports(1)
+    for key, value in {"image": kafka_image, "port": port}.items():
+        made.runs("config", "set", key, str(value))
+
+    # nothing but the executable of the installed package is needed
+    added = made.pulumi("package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600)
+    assert added.returncode == 0, added.stdout
+    checked = subprocess.run(
+        check, cwd=made.folder, env=made.environment, capture_output=True, text=True, timeout=600
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    try:
+        made.up()
+        found = made.outputs()
+        assert found["verdict"] == "pass" and found["unproved"] == ["INTERNAL"]
+        assert found["bootstrap"]["HOST"] == f"localhost:{port}"
+        assert "proof-of-kafka" not in made.runs("stack", "export")
+        assert "unchanged" in made.up("--expect-no-changes")
+        made.runs("config", "set", "host", "kafka.nobody.invalid")
+        assert "kafka.nobody.invalid does not resolve" in made.fails(command="preview")
+    finally:
+        made.destroy()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> project.Project:
+    """A Python program of its own environment, in which earshot is not installed."""
+    folder = tmp_path / "p"
+    environment = project.prepared(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
+    bare_environment(folder / "venv")
+    runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": "venv"}}
+    about = {"name": "project", "runtime": runtime}
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    made = project.Project(folder, "import pulumi\nimport pulumi_earshot as earshot", environment)
+    made.write(PROGRAM)
+    made.runs("stack", "init", project.STACK)
+    return made
+
+
+def test_a_python_program_adds_the_package_from_a_folder(program: project.Project) -> None:
+    # the folder's environment has the SDKs of both clouds, whose plugins the CLI wants, too
+    for install in (install_docker_double, install_aws_double):
+        install(program.folder / "home")
+    program.runs("package", "add", str(ROOT / PACKAGE))
+    works_with_the_sdk(program, "earshot")
+
+
+@pytest.mark.combination
+def test_a_python_program_adds_the_package_from_a_git_tag(
+    program: project.Project, tmp_path: Path
+) -> None:
+    # the clone's own environment is filled from the registry
+    del program.environment["PIP_NO_INDEX"], program.environment["PIP_NO_BUILD_ISOLATION"]
+    bare = tmp_path / "git" / "org" / "earshot.git"
+    bare.parent.mkdir(parents=True)
+    git_server.publish(bare, "v0.1.0")
+    with git_server.serving(tmp_path / "git") as authority:
+        program.environment["SSL_CERT_FILE"] = str(authority)
+        source = f"https://localhost/org/earshot.git/{PACKAGE}@0.1.0"
+        added = program.pulumi("package", "add", source, timeout=600)
+        assert added.returncode == 0, added.stdout
+    about = yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
+    assert about["packages"]["earshot"] == f"localhost/org/earshot.git/{PACKAGE}@0.1.0"
+    works_with_the_sdk(program, "org-earshot")
+
+
+def works_with_the_sdk(program: project.Project, sdk: str) -> None:
+    assert (program.folder / "requirements.txt").read_text().splitlines() == [f"./sdks/{sdk}"]
+    program.runs("config", "set", "host", "kafka.nobody.invalid")
+    # Pulumi's SDK adds a stack trace where a remote component's resource is refused
+    refused = program.pulumi("preview")
+    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
+    program.runs("config", "set", "host", "localhost")
+    program.up()
+    assert program.outputs()["bootstrap"] == {
+        "HOST": "localhost:9092", "INTERNAL": "kafka-1:19092"
+    }  # fmt: skip
+    program.destroy()

@@ -1,0 +1,87 @@
+"""`examples/policy-ci`: the pack of a wheel over a program that never heard of earshot.
+
+Engine, containers and broker are real; the Docker provider is the double.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_project import Project, docker_project
+from tests.e2e.installed import bare_environment, wheel_environment
+from tests.e2e.ports import free_ports
+from tests.e2e.project import STACK
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+EXAMPLE = ROOT / "examples" / "policy-ci"
+
+
+@pytest.fixture
+def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator[Project]:
+    """The example as a checkout on a runner, where the installing steps are done."""
+    made = docker_project(tmp_path / "p", docker_engine)
+    shutil.copytree(EXAMPLE, made.folder, dirs_exist_ok=True)
+    about = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
+    about["name"] = "project"
+    (made.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    bare_environment(made.folder / "venv")
+    wheel_environment(tmp_path / "runner" / "earshot")
+    made.environment.update(STACK=STACK, RUNNER_TEMP=str(tmp_path / "runner"))
+    (port,) = free_ports(1)
+    for key, value in {"image": kafka_image, "port": port}.items():
+        made.runs("config", "set", key, str(value))
+    yield made
+    made.pulumi("destroy", "--yes", "--skip-preview")
+
+
+def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
+    """A step of the workflow, as it is written, with the variables of its own."""
+    workflow = yaml.safe_load((EXAMPLE / ".github" / "workflows" / "kafka.yaml").read_text())
+    steps: list[dict[str, Any]] = workflow["jobs"]["listeners"]["steps"]
+    (found,) = [item for item in steps if item.get("name") == name]
+    temporary = project.environment["RUNNER_TEMP"]
+    own = {
+        key: value.replace("${{ runner.temp }}", temporary)
+        for key, value in found.get("env", {}).items()
+    }
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
+        cwd=project.folder,
+        env=project.environment | own,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_foreign_program_is_deployed_through_the_pack(project: Project) -> None:
+    assert "earshot" not in (project.folder / "__main__.py").read_text().partition("import")[2]
+    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    refused = step(project, "Preview")
+    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
+    annotated = step(project, "Annotate")
+    assert annotated.returncode == 0 and annotated.stdout.startswith("::error")
+    assert "kafka.nobody.invalid" in annotated.stdout
+    refused = step(project, "Deploy")
+    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
+    assert project.engine.run("ps", "--all", "--quiet", "--filter", "name=broker-") == ""
+
+    project.runs("config", "rm", "host")
+    done = step(project, "Deploy")
+    assert done.returncode == 0 and "Policies:" in done.stdout, done.stdout
+    assert "Traceback" not in done.stdout
+    broker = project.outputs()["broker"]
+    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    assert step(project, "Deploy").returncode != 0
+    assert broker in project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}").split()
