@@ -17,13 +17,13 @@ from earshot.checks.remedy_lines import (
     protocols_of,
     with_entry,
 )
-from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, Endpoint
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, LineToWrite
+from earshot.topology.container import PublishedPort, is_loopback
+from earshot.topology.model import Arrival, Bootstrap, Broker, Deployment, Endpoint
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092

@@ -7,10 +7,10 @@ the client came in on, and everything after that goes there.
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.model import Arrival, Bootstrap, Broker, Deployment, End, Way
 
 _REASONS = {
     End.SELF: "is its own container, where no broker listens",

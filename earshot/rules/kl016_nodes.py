@@ -3,12 +3,12 @@
 from collections.abc import Hashable, Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import folded, is_loopback
-from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, Rule
+from earshot.topology.container import folded, is_loopback
+from earshot.topology.model import Arrival, Broker, Deployment, End, Endpoint, Way
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

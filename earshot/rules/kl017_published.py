@@ -6,11 +6,11 @@ A published port shows that clients on the machine, or beyond it, shall use the 
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
-from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
+from earshot.listeners.placeholders import is_known
 from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.container import PublishedPort, is_loopback
+from earshot.topology.model import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
 
 Published = tuple[PublishedPort, ...]
 

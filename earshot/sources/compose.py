@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from earshot.errors import EarshotError
-from earshot.facts.container import (
+from earshot.sources.commented import Commented, commented_out
+from earshot.sources.compose_ports import read_port
+from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
+from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
     Container,
     JoinedNetwork,
     PublishedPort,
 )
-from earshot.sources.commented import Commented, commented_out
-from earshot.sources.compose_ports import read_port
-from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
 Read = Callable[[str], str]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from earshot.errors import EarshotError
-from earshot.facts.container import NodePort, PublishedPort
 from earshot.listeners.address import MAX_PORT
+from earshot.topology.container import NodePort, PublishedPort
 
 _SHORT = re.compile(
     r"(?:(?:(?P<ip>\[[^\]]*\]|[^:\[\]]*):)?(?P<host>[0-9-]*):)?"

@@ -11,16 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.container import Container, is_loopback
-from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
-from earshot.facts.settings import (
-    NEWEST,
-    BrokerSettings,
-    ForeignSettings,
-    Unreadable,
-    is_known,
-    readable,
-)
+from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable, readable
 from earshot.listeners.address import Address, why_unusable
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -32,10 +23,13 @@ from earshot.listeners.images import (
     repository_of,
 )
 from earshot.listeners.kafka_grammar import KafkaGrammar
+from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
+from earshot.topology.container import Container, is_loopback
+from earshot.topology.model import Bootstrap, Broker, Deployment, Endpoint
 
 _RUNS_BROKER = re.compile(
     r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, JoinedNetwork
-from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Endpoint
 from earshot.listeners.address import Address
 from earshot.rules.kl015_clients import RULE, failure
 from earshot.rules.registry import Finding
+from earshot.topology.container import Container, JoinedNetwork
+from earshot.topology.model import Arrival, Bootstrap, Broker, Deployment, End, Endpoint
 
 ADDRESS = Address("kafka", 9092)
 ENDPOINT = Endpoint("A", Address("", 9092), ADDRESS)

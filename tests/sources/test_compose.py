@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.sources.compose import BASE_FILE, Compose, Service, is_compose, read_compose, running
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 
 def read(

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from earshot.checks.containers import declarations
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.facts.settings import asks_itself_alone, node_id
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.sources.container import version_of
 from earshot.sources.image_settings import effective
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from tests.rules.container_examples import container
 from tests.sources.containers import container_facts
 

@@ -8,9 +8,9 @@ from typing import Any
 import pulumi
 
 from earshot.config.docker import DockerSpec
-from earshot.facts.container import PublishedPort
 from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
+from earshot.topology.container import PublishedPort
 from earshot.transition.change import Change
 from earshot_pulumi.announced import announce, gate_policy, prove
 from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs, recalled

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.facts.deployment import (
+from earshot.listeners.address import Address, parse_address
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
+from earshot.topology.model import (
     GATEWAYS,
     HOST,
     Arrival,
@@ -19,7 +20,6 @@ from earshot.facts.deployment import (
     Endpoint,
     Way,
 )
-from earshot.listeners.address import Address, parse_address
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
 KAFKA = Container(

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from earshot.facts.container import Container, folded, is_loopback
-from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
+from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.topology.container import Container, folded, is_loopback
 
 
 @dataclass(frozen=True)
