@@ -38,7 +38,7 @@ from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import DEFAULT_BRIDGES, Container
-from earshot.topology.model import GATEWAYS
+from earshot.topology.names import GATEWAYS
 
 RULES = (
     kl002_kafka.RULE,

@@ -17,7 +17,7 @@ from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.registry import Finding
 from earshot.sources.deployment import bootstraps, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
-from earshot.topology.model import Bootstrap
+from earshot.topology.broker import Bootstrap
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""

@@ -13,8 +13,9 @@ from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment, settings_of
+from earshot.topology.broker import Broker
 from earshot.topology.container import PublishedPort
-from earshot.topology.model import Broker, Deployment
+from earshot.topology.model import Deployment
 
 Check = Callable[[Sequence[Service], Deployment], tuple[Finding, ...]]
 """What is wrong with services, which are together what the deployment says."""

@@ -22,8 +22,9 @@ from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, LineToWrite
+from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
-from earshot.topology.model import Arrival, Bootstrap, Broker, Deployment, Endpoint
+from earshot.topology.model import Deployment
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092

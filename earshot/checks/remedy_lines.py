@@ -19,8 +19,9 @@ from earshot.listeners.secrets import reveals
 from earshot.rules.registry import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
+from earshot.topology.broker import Broker
 from earshot.topology.container import PublishedPort
-from earshot.topology.model import Broker, Deployment
+from earshot.topology.model import Deployment
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN = ".sasl.jaas.config"

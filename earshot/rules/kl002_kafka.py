@@ -29,7 +29,7 @@ from earshot.rules.registry import (
     readable,
     strict_settings,
 )
-from earshot.topology.model import Endpoint
+from earshot.topology.broker import Endpoint
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
 

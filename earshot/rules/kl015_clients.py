@@ -10,7 +10,9 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.rules.registry import Finding, Rule, Severity
-from earshot.topology.model import Arrival, Bootstrap, Broker, Deployment, End, Way
+from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.model import Deployment
+from earshot.topology.ways import End, Way
 
 _REASONS = {
     End.SELF: "is its own container, where no broker listens",

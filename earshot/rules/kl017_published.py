@@ -9,8 +9,11 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
-from earshot.topology.model import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
+from earshot.topology.model import Deployment
+from earshot.topology.names import GATEWAYS, HOST, Unknown
+from earshot.topology.ways import End
 
 Published = tuple[PublishedPort, ...]
 
@@ -146,7 +149,11 @@ def _beyond(
     host, port = endpoint.advertised.host, endpoint.advertised.port
     is_inside = any(item.answers_to(host) for item in deployment.containers.values())
     way = deployment.way(HOST, endpoint.advertised)
-    if is_inside or way is not End.UNKNOWN or any(item.host_port == port for item in published):
+    if (
+        is_inside
+        or not isinstance(way, Unknown)
+        or any(item.host_port == port for item in published)
+    ):
         return
     if any(item.behind(port) for item in deployment.containers.values()):
         return  # another container may pass it on

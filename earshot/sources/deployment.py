@@ -28,8 +28,9 @@ from earshot.listeners.properties import read_properties
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import Container, is_loopback
-from earshot.topology.model import Bootstrap, Broker, Deployment, Endpoint
+from earshot.topology.model import Deployment
 
 _RUNS_BROKER = re.compile(
     r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I

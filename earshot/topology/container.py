@@ -41,6 +41,8 @@ class JoinedNetwork:
     name: str
     aliases: tuple[str, ...] = ()
     address: str = ""
+    internal: bool = False
+    """It has no way out, and no published port leads into it."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,9 @@ class Container:
     extra_hosts: Mapping[str, str] = field(default_factory=dict)
     """Names that its own hosts file has, with their addresses."""
     open_networks: bool = False
-    """Its networks may have names that nobody has described: of other containers, or by links."""
-
+    """Its networks may have names that nobody has described."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Services by the names, in lower case, that this container alone has for them."""
     profiles: tuple[str, ...] = ()
     """Compose profiles of which one has to be chosen for it to run; none means always."""
 
@@ -138,6 +141,11 @@ class Container:
     def on_host_network(self) -> bool:
         """Whether it has no network of its own, so that its ports are the host's."""
         return self.network_mode == HOST_NETWORK
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether all its networks are internal: nothing beyond them reaches it, nor it them."""
+        return bool(self.networks) and all(item.internal for item in self.networks)
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -19,8 +19,9 @@ from earshot.listeners.address import Address, why_unusable
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
+from earshot.topology.broker import Arrival
 from earshot.topology.container import Container, PublishedPort
-from earshot.topology.model import Arrival, Deployment
+from earshot.topology.model import Deployment
 from tests.goldens import is_golden
 from tests.rules.deployment_examples import services
 from tests.rules.examples import files

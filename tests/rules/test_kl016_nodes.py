@@ -11,8 +11,9 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.rules.kl016_nodes import RULE
 from earshot.rules.registry import Finding
+from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork
-from earshot.topology.model import Broker, Deployment, Endpoint
+from earshot.topology.model import Deployment
 
 
 def node(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service
 from earshot.sources.deployment import bootstraps
+from earshot.topology.broker import Bootstrap
 from earshot.topology.container import Container
-from earshot.topology.model import Bootstrap
 
 KAFKA = Address("kafka", 9092)
 

@@ -12,8 +12,8 @@ from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, released, settings_of
+from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort
-from earshot.topology.model import Broker, Endpoint
 
 APACHE = "apache/kafka:4.1.1"
 CONFLUENT = "confluentinc/cp-kafka:7.6.0"

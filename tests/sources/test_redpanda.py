@@ -8,7 +8,7 @@ from earshot.checks.deployment import mistakes
 from earshot.listeners.address import Address
 from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.redpanda import is_redpanda, redpanda_among
-from earshot.topology.model import Endpoint
+from earshot.topology.broker import Endpoint
 from tests.rules.deployment_examples import services
 
 IMAGE = "docker.redpanda.com/redpandadata/redpanda:v24.2.7"
