@@ -283,6 +283,8 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         return
     if any(why_unusable(bind, lowest=0) for bind in binds.values()):
         return
+    has_map = view.complete or "listener.security.protocol.map" in values
+    spoken = _protocols(known) if has_map else {}
     for name, bind in binds.items():
         address = advertised.get(name)
         if address is not None and not address.host:  # on the host's network its name counts
@@ -292,7 +294,16 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
         unknown = is_controller or guessed or address is None
-        yield Endpoint(name, bind, None if unknown else address, is_controller)
+        protocol = spoken.get(name.upper(), "")
+        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
+
+
+def _protocols(settings: ForeignSettings) -> Mapping[str, str]:
+    """Security protocols by listener, as far as they are known."""
+    try:
+        return {name.upper(): str(it) for name, it in settings.protocols.items()}
+    except Unreadable:
+        return {}
 
 
 def _cluster(service: Service, values: Mapping[str, str]) -> str:

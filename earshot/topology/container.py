@@ -43,6 +43,8 @@ class JoinedNetwork:
     address: str = ""
     internal: bool = False
     """It has no way out, and no published port leads into it."""
+    is_named: bool = field(default=True, compare=False)
+    """Docker has it under ``name``: else Compose puts the project's name before it."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,9 @@ class Container:
         """Every name of the container inside its networks, in lower case."""
         found = {self.name, self.hostname}
         for network in self.networks:
-            found |= {*network.aliases, f"{self.name}.{network.name}"}
+            found |= {*network.aliases}
+            if network.is_named:
+                found |= {f"{it}.{network.name}" for it in (self.name, *network.aliases)}
         return frozenset(name.lower() for name in found if name)
 
     @cached_property

@@ -170,9 +170,12 @@ class Names:
         if not found:
             return None
         # of alternatives that may be chosen together, nothing is certain
-        targets = tuple(it for it in found if not self.apart(place, it.service))
-        if not targets:
+        possible = [it for it in found if not self.apart(place, it.service)]
+        if not possible:
             return Unknown(f"which of the profiles runs that has {host}")
+        targets = _of_first_network(own, possible)
+        if not targets:
+            return Unknown(f"on which network of {place} {host} is asked for first")
         networks = list(dict.fromkeys(it.network or "the default bridge" for it in targets))
         services = shortened(list(dict.fromkeys(it.service for it in targets)))
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
@@ -286,6 +289,19 @@ class Names:
         return {
             key: [key, *(name for name in names if name != key)] for key, names in listed.items()
         }
+
+
+def _of_first_network(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
+    """Docker answers for the first network that has the name: internal ones come last, the others
+    by name. None where the project's name decides, and it makes a difference."""
+    joined = {item.name: item for item in own.networks}
+    groups = by_key((it.network, it) for it in found)
+    outer = [name for name in groups if name in joined and not joined[name].internal]
+    names = sorted(outer or groups)
+    first = groups[names[0]]
+    kinds = {joined[name].is_named for name in names if name in joined}
+    same = {frozenset(it.service for it in groups[name]) for name in names}
+    return tuple(first) if len(kinds) < 2 or len(same) == 1 else ()
 
 
 def _gateway(host: str, own: Container | None, *, is_given: bool) -> Resolution:

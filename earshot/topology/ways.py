@@ -111,8 +111,6 @@ class Ways:
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
             hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)
-            if self._is_cut_off(place) and not place_is_shared(self._containers.get(place)):
-                return self._without_way_out(place, address, hop)
             return Trace(place, address, (hop,), meant, (meant,))
         if isinstance(meant, NoName):
             hop = Hop(Stage.RESOLVE, Answer.NO, meant.because)
@@ -125,22 +123,18 @@ class Ways:
         ends = tuple(leg.end for leg in legs)
         return Trace(place, address, hops, chosen.end, ends, meant.doubt)
 
-    def _without_way_out(self, place: str, address: Address, resolved: Hop) -> Trace:
-        """Whatever it means, it is beyond networks that have no way out."""
-        hop = Hop(Stage.WAY, Answer.NO, f"every network of {place} is internal")
-        return Trace(place, address, (resolved, hop), End.NO_WAY, (End.NO_WAY,))
-
-    def _is_cut_off(self, place: str) -> bool:
-        own = self._containers.get(self._names.owner(place))
-        return own is not None and (own.is_cut_off or own.network_mode == NO_NETWORK)
-
     def _leg(self, place: str, target: Target, port: int) -> _Leg:
         own = self._containers.get(place)
         at_machine = own is None or own.on_host_network
         if isinstance(target, Machine):
-            if self._is_cut_off(place):
-                return _Leg(End.NO_WAY, _no_way(f"every network of {place} is internal"))
-            return self._on_machine(port, target.address, is_loopback_way=False)
+            if own is not None and own.network_mode == NO_NETWORK:
+                return _Leg(End.NO_WAY, _no_way(f"{place} has no network"))
+            leg = self._on_machine(port, target.address, is_loopback_way=False)
+            if own is not None and own.is_cut_off and isinstance(leg.end, Arrival):
+                # Docker 20.10 does, and its documentation says that nothing beyond is reached
+                fact = "whether this Docker lets internal networks reach the machine"
+                return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
+            return leg
         if isinstance(target, Itself):
             if at_machine:
                 return self._on_machine(port, "", is_loopback_way=True)
@@ -275,11 +269,6 @@ class Ways:
     def is_published(self, port: int) -> bool:
         """Whether a container publishes ``port`` of the machine, or has all of its ports."""
         return bool(self._on_host_network) or port in self._published
-
-
-def place_is_shared(container: Container | None) -> bool:
-    """Whether its network is that of a container which is not in the file."""
-    return container is not None and container.network_mode.startswith("container:")
 
 
 def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:

@@ -197,7 +197,7 @@ def test_a_broker_s_listeners() -> None:
         endpoints=(
             Endpoint("INNER", Address("", 19092), Address("kafka", 19092)),
             Endpoint("OUTER", Address("0.0.0.0", 9092), Address("localhost", 29092)),
-            Endpoint("CONTROLLER", Address("", 9093), None, is_controller=True),
+            Endpoint("CONTROLLER", Address("", 9093), None, True, "PLAINTEXT"),
         ),
         inter_broker="INNER",
         cluster="7@kafka:9093,8@b:9093",
