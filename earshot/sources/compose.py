@@ -13,7 +13,7 @@ from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.sources.commented import Commented, commented_out
-from earshot.sources.compose_ports import read_port
+from earshot.sources.compose_ports import read_port, read_variable_port
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.topology.container import (
     DEFAULT_BRIDGES,
@@ -284,7 +284,10 @@ class _Files:
             except EarshotError:
                 if not self.lenient:
                     raise
-                unknown.append("ports")
+                if (variable := read_variable_port(item)) is not None:
+                    published.append(variable)
+                else:
+                    unknown.append("ports")
         volumes = [*_volumes(section, where)]
         container = Container(
             name=str(section.get("container_name") or name),

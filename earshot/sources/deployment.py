@@ -25,6 +25,7 @@ from earshot.listeners.images import (
 from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
+from earshot.sources.client_protocol import client_protocol
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
@@ -330,7 +331,8 @@ def bootstraps(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[
             listed += _in_command(" ".join(service.command))
         for setting, value in listed:
             if found := _addresses(value):
-                yield Bootstrap(service.name, setting, found)
+                protocol = client_protocol(service, setting, value)
+                yield Bootstrap(service.name, setting, found, protocol)
 
 
 def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:

@@ -49,13 +49,18 @@ class JoinedNetwork:
 
 @dataclass(frozen=True)
 class PublishedPort:
-    """One port of the container on its host; no ``host_port`` means that Docker chooses one."""
+    """One port of the container on its host.
+
+    No ``host_port`` means that Docker chooses one, unless a ``variable`` holds it.
+    """
 
     container_port: int
     host_port: int | None
     host_ip: str = ""
     """The host's address that it is bound to; an empty text means all of them."""
     protocol: str = "tcp"
+    variable: str = ""
+    """What the file has in place of a host's port that is not known."""
 
     @property
     def for_host_only(self) -> bool:
@@ -79,7 +84,7 @@ class PublishedPort:
 
     def __str__(self) -> str:
         host = f"{bracketed(self.host_ip)}:" if self.host_ip else ""
-        outer = "(chosen by Docker)" if self.host_port is None else self.host_port
+        outer = self.host_port or self.variable or "(chosen by Docker)"
         return f"{host}{outer}->{self.container_port}"
 
 

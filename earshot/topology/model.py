@@ -54,7 +54,8 @@ class Deployment:
     def may_be_machine(self, address: Address) -> bool:
         """Whether the machine may be called so: a published port, under nobody's name."""
         host = address.host.lower()
-        is_found = is_loopback(host) or ip_of(host) is not None or host in self.names.all
+        is_found = is_loopback(host) or ip_of(host) is not None or host in GATEWAYS
+        is_found = is_found or host in self.names.all
         return not is_found and self._ways.is_published(address.port)
 
     @cached_property

@@ -5,8 +5,9 @@ the client came in on. Each hop of a walk ends in yes, no because, or unknown be
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from earshot.listeners.address import Address
 from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
@@ -72,23 +73,23 @@ def worst(hops: tuple[Hop, ...]) -> Answer:
 
 def walk(deployment: Deployment, client: Bootstrap) -> Walk:
     """The walk of ``client``, each of its addresses by itself."""
-    return Walk(
-        client, tuple(_entrance(deployment, client, it) for it in _traces(deployment, client))
-    )
+    return Walk(client, tuple(_followed(deployment, client, it) for it in client.addresses))
 
 
-def _traces(deployment: Deployment, client: Bootstrap) -> Iterator[Trace]:
-    return (deployment.trace(client.service, it) for it in client.addresses)
+def _followed(deployment: Deployment, client: Bootstrap, address: Address) -> Entrance:
+    first = entrance(deployment, client, address)
+    end = first.trace.end
+    if first.answer is Answer.NO or not isinstance(end, Arrival) or end.endpoint.is_controller:
+        return first
+    return replace(first, sent=tuple(sent_on(deployment, client, end)))
 
 
-def _entrance(deployment: Deployment, client: Bootstrap, trace: Trace) -> Entrance:
+def entrance(deployment: Deployment, client: Bootstrap, address: Address) -> Entrance:
+    """The first connection of ``client`` alone."""
+    trace = deployment.trace(client.service, address)
     if not isinstance(trace.end, Arrival):
         return Entrance(trace, trace.hops)
-    endpoint = trace.end.endpoint
-    hops = (*trace.hops, *_spoken(client, endpoint))
-    if endpoint.is_controller or worst(hops) is Answer.NO:
-        return Entrance(trace, hops)
-    return Entrance(trace, hops, tuple(sent_on(deployment, client, trace.end)))
+    return Entrance(trace, (*trace.hops, *_spoken(client, trace.end.endpoint)))
 
 
 def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iterator[Sent]:
@@ -97,7 +98,7 @@ def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iter
     for broker in deployment.members(arrival.broker):
         endpoint = broker.named(listener)
         if endpoint is None and broker.endpoints:
-            why = f"{broker.service} has no listener {listener}"
+            why = f"{broker.service} has no listener of that name"
             yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
         elif endpoint is None or endpoint.advertised is None:
             fact = f"what {broker.service} advertises for {listener}"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from earshot.listeners.address import Address
+from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort, is_loopback
@@ -275,6 +276,8 @@ def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool
     """Whether a connection to the machine's loopback or to ``address`` gets to a published port."""
     if not item.host_ip or kind_of(item.host_ip) is NameKind.ANY_ADDRESS:
         return True
+    if not is_known(item.host_ip):
+        return None
     if is_loopback_way:
         return is_loopback(item.host_ip)
     if is_loopback(item.host_ip):

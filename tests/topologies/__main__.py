@@ -8,6 +8,7 @@ import random
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.e2e.docker_engine import WANTED
@@ -37,9 +38,8 @@ def main() -> int:
             for start in range(options.seed, options.seed + options.count, AT_ONCE):
                 seeds = range(start, min(start + AT_ONCE, options.seed + options.count))
                 drawn = [topology(it, host.address, slot) for slot, it in enumerate(seeds)]
-                with made.running(drawn) as running:
-                    for item in running:
-                        outcome = compared(item)
+                with made.running(drawn) as running, ThreadPoolExecutor(AT_ONCE) as pool:
+                    for item, outcome in zip(running, pool.map(compared, running), strict=True):
                         total.agreed += outcome.agreed
                         total.unknown += outcome.unknown
                         if outcome.differences:

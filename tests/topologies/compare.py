@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import yaml
@@ -51,8 +52,12 @@ def compared(running: Running) -> Outcome:
     outcome = Outcome()
     addresses = sorted(set(_addresses(model)))
     seen: dict[tuple[str, Address_], Tried] = {}
-    for place in (HOST, *model.containers):
-        for address, tried in zip(addresses, running.ask(place, addresses), strict=True):
+    places = (HOST, *model.containers)
+    with ThreadPoolExecutor(len(places)) as pool:
+        answers = pool.map(lambda place: running.ask(place, addresses), places)
+        asked = dict(zip(places, answers, strict=True))
+    for place in places:
+        for address, tried in zip(addresses, asked[place], strict=True):
             seen[place, address] = tried
             outcome_of(model, running, place, address, tried, outcome)
     for client in model.bootstraps:
