@@ -11,7 +11,6 @@ from typing import Any
 
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
-from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import controller_names, readable
 from earshot.listeners.grammar import read_listeners
 from earshot.listeners.images import OWN_VARIABLES, Family, broker_property
@@ -25,6 +24,7 @@ from earshot.sources.compose import Service
 from earshot.sources.container import version_of
 from earshot.sources.kafka_broker import KafkaBroker
 from earshot.sources.parsed_listener import ParsedListener
+from earshot.topology.container import Container, is_loopback
 
 CONTROLLER_PORT = 9093
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import DEFAULT_BRIDGES, Container
-from earshot.facts.deployment import GATEWAYS
 from earshot.facts.settings import readable
 from earshot.listeners.grammar import read_voters
 from earshot.listeners.images import Family, is_unnamed
@@ -39,6 +37,8 @@ from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
+from earshot.topology.container import DEFAULT_BRIDGES, Container
+from earshot.topology.names import GATEWAYS
 
 RULES = (
     kl002_kafka.RULE,

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
 from earshot.rules import (
@@ -30,6 +29,7 @@ from earshot.rules import (
 from earshot.rules.registry import Finding, readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.topology.model import Deployment
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""

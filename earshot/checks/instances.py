@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import folded, is_loopback
 from earshot.facts.settings import node_id, readable
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.model import ClusterPlan, Listener
@@ -33,6 +32,7 @@ from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
 from earshot.sources.instance_network import InstanceNetwork
 from earshot.sources.user_data import UserDataFile
+from earshot.topology.container import folded, is_loopback
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other

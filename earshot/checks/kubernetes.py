@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.deployment import kafka_refusals, refusals, unusable
-from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.registry import Finding
 from earshot.sources.deployment import bootstraps, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
+from earshot.topology.broker import Bootstrap
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""

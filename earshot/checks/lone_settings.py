@@ -17,7 +17,6 @@ from earshot.checks.deployment import (
     kafka_refusals,
     problems,
 )
-from earshot.facts.container import Container
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
@@ -26,6 +25,7 @@ from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.task_definition import TaskContainer
 from earshot.sources.user_data import UserDataFile
+from earshot.topology.container import Container
 
 Release = tuple[int, int] | None
 """Kafka's, (major, minor); None where nobody says."""

@@ -9,7 +9,6 @@ from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts, NotKnown
-from earshot.facts.container import Container
 from earshot.listeners.listed import numbered
 from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import gather
@@ -27,6 +26,7 @@ from earshot.rules import (
 from earshot.rules.evaluate import RULES, Checked, evaluate, remarks
 from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
+from earshot.topology.container import Container
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
 AWS = "aws"

@@ -8,13 +8,14 @@ from dataclasses import replace
 from earshot.checks.remedy_candidates import candidates
 from earshot.checks.remedy_lines import RemedyLines, Whole, obstacle, protocols_of
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
-from earshot.facts.deployment import Broker, Deployment
 from earshot.rules.kl002_kafka import unusable
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment, settings_of
+from earshot.topology.broker import Broker
+from earshot.topology.container import PublishedPort
+from earshot.topology.model import Deployment
 
 Check = Callable[[Sequence[Service], Deployment], tuple[Finding, ...]]
 """What is wrong with services, which are together what the deployment says."""

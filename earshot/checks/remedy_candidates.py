@@ -17,13 +17,16 @@ from earshot.checks.remedy_lines import (
     protocols_of,
     with_entry,
 )
-from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, Endpoint
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, LineToWrite
+from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
+from earshot.topology.container import PublishedPort, is_loopback
+from earshot.topology.model import Deployment
+from earshot.topology.walk import entrance
+from earshot.topology.ways import Answer, Stage
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
@@ -110,9 +113,17 @@ def _no_way(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
         yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
         if is_loopback(endpoint.bind.host):
             yield from _to_all_interfaces(whole, first, endpoint)
+    if any(_is_misunderstood(whole.deployment, item) for item in clients):
+        return  # a listener of less security is no remedy
     members = [*whole.deployment.members(first)]
     for endpoint in first.for_clients:
         yield from _with_own_listener(whole, members, endpoint.name, clients)
+
+
+def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
+    """Whether a listener that it reaches speaks another protocol."""
+    hops = (it for address in client.addresses for it in entrance(deployment, client, address).hops)
+    return any(item.stage is Stage.PROTOCOL and item.answer is Answer.NO for item in hops)
 
 
 def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
@@ -202,6 +213,9 @@ def _published_as_advertised(
         if port.host_port not in (None, there.port):
             to = Address(there.host, port.host_port or 0)
             yield _advertised(whole, broker, endpoint.name, to)
+        elif port.for_host_only and port.host_port and not is_loopback(there.host):
+            to = Address("localhost", port.host_port)
+            yield replace(_advertised(whole, broker, endpoint.name, to), is_choice=True)
     for port in published or broker.container.behind(there.port):
         if type(port) is PublishedPort and port.host_port is not None:
             line = port_line(broker, port, there.port, endpoint.bind.port)

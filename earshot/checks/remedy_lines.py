@@ -10,16 +10,18 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from earshot.facts.container import PublishedPort
-from earshot.facts.deployment import Broker, Deployment
-from earshot.facts.settings import BrokerSettings, is_known
+from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import MAX_PORT, Address, bracketed
 from earshot.listeners.images import variable_of
 from earshot.listeners.listed import by_key
+from earshot.listeners.placeholders import is_known
 from earshot.listeners.secrets import reveals
 from earshot.rules.registry import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
+from earshot.topology.broker import Broker
+from earshot.topology.container import PublishedPort
+from earshot.topology.model import Deployment
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN = ".sasl.jaas.config"

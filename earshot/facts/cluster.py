@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from earshot.certificates.shown import ShownCertificate
     from earshot.facts.cloud import Instance
-    from earshot.facts.container import Container
-    from earshot.facts.deployment import Deployment
     from earshot.facts.security_groups import Clients
     from earshot.facts.strimzi import StrimziKafka
     from earshot.listeners.model import ClusterPlan, Listener, Node
     from earshot.listeners.terms import Scope
     from earshot.names.evidence import Evidence, EvidenceKey
+    from earshot.topology.container import Container
+    from earshot.topology.model import Deployment
 
 
 class NotKnown(Enum):

@@ -10,20 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar, cast
 
-from earshot.facts.container import is_loopback
 from earshot.listeners import grammar as strict_grammar
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import MAX_ID, Bad, read_voters
 from earshot.listeners.kafka_grammar import KafkaGrammar
+from earshot.listeners.placeholders import is_known
 from earshot.listeners.terms import Protocol as SecurityProtocol
 from earshot.listeners.terms import Role
+from earshot.topology.container import is_loopback
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
-_TEMPLATE = re.compile(
-    r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\("
-    r"|__[A-Z0-9]+(?:_[A-Z0-9]+)*__",
-    re.ASCII,
-)
 _BROKER_KEYS = frozenset(
     {
         "advertised.host.name",
@@ -349,8 +345,3 @@ class BrokerSettings:
     @property
     def is_zookeeper(self) -> bool:
         return "zookeeper.connect" in self.values and not self.values.get("process.roles")
-
-
-def is_known(text: str) -> bool:
-    """Whether no variable or template stands for a part of ``text``."""
-    return not _TEMPLATE.search(text)

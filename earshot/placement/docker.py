@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
 from earshot.listeners.address import MAX_PORT
 from earshot.listeners.images import IMAGE_NOTE
 from earshot.listeners.model import ClusterPlan, Node
@@ -23,6 +22,7 @@ from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.node_container import DATA, KEYS, NodeContainer
 from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, Planned, plan
 from earshot.placement.secured import secured
+from earshot.topology.container import PublishedPort
 
 if TYPE_CHECKING:
     from earshot.certificates.given import GivenNode

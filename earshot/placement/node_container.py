@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.facts.container import PublishedPort
+from earshot.topology.container import PublishedPort
 
 DATA = "/var/lib/kafka/data"
 """Where apache/kafka and cp-kafka let their own user write."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.deployment import Endpoint
 from earshot.facts.settings import ForeignSettings, Memo, Unreadable
 from earshot.listeners.address import why_unusable
 from earshot.listeners.terms import DEFAULT_KAFKA
@@ -30,6 +29,7 @@ from earshot.rules.registry import (
     readable,
     strict_settings,
 )
+from earshot.topology.broker import Endpoint
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
 

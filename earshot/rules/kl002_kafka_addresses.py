@@ -6,8 +6,9 @@ They are read entry by entry: a variable in one of them hides no other.
 import re
 from collections.abc import Iterator
 
-from earshot.facts.settings import ForeignSettings, is_known
+from earshot.facts.settings import ForeignSettings
 from earshot.listeners.address import MAX_PORT, Address, why_unusable
+from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.registry import Objection
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import folded
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import vantage_of
 from earshot.placements import VantageKind
 from earshot.rules.registry import Finding, Rule, label
+from earshot.topology.container import folded
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, PublishedPort, is_loopback
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot.topology.container import Container, PublishedPort, is_loopback
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

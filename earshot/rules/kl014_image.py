@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container
 from earshot.facts.settings import readable
 from earshot.listeners import images
 from earshot.listeners.grammar import read_listeners, read_protocols
@@ -18,6 +17,7 @@ from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
 from earshot.listeners.images import Family, variable_of
 from earshot.listeners.terms import Protocol
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot.topology.container import Container
 
 _SCRIPTED = (Family.APACHE, Family.CONFLUENT)
 """Their start scripts look at advertised listeners, and derive what is not given."""

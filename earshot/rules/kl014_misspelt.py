@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from earshot.facts.container import Container
 from earshot.listeners.images import Family, variable_of
 from earshot.rules.kl014_image import RULE as KL014
 from earshot.rules.registry import Finding, Severity
+from earshot.topology.container import Container
 
 _MEANT = (
     "listeners",

@@ -7,14 +7,15 @@ from starting is said, and only where it is certain.
 import re
 from collections.abc import Iterator
 
-from earshot.facts.container import Container
-from earshot.facts.settings import BrokerSettings, is_known
+from earshot.facts.settings import BrokerSettings
 from earshot.listeners import image_demands, images
 from earshot.listeners.image_demands import Demand, Image
 from earshot.listeners.images import Family
+from earshot.listeners.placeholders import is_known
 from earshot.listeners.problems import shown
 from earshot.rules.kl014_image import RULE as KL014
 from earshot.rules.registry import Finding
+from earshot.topology.container import Container
 
 KRAFT_ONLY = (4, 0)
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")

@@ -1,21 +1,29 @@
 """KL015: the clients of a file reach its brokers, and what those advertise works for them.
 
 A client begins with one address; the broker answers with what it advertises on the listener that
-the client came in on, and everything after that goes there.
+the client came in on, and everything after that goes there. Each finding is a hop of such a walk
+that fails, named once for all clients that fail there.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
+from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.container import DEFAULT_BRIDGES
+from earshot.topology.model import Deployment
+from earshot.topology.names import GATEWAYS
+from earshot.topology.walk import Entrance, Sent, entrance, sent_on
+from earshot.topology.ways import Answer, End, Stage, Trace, Way
 
 _REASONS = {
     End.SELF: "is its own container, where no broker listens",
     End.NOWHERE: "has a name that nothing on its networks has",
     End.REFUSED: "is where nobody listens",
+    End.NO_WAY: "is on a network that it has no way to",
 }
 """Why an address is none that a client can begin with."""
 
@@ -25,48 +33,133 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     deployment = facts.deployment
     if deployment is None:
         return
-    sent: dict[tuple[str, str, str], list[str]] = {}
-    answers: dict[Hashable, Sequence[tuple[Broker, str]]] = {}
-    for item in deployment.bootstraps:
-        ways = [(address, deployment.way(item.service, address)) for address in item.addresses]
-        leads_nowhere = all(isinstance(way, End) and way in _REASONS for _, way in ways)
-        if deployment.brokers and leads_nowhere:
-            yield _no_way(deployment, item, ways)
-        for _, way in ways:
-            if isinstance(way, Arrival) and not way.endpoint.is_controller:
-                key = _alike(deployment, item.service, way)
-                if key not in answers:
-                    answers[key] = tuple(_answers(deployment, item.service, way))
-                for broker, problem in answers[key]:
-                    place = (broker.service, way.endpoint.name, problem)
-                    sent.setdefault(place, []).append(item.service)
-    for (service, listener, problem), clients in sent.items():
-        endpoint = deployment.by_service[service].named(listener)
-        advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
-        named = list(dict.fromkeys(clients))
-        verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
-        yield RULE.finding(
-            f"{shortened(named)} {verb.format(listener)} sent on: {problem}",
-            "an address that works where these clients are",
-            listener=listener,
-            container=service,
-            severity=_severity(deployment, advertised),
-            remedy=f"advertise {listener} under the name that these containers have for {service}, "
-            "and give clients elsewhere a listener of their own"
-            if endpoint
-            else f"give {service} the listener {listener} as well",
-            inputs=("advertised.listeners",),
-        )
+    let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
+    for client in deployment.bootstraps:
+        entrances = [entrance(deployment, client, it) for it in client.addresses]
+        if deployment.brokers and all(item.answer is Answer.NO for item in entrances):
+            yield _no_entrance(deployment, client, entrances)
+        else:
+            let_in.append((client, entrances))
+    sent = _sent_in_vain(deployment, let_in)
+    for (service, listener, problem, is_certain), clients in sent.items():
+        yield _sent_wrong(deployment, service, listener, problem, clients, is_certain=is_certain)
+    misled = {name for names in sent.values() for name in names}
+    by_host: dict[str, list[Bootstrap]] = {}
+    for client, tried in let_in:
+        if client.service not in misled and all(_takes_desktop(it.trace) for it in tried):
+            by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
+    for host, listed in by_host.items():
+        yield _desktop_only(host, listed)
 
 
-def _alike(deployment: Deployment, place: str, arrival: Arrival) -> Hashable:
+def _sent_in_vain(
+    deployment: Deployment, clients: Iterable[tuple[Bootstrap, Sequence[Entrance]]]
+) -> dict[tuple[str, str, str, bool], list[str]]:
+    """By broker, listener, reason and whether it is certain: the clients that are sent there."""
+    sent: dict[tuple[str, str, str, bool], list[str]] = {}
+    answers: dict[Hashable, Sequence[tuple[Broker, str, bool]]] = {}
+    for client, entrances in clients:
+        for item in entrances:
+            end = item.trace.end
+            if not isinstance(end, Arrival) or end.endpoint.is_controller:
+                continue
+            if item.answer is Answer.NO:
+                continue
+            key = _alike(deployment, client, end)
+            if key not in answers:
+                answers[key] = tuple(_misled(sent_on(deployment, client, end)))
+            for broker, problem, is_certain in answers[key]:
+                place = (broker.service, end.endpoint.name, problem, is_certain)
+                sent.setdefault(place, []).append(client.service)
+    return sent
+
+
+def _takes_desktop(trace: Trace) -> bool:
+    """Whether a way to a broker begins with a name that Docker Desktop alone gives."""
+    return (
+        isinstance(trace.end, Arrival)
+        and bool(trace.doubt)
+        and trace.address.host.lower() in GATEWAYS
+    )
+
+
+def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
+    named = shortened(list(dict.fromkeys(item.service for item in clients)))
+    return RULE.finding(
+        f"{clients[0].setting}: {host} is a name of Docker Desktop, and on Linux nothing gives it "
+        f"to {named}",
+        "a name that every Docker engine gives",
+        container=clients[0].service,
+        severity=Severity.WARNING,
+        remedy=f'write extra_hosts: ["{host}:host-gateway"] for {named}, or bootstrap to a name of '
+        "the broker on a network that both are on",
+        inputs=(clients[0].setting,),
+    )
+
+
+def _alike(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Hashable:
     """The same for clients that get the same answers: of many, one has to be followed."""
+    place = client.service
     container = deployment.containers.get(place)
     names = container.names | {place.lower()} if container else {place}
     itself = bool(names & deployment.advertised_hosts) or place in deployment.by_service
     outlook = place if itself else deployment.outlook(place)
     broker = arrival.broker
-    return (outlook, broker.cluster, broker.container.profiles, arrival.endpoint.name)
+    profiles, listener = broker.container.profiles, arrival.endpoint.name
+    return (outlook, broker.cluster, profiles, listener, client.protocol)
+
+
+def _misled(sent: Iterable[Sent]) -> Iterator[tuple[Broker, str, bool]]:
+    """Each broker that a client is sent to in vain, with the reason, and whether it is certain."""
+    for item in sent:
+        if item.answer is not Answer.NO:
+            continue
+        if item.trace is None:
+            yield item.broker, f"{item.hops[0].because}, and is never found", True
+            continue
+        if isinstance(item.trace.end, Arrival) and item.hops[-1].stage is Stage.BROKER:
+            continue  # KL016 says whose address it is
+        is_elsewhere = "published on" in item.trace.hops[-1].because
+        if is_elsewhere and ip_of(item.trace.address.host) is not None:
+            continue  # KL017 says where it is published
+        certain = not (item.trace.doubt and item.trace.address.host.lower() in GATEWAYS)
+        yield item.broker, why_not(item.trace, item.broker) or item.hops[-1].because, certain
+
+
+def why_not(trace: Trace, wanted: Broker) -> str:
+    """`failure` of a trace, with the reason where another address of the machine would do."""
+    problem = failure(trace.end, trace.address, trace.place, wanted)
+    because = trace.hops[-1].because
+    if trace.end in (End.REFUSED, End.SELF) and because.endswith(" alone"):
+        return f"{problem}: {because}"
+    return problem
+
+
+def _sent_wrong(
+    deployment: Deployment,
+    service: str,
+    listener: str,
+    problem: str,
+    clients: Sequence[str],
+    *,
+    is_certain: bool,
+) -> Finding:
+    endpoint = deployment.by_service[service].named(listener)
+    advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
+    named = list(dict.fromkeys(clients))
+    verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
+    return RULE.finding(
+        f"{shortened(named)} {verb.format(listener)} sent on: {problem}",
+        "an address that works where these clients are",
+        listener=listener,
+        container=service,
+        severity=_severity(deployment, advertised) if is_certain else Severity.WARNING,
+        remedy=f"advertise {listener} under the name that these containers have for {service}, "
+        "and give clients elsewhere a listener of their own"
+        if endpoint
+        else f"give {service} the listener {listener} as well",
+        inputs=("advertised.listeners",),
+    )
 
 
 def failure(way: Way, address: Address, place: str, wanted: Broker) -> str:
@@ -78,6 +171,8 @@ def failure(way: Way, address: Address, place: str, wanted: Broker) -> str:
         return f"{address} is the client's own container, where no broker listens"
     if way is End.NOWHERE:
         return f"nothing is called {address.host} there"
+    if way is End.NO_WAY:
+        return f"{address} is on a network that is apart"
     if way in (End.REFUSED, End.SELF):
         return f"nobody listens at {address}"
     return ""
@@ -89,10 +184,10 @@ def _severity(deployment: Deployment, addresses: Iterable[Address]) -> Severity 
     return Severity.WARNING if may_work else None
 
 
-def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, Way]]) -> Finding:
-    reached = "; ".join(
-        f"{address} {_REASONS[way]}" for address, way in ways if isinstance(way, End)
-    )
+def _no_entrance(
+    deployment: Deployment, client: Bootstrap, entrances: Sequence[Entrance]
+) -> Finding:
+    reached = "; ".join(map(_why_no_entrance, entrances))
     offers = [
         f"{broker.service}:{endpoint.bind.port}"
         for broker in deployment.brokers
@@ -100,45 +195,64 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
     ]
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
-    if apart := _on_other_networks(deployment, item.service, ways):
+    traces = [item.trace for item in entrances]
+    spoken = _other_protocols(entrances)
+    if spoken:
+        expected = f"a client that speaks {spoken}, or a listener of {client.protocol}"
+        remedy = f"set the security protocol of {client.service} to {spoken}, with what it needs, "
+        remedy += f"or bootstrap to a listener of {client.protocol}"
+    elif apart := _on_other_networks(deployment, client.service, traces):
         net = apart.container.networks[0].name
-        expected = f"a network that {item.service} and {apart.service} have in common"
-        remedy = f"put {item.service} on the network {net} as well, where {apart.service} is"
+        expected = f"a network that {client.service} and {apart.service} have in common"
+        remedy = f"put {client.service} on the network {net} as well, where {apart.service} is"
+        if deployment.containers[client.service].network_mode:
+            remedy = f"write no network_mode, so that {client.service} is on the network {net}"
     return RULE.finding(
-        f"{item.setting}: {reached}",
+        f"{client.setting}: {reached}",
         expected,
-        container=item.service,
-        severity=_severity(deployment, item.addresses),
+        container=client.service,
+        severity=_severity(deployment, client.addresses) or _by_engine(traces),
         remedy=remedy,
-        inputs=(item.setting,),
+        inputs=(client.setting,),
     )
 
 
+def _by_engine(traces: Sequence[Trace]) -> Severity | None:
+    """Docker Desktop has its name for the machine, and reaches all that the machine reaches."""
+    doubtful = [it for it in traces if it.doubt and it.address.host.lower() in GATEWAYS]
+    return Severity.WARNING if doubtful else None
+
+
+def _why_no_entrance(item: Entrance) -> str:
+    end, address = item.trace.end, item.trace.address
+    if isinstance(end, End):
+        because = item.trace.hops[-1].because
+        more = f": {because}" if because.endswith(" alone") else ""
+        return f"{address} {_REASONS[end]}{more}"
+    because = item.hops[-1].because
+    return f"{address}: {because}"
+
+
+def _other_protocols(entrances: Sequence[Entrance]) -> str:
+    """The protocol of the listener that does not understand the client, or an empty text."""
+    for item in entrances:
+        if item.hops[-1].stage is Stage.PROTOCOL and isinstance(item.trace.end, Arrival):
+            return item.trace.end.endpoint.protocol
+    return ""
+
+
 def _on_other_networks(
-    deployment: Deployment, place: str, ways: list[tuple[Address, Way]]
+    deployment: Deployment, place: str, traces: Sequence[Trace]
 ) -> Broker | None:
     """A broker that has the name that a client asks for, on networks that the client is not on."""
     client = deployment.containers.get(place)
-    hosts = [address.host for address, way in ways if way is End.NOWHERE]
-    for broker in deployment.brokers if client is not None and client.networks else ():
+    hosts = [item.address.host for item in traces if item.end is End.NOWHERE]
+    if client is None or not (client.networks or client.network_mode in DEFAULT_BRIDGES):
+        return None
+    for broker in deployment.brokers:
         if broker.container.networks and any(map(broker.container.answers_to, hosts)):
             return broker
     return None
-
-
-def _answers(deployment: Deployment, place: str, arrival: Arrival) -> Iterator[tuple[Broker, str]]:
-    """Each broker whose advertised address does not work for the client, with the reason."""
-    for broker in deployment.members(arrival.broker):
-        endpoint = broker.named(arrival.endpoint.name)
-        if endpoint is None and broker.endpoints:
-            yield broker, f"{broker.service} has no listener of that name, and is never found"
-        if endpoint is None or endpoint.advertised is None:
-            continue
-        way = deployment.way(place, endpoint.advertised)
-        if isinstance(way, Arrival) and way.broker is not broker:
-            continue  # KL016 says whose address it is
-        if problem := failure(way, endpoint.advertised, place, broker):
-            yield broker, problem
 
 
 RULE = Rule(

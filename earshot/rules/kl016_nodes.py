@@ -3,12 +3,15 @@
 from collections.abc import Hashable, Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import folded, is_loopback
-from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, Rule
+from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.container import folded, is_loopback
+from earshot.topology.model import Deployment
+from earshot.topology.names import Unknown
+from earshot.topology.ways import End, Way
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -50,7 +53,7 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
             others += [broker.service] if broker.is_broker else []
             if isinstance(way, Arrival) and way.broker is not broker:
                 whose, remedy = f"which is {way.broker.service}", _to_advertise(broker, endpoint)
-            elif way is End.UNKNOWN and same:
+            elif isinstance(way, Unknown) and same:
                 whose, remedy = f"as {same[0]} does", "give each broker its own name or port"
             else:
                 continue

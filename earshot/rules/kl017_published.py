@@ -6,11 +6,15 @@ A published port shows that clients on the machine, or beyond it, shall use the 
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
-from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
+from earshot.listeners.placeholders import is_known
+from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.container import PublishedPort, is_loopback
+from earshot.topology.model import Deployment
+from earshot.topology.names import GATEWAYS, HOST, Unknown
+from earshot.topology.ways import End
 
 Published = tuple[PublishedPort, ...]
 
@@ -28,6 +32,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             assert endpoint.advertised is not None
             if published and is_loopback(endpoint.bind.host):
                 yield _for_itself(broker, endpoint, published[0])
+            elif is_loopback(endpoint.advertised.host) and _is_random(published):
+                yield from _at_random(facts.deployment, broker, endpoint, published[0])
             elif is_loopback(endpoint.advertised.host):
                 yield from _for_host(facts.deployment, broker, endpoint, published)
             elif published:
@@ -44,9 +50,34 @@ def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
     """Its advertised listeners, each with how it is published."""
     for endpoint in broker.for_clients:
         published = broker.container.published_at(endpoint.bind.port)
-        # a port that Docker chooses is known to no client
-        if endpoint.advertised and all(item.host_port is not None for item in published):
+        if endpoint.advertised is None:
+            continue
+        # a port that Docker chooses is known to no client: none can be sent on from there
+        if not _is_random(published) or is_loopback(endpoint.advertised.host):
             yield endpoint, published
+
+
+def _is_random(published: Published) -> bool:
+    """Whether Docker chooses one of the ports of the machine."""
+    return any(item.host_port is None and not item.variable for item in published)
+
+
+def _at_random(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: PublishedPort
+) -> Iterator[Finding]:
+    """Advertised as localhost with a port that the machine has by chance at most."""
+    assert endpoint.advertised is not None
+    if not isinstance(deployment.way(HOST, endpoint.advertised), Unknown):
+        return
+    yield RULE.finding(
+        f"advertises {endpoint.advertised}, and Docker chooses the port of the machine that leads "
+        f"to {endpoint.bind.port} ({published})",
+        "a fixed port of the machine, advertised as it is",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"publish {endpoint.advertised.port}:{endpoint.bind.port}",
+        inputs=("advertised.listeners", "ports"),
+    )
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
@@ -97,6 +128,8 @@ def _for_host(
     """Advertised as localhost: its port on the machine must lead back to this broker."""
     assert endpoint.advertised is not None
     leads = broker.container.behind(endpoint.advertised.port)
+    if any(item.variable for item in published):
+        return
     fitting = [item for item in published if item in leads]
     if fitting and not any(item.for_loopback for item in fitting):
         yield RULE.finding(
@@ -145,8 +178,17 @@ def _beyond(
     assert endpoint.advertised is not None
     host, port = endpoint.advertised.host, endpoint.advertised.port
     is_inside = any(item.answers_to(host) for item in deployment.containers.values())
+    fitting = [item for item in published if item.host_port == port]
+    if fitting and all(item.for_host_only for item in fitting) and not is_inside:
+        yield from _on_loopback_alone(broker, endpoint, fitting[0])
+    if any(item.variable for item in published):
+        return
     way = deployment.way(HOST, endpoint.advertised)
-    if is_inside or way is not End.UNKNOWN or any(item.host_port == port for item in published):
+    if (
+        is_inside
+        or not isinstance(way, Unknown)
+        or any(item.host_port == port for item in published)
+    ):
         return
     if any(item.behind(port) for item in deployment.containers.values()):
         return  # another container may pass it on
@@ -159,6 +201,29 @@ def _beyond(
         remedy=f"publish {port}:{endpoint.bind.port}, or advertise "
         f"{endpoint.name}://{Address(host, published[0].host_port or port)}, unless a proxy or "
         "router translates the port",
+        inputs=("advertised.listeners", "ports"),
+    )
+
+
+def _on_loopback_alone(
+    broker: Broker, endpoint: Endpoint, published: PublishedPort
+) -> Iterator[Finding]:
+    """Advertised under an address of the machine at which the port is not published.
+
+    Nothing of a name: a hosts file may give it to loopback.
+    """
+    assert endpoint.advertised is not None
+    host, port = endpoint.advertised.host, endpoint.advertised.port
+    if ip_of(host) is None:
+        return
+    yield RULE.finding(
+        f"advertises {endpoint.advertised}, and the port is published on {published.host_ip} alone "
+        f"({published}), where {host} does not lead",
+        "a port published on the address that the advertised name leads to",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"publish {port}:{endpoint.bind.port} on all addresses of the machine, or advertise "
+        f"localhost:{port}",
         inputs=("advertised.listeners", "ports"),
     )
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import partial
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import is_loopback
 from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
 from earshot.listeners.address import Address, why_unusable
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.container import is_loopback
 
 LOWEST_PORT = 9092
 RESERVED_PORTS = (9404, 9999)

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from earshot.errors import EarshotError
-from earshot.facts.container import (
+from earshot.sources.commented import Commented, commented_out
+from earshot.sources.compose_ports import read_port, read_variable_port
+from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
+from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
     Container,
     JoinedNetwork,
     PublishedPort,
 )
-from earshot.sources.commented import Commented, commented_out
-from earshot.sources.compose_ports import read_port
-from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
 Read = Callable[[str], str]
@@ -284,7 +284,10 @@ class _Files:
             except EarshotError:
                 if not self.lenient:
                     raise
-                unknown.append("ports")
+                if (variable := read_variable_port(item)) is not None:
+                    published.append(variable)
+                else:
+                    unknown.append("ports")
         volumes = [*_volumes(section, where)]
         container = Container(
             name=str(section.get("container_name") or name),
@@ -298,6 +301,7 @@ class _Files:
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(_extra_hosts(section, where)),
             open_networks=not self.is_whole or _is_open(section, top),
+            links=dict(_links(section, where)),
             profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
         )
         beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
@@ -429,6 +433,8 @@ def _networks(name: str, section: Section, top: Section, where: str) -> Iterator
             str(real or key),
             tuple(dict.fromkeys((name, *aliases))),
             str(own.get("ipv4_address") or ""),
+            isinstance(declared, Mapping) and str(declared.get("internal")).lower() == "true",
+            bool(real),
         )
 
 
@@ -438,11 +444,16 @@ def _is_open(section: Section, top: Section) -> bool:
     external = [
         item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
     ]
-    links = section.get("links")
-    renamed = isinstance(links, list) and any(":" in str(item) for item in links)
     mode = str(section.get("network_mode") or "")
-    by_mode = bool(mode) and (bool(links) or mode not in (*DEFAULT_BRIDGES, "none"))
-    return bool(external or section.get("external_links") or renamed or by_mode)
+    by_mode = bool(mode) and mode not in (*DEFAULT_BRIDGES, "none")
+    return bool(external or section.get("external_links") or by_mode)
+
+
+def _links(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    """Services by the names that the container has for them: its own, or `SERVICE:NAME`."""
+    for item in _list(section.get("links"), f"{where}.links"):
+        service, _, name = str(item).partition(":")
+        yield (name or service).lower(), service
 
 
 def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:

@@ -10,12 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from earshot.errors import EarshotError
-from earshot.facts.container import NodePort, PublishedPort
 from earshot.listeners.address import MAX_PORT
+from earshot.listeners.placeholders import is_known
+from earshot.topology.container import NodePort, PublishedPort
 
 _SHORT = re.compile(
     r"(?:(?:(?P<ip>\[[^\]]*\]|[^:\[\]]*):)?(?P<host>[0-9-]*):)?"
     r"(?P<container>[0-9-]+)(?:/(?P<protocol>[a-z]+))?",
+    re.ASCII,
+)
+_VARIABLE = re.compile(
+    r"(?:(\[[^\]]*\]|[0-9.]+):)?(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?):([0-9]{1,5})(?:/([a-z]+))?",
     re.ASCII,
 )
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", re.ASCII)
@@ -36,6 +41,24 @@ def read_port(item: object, where: str) -> list[PublishedPort]:
     container, host, ip, protocol = match.group("container", "host", "ip", "protocol")
     ip = (ip or "").strip("[]")
     return list(_pairs(container, host or "", ip, protocol or "tcp", item, where))
+
+
+def read_variable_port(item: object) -> PublishedPort | None:
+    """A port of the container whose port on the host is a variable: `${PORT}:9092`, also after an
+    address; None for anything else."""
+    if isinstance(item, Mapping):
+        host, inner = str(item.get("published") or ""), str(item.get("target"))
+        ip, protocol = str(item.get("host_ip") or ""), str(item.get("protocol") or "tcp")
+    else:
+        match = _VARIABLE.fullmatch(str(item).strip())
+        if match is None:
+            return None
+        ip, host, inner, protocol = (text or "" for text in match.groups())
+    if is_known(host) or not (inner.isdecimal() and 1 <= int(inner) <= MAX_PORT):
+        return None
+    if ip and not _is_ip(ip.strip("[]")):
+        return None
+    return PublishedPort(int(inner), None, ip.strip("[]"), protocol or "tcp", host)
 
 
 def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:

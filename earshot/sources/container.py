@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from functools import partial
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container
 from earshot.facts.settings import node_id
 from earshot.listeners.images import Family, family_of, tag_of
 from earshot.listeners.properties import NodeSettings
@@ -22,6 +21,7 @@ from earshot.sources.parsed_listener import (
     noted_scopes,
     parsed_listeners,
 )
+from earshot.topology.container import Container
 
 _VERSION = re.compile(r"(3\.9|[4-9]\.\d+)\.\d+", re.ASCII)
 

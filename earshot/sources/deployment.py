@@ -11,16 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.container import Container, is_loopback
-from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
-from earshot.facts.settings import (
-    NEWEST,
-    BrokerSettings,
-    ForeignSettings,
-    Unreadable,
-    is_known,
-    readable,
-)
+from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable, readable
 from earshot.listeners.address import Address, why_unusable
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -32,10 +23,15 @@ from earshot.listeners.images import (
     repository_of,
 )
 from earshot.listeners.kafka_grammar import KafkaGrammar
+from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
+from earshot.sources.client_protocol import client_protocol
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
+from earshot.topology.container import Container, is_loopback
+from earshot.topology.model import Deployment
 
 _RUNS_BROKER = re.compile(
     r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I
@@ -288,6 +284,8 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         return
     if any(why_unusable(bind, lowest=0) for bind in binds.values()):
         return
+    has_map = view.complete or "listener.security.protocol.map" in values
+    spoken = _protocols(known) if has_map else {}
     for name, bind in binds.items():
         address = advertised.get(name)
         if address is not None and not address.host:  # on the host's network its name counts
@@ -297,7 +295,16 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
         unknown = is_controller or guessed or address is None
-        yield Endpoint(name, bind, None if unknown else address, is_controller)
+        protocol = spoken.get(name.upper(), "")
+        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
+
+
+def _protocols(settings: ForeignSettings) -> Mapping[str, str]:
+    """Security protocols by listener, as far as they are known."""
+    try:
+        return {name.upper(): str(it) for name, it in settings.protocols.items()}
+    except Unreadable:
+        return {}
 
 
 def _cluster(service: Service, values: Mapping[str, str]) -> str:
@@ -324,7 +331,8 @@ def bootstraps(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[
             listed += _in_command(" ".join(service.command))
         for setting, value in listed:
             if found := _addresses(value):
-                yield Bootstrap(service.name, setting, found)
+                protocol = client_protocol(service, setting, value)
+                yield Bootstrap(service.name, setting, found, protocol)
 
 
 def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:

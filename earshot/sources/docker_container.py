@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from earshot.facts.container import (
+from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
+from earshot.sources.compose import LISTENERS, Service
+from earshot.sources.stack_resources import RegisteredStack
+from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
     Container,
     JoinedNetwork,
     PublishedPort,
 )
-from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
-from earshot.sources.compose import LISTENERS, Service
-from earshot.sources.stack_resources import RegisteredStack
 
 NETWORK = "docker:index/network:Network"
 REMOTE_IMAGE = "docker:index/remoteImage:RemoteImage"

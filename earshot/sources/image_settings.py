@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from earshot.facts.container import Container
-from earshot.facts.settings import is_known
 from earshot.listeners.images import APACHE_DEFAULTS, Family, derived_listeners
+from earshot.listeners.placeholders import is_known
+from earshot.topology.container import Container
 
 DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 """Images that bind what is advertised where nothing else is given; unknown ones count as such."""

@@ -7,7 +7,6 @@ the listener's own name does, or the kind of host that it advertises.
 from collections.abc import Mapping
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import is_loopback
 from earshot.facts.settings import controller_names, inter_broker_name, node_id, readable, roles_of
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import read_listeners, read_servers, read_voters
@@ -16,6 +15,7 @@ from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.parsed_listener import Audience, lone_plan, noted_scopes, parsed_listeners
 from earshot.sources.user_data import PLACE, UserDataFile
+from earshot.topology.container import is_loopback
 
 _SAID = {
     Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
-from earshot.facts.container import Container
 from earshot.facts.settings import controller_names, inter_broker_name, node_id, roles_of
 from earshot.listeners.address import Address, bracketed
 from earshot.listeners.images import Family, broker_settings, family_of, is_broker
@@ -20,6 +19,7 @@ from earshot.sources.compose import Service
 from earshot.sources.container import listeners_in
 from earshot.sources.image_settings import completed, effective
 from earshot.sources.parsed_listener import Audience, ParsedListener, parsed_listeners
+from earshot.topology.container import Container
 
 _SCOPES = {
     NameKind.LOOPBACK_ADDRESS: Scope.HOST,

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from earshot.facts.container import Container
 from earshot.listeners.listed import by_key
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among
+from earshot.topology.container import Container
 
 Keys = tuple[int | str, ...]
 """A place in a file: the document, counted from 0, then keys and indices."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import AddressError
-from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import (
     asks_itself_alone,
     controller_names,
@@ -23,6 +22,7 @@ from earshot.listeners.address import Address, bracketed, check_host
 from earshot.listeners.grammar import read_listeners, read_protocols
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import ANY_IPV4, Protocol, Scope, UnknownHost
+from earshot.topology.container import Container, is_loopback
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 

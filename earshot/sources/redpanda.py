@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from earshot.errors import EarshotError
-from earshot.facts.deployment import Broker, Endpoint
-from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
+from earshot.listeners.placeholders import is_known
 from earshot.sources.compose import Service
+from earshot.topology.broker import Broker, Endpoint
 from earshot.yaml_document import read_yaml_texts
 
 _IMAGE = re.compile(r"(?:.*/)?(?:redpandadata|vectorized|redpanda-data)/redpanda(?:-[a-z]+)*")

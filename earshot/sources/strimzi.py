@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from earshot.facts.settings import is_known
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
+from earshot.listeners.placeholders import is_known
 from earshot.sources.kubernetes import Keys, Resource, as_map, free_name, is_off, name_of, resources
 
 _GROUP = "kafka.strimzi.io/"

@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from earshot.facts.container import Container
 from earshot.listeners.images import spellings
 from earshot.sources.compose import Service
+from earshot.topology.container import Container
 
 
 @dataclass(frozen=True)

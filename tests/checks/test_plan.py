@@ -9,12 +9,12 @@ import pytest
 from earshot.checks.plan import check_plan
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import NotKnown
-from earshot.facts.container import Container, JoinedNetwork
 from earshot.facts.security_groups import Clients
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.registry import FindingState
+from earshot.topology.container import Container, JoinedNetwork
 
 NAME = "kafka.nobody.invalid"
 POLICY = ResolverPolicy()

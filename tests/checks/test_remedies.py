@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from earshot.checks import remedies
 from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import applied, with_lines
-from earshot.facts.container import Container, PublishedPort
-from earshot.facts.deployment import Arrival, Deployment
 from earshot.listeners.address import Address, why_unusable
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
+from earshot.topology.broker import Arrival
+from earshot.topology.container import Container, PublishedPort
+from earshot.topology.model import Deployment
 from tests.goldens import is_golden
 from tests.rules.deployment_examples import services
 from tests.rules.examples import files

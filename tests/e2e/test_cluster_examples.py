@@ -70,7 +70,7 @@ def test_two_clusters_in_one_program(local: project.Project) -> None:
     assert "unchanged" in local.up("--expect-no-changes")
 
     local.runs("config", "set", "audit_clients", str(other))
-    assert "step 1 of 2" in local.up() and "step 2 of 2" in local.up()
+    local.up()
     changed = local.outputs()
     assert changed["audit_bootstrap"]["CLIENTS"].endswith(f":{other}")
     assert changed["orders_bootstrap"] == found["orders_bootstrap"]

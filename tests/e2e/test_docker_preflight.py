@@ -17,9 +17,9 @@ from earshot_pulumi.docker.throwaway import NotAsked
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
 from earshot.listeners.render import server_properties
 from earshot.placement.docker import plan_docker
+from earshot.topology.container import PublishedPort
 from tests.doubles.registry import REPOSITORY, registry
 from tests.e2e.docker_engine import Engine
 

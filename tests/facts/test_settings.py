@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.settings import ForeignSettings, Unreadable, is_known
+from earshot.facts.settings import ForeignSettings, Unreadable
 from earshot.listeners.address import Address
+from earshot.listeners.placeholders import is_known
 
 NAMES = (
     "advertised", "advertised_by_quorum", "advertised_to_clients", "controllers", "early", "id",

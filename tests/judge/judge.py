@@ -14,8 +14,9 @@ from py4j.java_gateway import JavaGateway
 
 from earshot.checks.deployment import kafka_refusals
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties, settings_in
-from earshot.facts.settings import BrokerSettings, is_known
+from earshot.facts.settings import BrokerSettings
 from earshot.jvm.jars import kafka_broker_jars
+from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.rules.kl002_kafka import FIRST_KRAFT, unusable
 from tests.judge.cases import Case

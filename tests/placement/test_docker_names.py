@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
 from earshot.listeners.terms import Scope
 from earshot.placement.docker import docker_names
+from earshot.topology.container import PublishedPort
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}
 TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "internal": "b.lan",

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.registry import FindingState
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from tests.rules.container_examples import load
 from tests.rules.examples import described, files
 

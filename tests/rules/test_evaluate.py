@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
@@ -14,6 +13,7 @@ from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES, evaluate, remarks
 from earshot.rules.registry import Finding, Rule
+from earshot.topology.container import Container
 from tests.config.read import read_local
 from tests.rules.examples import HERE, files, load
 

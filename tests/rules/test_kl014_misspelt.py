@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.facts.container import Container
 from earshot.rules.kl014_misspelt import misspelt
+from earshot.topology.container import Container
 
 CP = "confluentinc/cp-kafka:7.5.0"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.facts.container import Container
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.image_demands import STORAGE_TOOL
 from earshot.listeners.images import release_of
 from earshot.rules.kl014_start_script import _wurstmeister, refusals
+from earshot.topology.container import Container
 
 IMAGE = "wurstmeister/kafka:2.13-2.8.1"
 NONE = f"sets no listeners, and {IMAGE} refuses to start"

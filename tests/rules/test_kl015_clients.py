@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, JoinedNetwork
-from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Endpoint
 from earshot.listeners.address import Address
 from earshot.rules.kl015_clients import RULE, failure
 from earshot.rules.registry import Finding
+from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
+from earshot.topology.container import Container, JoinedNetwork
+from earshot.topology.model import Deployment
+from earshot.topology.names import Unknown
+from earshot.topology.ways import End, Way
 
 ADDRESS = Address("kafka", 9092)
 ENDPOINT = Endpoint("A", Address("", 9092), ADDRESS)
@@ -24,14 +27,14 @@ OTHER = Broker("other", Container("other"), 2, (ENDPOINT,))
     [
         (Arrival(WANTED, ENDPOINT), "app", ""),
         (Arrival(OTHER, ENDPOINT), "app", "kafka:9092 is other and not kafka"),
-        (End.UNKNOWN, "app", ""),
+        (Unknown("whose address it is"), "app", ""),
         (End.SELF, "app", "kafka:9092 is the client's own container, where no broker listens"),
         (End.SELF, "kafka", "nobody listens at kafka:9092"),
         (End.NOWHERE, "app", "nothing is called kafka there"),
         (End.REFUSED, "app", "nobody listens at kafka:9092"),
     ],
 )
-def test_why_an_address_does_not_work(way: Arrival | End, place: str, why: str) -> None:
+def test_why_an_address_does_not_work(way: Way, place: str, why: str) -> None:
     assert failure(way, ADDRESS, place, WANTED) == why
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, JoinedNetwork
-from earshot.facts.deployment import Broker, Deployment, Endpoint
 from earshot.listeners.address import Address
 from earshot.rules.kl016_nodes import RULE
 from earshot.rules.registry import Finding
+from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.container import Container, JoinedNetwork
+from earshot.topology.model import Deployment
 
 
 def node(

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, JoinedNetwork, NodePort, PublishedPort
-from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
 from earshot.listeners.address import Address
 from earshot.rules.kl017_published import RULE
 from earshot.rules.registry import Finding, Severity
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
+from earshot.topology.container import Container, JoinedNetwork, NodePort, PublishedPort
+from earshot.topology.model import Deployment
 
 ON_ITS_NODE = NodePort(9092, 1)
 NET = (JoinedNetwork("net", ("kafka",)),)

@@ -7,13 +7,13 @@ import pytest
 
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.lookup import Diagnosis
 from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.registry import Finding, FindingState, Rule, Severity, holds_for
+from earshot.topology.container import Container
 from tests.rules.examples import HERE, load
 
 

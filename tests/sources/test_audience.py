@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.address import parse_address
 from earshot.listeners.terms import Scope
 from earshot.sources.parsed_listener import Audience, audience
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 PUBLISHED = PublishedPort(9092, 39092)
 INSIDE = Container(

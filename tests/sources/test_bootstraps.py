@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.container import Container
-from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service
 from earshot.sources.deployment import bootstraps
+from earshot.topology.broker import Bootstrap
+from earshot.topology.container import Container
 
 KAFKA = Address("kafka", 9092)
 

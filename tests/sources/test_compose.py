@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.sources.compose import BASE_FILE, Compose, Service, is_compose, read_compose, running
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 
 def read(
@@ -538,10 +538,10 @@ def test_of_a_key_that_stands_twice_the_last_counts() -> None:
         ("services: {k: {image: i}}\nnetworks: {n: {external: true}}", False),
         ("services: {k: {image: i}}\nnetworks: {default: {external: true, name: x}}", True),
         ("services: {k: {image: i, external_links: [other]}}", True),
-        ("services: {k: {image: i, links: ['z:kafka']}, z: {image: i}}", True),
+        ("services: {k: {image: i, links: ['z:kafka']}, z: {image: i}}", False),
         ("services: {k: {image: i, links: [z]}, z: {image: i}}", False),
         ("services: {k: {image: i, network_mode: bridge}}", False),
-        ("services: {k: {image: i, network_mode: bridge, links: [z]}, z: {image: i}}", True),
+        ("services: {k: {image: i, network_mode: bridge, links: [z]}, z: {image: i}}", False),
         ("services: {k: {image: i, network_mode: shared}}", True),
         ("services: {k: {image: i}, z: {image: i, depends_on: [k]}}", False),
         ("services: {k: {image: i}, z: {image: i, depends_on: [other]}}", True),
@@ -552,6 +552,18 @@ def test_of_a_key_that_stands_twice_the_last_counts() -> None:
 )
 def test_whether_there_may_be_more_names_on_its_networks(text: str, is_open: bool) -> None:
     assert lenient(text).services[0].container.open_networks is is_open
+
+
+def test_links_are_names_for_one_container() -> None:
+    text = "services: {k: {image: i, links: [z, 'z:Kafka']}, z: {image: i}}"
+    assert lenient(text).services[0].container.links == {"z": "z", "kafka": "z"}
+
+
+@pytest.mark.parametrize(("flag", "internal"), [("true", True), ("false", False), ("", False)])
+def test_an_internal_network(flag: str, internal: bool) -> None:
+    top = f"networks: {{default: {{internal: {flag}}}}}"
+    (network,) = lenient(f"services: {{k: {{image: i}}}}\n{top}").services[0].container.networks
+    assert network.internal is internal
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.container import NodePort, PublishedPort
 from earshot.sources.compose_ports import ALLOWED, read_port
+from earshot.topology.container import NodePort, PublishedPort
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.container import Container, PublishedPort
-from earshot.facts.deployment import Broker, Endpoint
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, released, settings_of
+from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.container import Container, PublishedPort
 
 APACHE = "apache/kafka:4.1.1"
 CONFLUENT = "confluentinc/cp-kafka:7.6.0"
@@ -197,7 +197,7 @@ def test_a_broker_s_listeners() -> None:
         endpoints=(
             Endpoint("INNER", Address("", 19092), Address("kafka", 19092)),
             Endpoint("OUTER", Address("0.0.0.0", 9092), Address("localhost", 29092)),
-            Endpoint("CONTROLLER", Address("", 9093), None, is_controller=True),
+            Endpoint("CONTROLLER", Address("", 9093), None, True, "PLAINTEXT"),
         ),
         inter_broker="INNER",
         cluster="7@kafka:9093,8@b:9093",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.sources.docker_container import property_path, read_container, read_service, words
+from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 
 def test_the_inputs_of_a_docker_container_are_read() -> None:

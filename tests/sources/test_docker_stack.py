@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.facts.container import Container, JoinedNetwork
 from earshot.sources.compose import Service
 from earshot.sources.docker_container import NETWORK, REMOTE_IMAGE, TYPES, in_stack
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
+from earshot.topology.container import Container, JoinedNetwork
 
 ID = "sha256:" + "0123456789abcdef" * 4
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from earshot.checks.deployment import mistakes
-from earshot.facts.deployment import Endpoint
 from earshot.listeners.address import Address
 from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.redpanda import is_redpanda, redpanda_among
+from earshot.topology.broker import Endpoint
 from tests.rules.deployment_examples import services
 
 IMAGE = "docker.redpanda.com/redpandadata/redpanda:v24.2.7"

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 from earshot.config.docker import DockerSpec
-from earshot.facts.container import PublishedPort
 from earshot.placement.docker import DockerPlan, network_of, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
+from earshot.topology.container import PublishedPort
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import (
     BegunChange,

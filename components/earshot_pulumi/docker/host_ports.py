@@ -18,8 +18,8 @@ import docker
 
 from earshot import sockets
 from earshot.engine import HasEngine, address_of, is_here
-from earshot.facts.container import PublishedPort
 from earshot.sockets import ANY_IPV4, ANY_IPV6, Bound
+from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import throwaway
 
 _ANSWERS: Final = "### IPv4 "

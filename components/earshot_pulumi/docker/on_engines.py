@@ -11,10 +11,10 @@ from typing import Any
 
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
 from earshot.placement.node_container import NodeContainer
+from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
 from earshot_pulumi.properties import read, write

@@ -12,8 +12,8 @@ import pytest
 from earshot_pulumi.docker import host_ports, throwaway
 
 from earshot import sockets
-from earshot.facts.container import PublishedPort
 from earshot.sockets import Bound
+from earshot.topology.container import PublishedPort
 
 ELSEWHERE = SimpleNamespace(engine="tcp://elsewhere:2376", cert_path=None)
 HEADER = "  sl  local_address rem_address   st\n"

@@ -24,8 +24,8 @@ from earshot.cluster_id import of_stack_name
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
 from earshot.placement.docker import plan_docker
+from earshot.topology.container import PublishedPort
 from tests.components.called import Called
 
 MINE = "0123456789ab"

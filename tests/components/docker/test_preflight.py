@@ -15,7 +15,7 @@ from earshot_pulumi.docker.preflight import DockerPreflightKind
 from earshot_pulumi.docker.throwaway import NotAsked
 from earshot_pulumi.provider.kind import UNKNOWN
 
-from earshot.facts.container import PublishedPort
+from earshot.topology.container import PublishedPort
 from tests.components.called import Called
 from tests.components.docker.test_on_engines import container, wanted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.facts.container import PublishedPort
+from earshot.topology.container import PublishedPort
 
 
 @pytest.mark.parametrize(

@@ -41,17 +41,26 @@ class JoinedNetwork:
     name: str
     aliases: tuple[str, ...] = ()
     address: str = ""
+    internal: bool = False
+    """It has no way out, and no published port leads into it."""
+    is_named: bool = field(default=True, compare=False)
+    """Docker has it under ``name``: else Compose puts the project's name before it."""
 
 
 @dataclass(frozen=True)
 class PublishedPort:
-    """One port of the container on its host; no ``host_port`` means that Docker chooses one."""
+    """One port of the container on its host.
+
+    No ``host_port`` means that Docker chooses one, unless a ``variable`` holds it.
+    """
 
     container_port: int
     host_port: int | None
     host_ip: str = ""
     """The host's address that it is bound to; an empty text means all of them."""
     protocol: str = "tcp"
+    variable: str = ""
+    """What the file has in place of a host's port that is not known."""
 
     @property
     def for_host_only(self) -> bool:
@@ -75,7 +84,7 @@ class PublishedPort:
 
     def __str__(self) -> str:
         host = f"{bracketed(self.host_ip)}:" if self.host_ip else ""
-        outer = "(chosen by Docker)" if self.host_port is None else self.host_port
+        outer = self.host_port or self.variable or "(chosen by Docker)"
         return f"{host}{outer}->{self.container_port}"
 
 
@@ -105,8 +114,9 @@ class Container:
     extra_hosts: Mapping[str, str] = field(default_factory=dict)
     """Names that its own hosts file has, with their addresses."""
     open_networks: bool = False
-    """Its networks may have names that nobody has described: of other containers, or by links."""
-
+    """Its networks may have names that nobody has described."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Services by the names, in lower case, that this container alone has for them."""
     profiles: tuple[str, ...] = ()
     """Compose profiles of which one has to be chosen for it to run; none means always."""
 
@@ -139,12 +149,19 @@ class Container:
         """Whether it has no network of its own, so that its ports are the host's."""
         return self.network_mode == HOST_NETWORK
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether all its networks are internal: nothing beyond them reaches it, nor it them."""
+        return bool(self.networks) and all(item.internal for item in self.networks)
+
     @cached_property
     def names(self) -> frozenset[str]:
         """Every name of the container inside its networks, in lower case."""
         found = {self.name, self.hostname}
         for network in self.networks:
-            found |= {*network.aliases, f"{self.name}.{network.name}"}
+            found |= {*network.aliases}
+            if network.is_named:
+                found |= {f"{it}.{network.name}" for it in (self.name, *network.aliases)}
         return frozenset(name.lower() for name in found if name)
 
     @cached_property

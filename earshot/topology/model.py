@@ -1,0 +1,106 @@
+"""Containers of one file that may meet, the brokers among them, and where addresses lead.
+
+What containers of other files, DNS or the user's machine decide is not known.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from earshot.listeners.address import Address
+from earshot.listeners.listed import by_key
+from earshot.names.kinds import ip_of
+from earshot.topology.broker import Bootstrap, Broker
+from earshot.topology.container import Container, is_loopback
+from earshot.topology.names import GATEWAYS, Names
+from earshot.topology.ways import Trace, Way, Ways
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """All containers by service, the brokers among them, and what clients begin with."""
+
+    containers: Mapping[str, Container]
+    brokers: tuple[Broker, ...]
+    bootstraps: tuple[Bootstrap, ...] = ()
+
+    def way(self, place: str, address: Address) -> Way:
+        """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
+        return self.trace(place, address).end
+
+    def trace(self, place: str, address: Address) -> Trace:
+        """The same, hop by hop."""
+        return self._ways.trace(place, address)
+
+    def members(self, broker: Broker) -> Iterator[Broker]:
+        """Brokers of the same cluster, itself too."""
+        may_part = self.names.has_profiles(broker.service)
+        for other in self._clusters[broker.cluster]:
+            parted = may_part and self.apart(broker.service, other.service)
+            if other is broker or (other.is_broker and not parted):
+                yield other
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether two services are alternatives: no profile runs both."""
+        return self.names.apart(one, other)
+
+    def outlook(self, place: str) -> Hashable:
+        """What decides where an address leads from ``place``, if it is no name of its own.
+
+        The same for services that are alike; that of a service with hosts of its own is its own.
+        """
+        return self._outlooks.get(place, place)
+
+    def may_be_machine(self, address: Address) -> bool:
+        """Whether the machine may be called so: a published port, under nobody's name."""
+        host = address.host.lower()
+        is_found = is_loopback(host) or ip_of(host) is not None or host in GATEWAYS
+        is_found = is_found or host in self.names.all
+        return not is_found and self._ways.is_published(address.port)
+
+    @cached_property
+    def by_service(self) -> Mapping[str, Broker]:
+        """The brokers and controllers by their services."""
+        return {item.service: item for item in self.brokers}
+
+    @cached_property
+    def names(self) -> Names:
+        """What hosts mean, place by place."""
+        return Names(self.containers, frozenset(self._machine_hosts()))
+
+    @cached_property
+    def advertised_hosts(self) -> frozenset[str]:
+        """Every host that a broker advertises, in lower case."""
+        endpoints = (item for broker in self.brokers for item in broker.endpoints or ())
+        return frozenset(it.advertised.host.lower() for it in endpoints if it.advertised)
+
+    def _machine_hosts(self) -> Iterator[str]:
+        """Hosts that a broker advertises with a port that it publishes, and no container has."""
+        for broker in self.brokers:
+            for item in broker.for_clients:
+                if item.advertised is None:
+                    continue
+                host = item.advertised.host.lower()
+                ports = broker.container.published_at(item.bind.port)
+                is_theirs = any(it.answers_to(host) for it in self.containers.values())
+                if is_loopback(host) or host in GATEWAYS or host in self.containers or is_theirs:
+                    continue
+                if any(port.host_port == item.advertised.port for port in ports):
+                    yield host
+
+    @cached_property
+    def _ways(self) -> Ways:
+        return Ways(self.containers, self.by_service, self.names)
+
+    @cached_property
+    def _clusters(self) -> Mapping[str, Sequence[Broker]]:
+        return by_key((item.cluster, item) for item in self.brokers)
+
+    @cached_property
+    def _outlooks(self) -> Mapping[str, Hashable]:
+        found: dict[str, Hashable] = {}
+        for name, own in self.containers.items():
+            flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
+            alike = (tuple(item.name for item in own.networks), *flags)
+            found[name] = name if own.extra_hosts or own.links else alike
+        return found

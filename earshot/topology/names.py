@@ -1,0 +1,314 @@
+"""What a host means at a place: this place itself, a container on a network, or the machine.
+
+Docker's DNS answers on user-defined networks with the names of their members; a hosts file comes
+before it. Names of other DNS servers are not known.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from earshot.listeners.listed import by_key, shortened
+from earshot.listeners.placeholders import is_known
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.topology.container import Container, folded, is_loopback
+
+GATEWAYS = frozenset(
+    {
+        "host.docker.internal",
+        "gateway.docker.internal",
+        "docker.for.mac.host.internal",
+        "docker.for.mac.localhost",
+        "docker.for.win.localhost",
+        "host.containers.internal",
+        "host-gateway",
+    }
+)
+"""Names of the machine that runs the containers, and Compose's word for its address."""
+HOST = ""
+"""The place of a client on the machine itself; any other place is a service's name."""
+_OF_SERVICE = "service:"
+_OF_CONTAINER = "container:"
+SHARED = (_OF_SERVICE, _OF_CONTAINER)
+"""What `network_mode` begins with where a container has the network of another, with its ports."""
+NO_NETWORK = "none"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """The one answer for what cannot be told; ``fact`` is what would have to be known."""
+
+    fact: str
+
+
+@dataclass(frozen=True)
+class Itself:
+    """The loopback of the place that asks."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """The address of a service's container on a network; no network for the default bridge."""
+
+    service: str
+    network: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An address of the machine that is not loopback; empty for the one that containers use."""
+
+    address: str = ""
+
+
+Target = Itself | Member | Machine
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a host means, and why; ``doubt`` is what is assumed and not known."""
+
+    targets: tuple[Target, ...]
+    because: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class NoName:
+    """Nothing has the name here; ``because`` says where it is known instead."""
+
+    because: str
+
+
+class Names:
+    """The names of ``containers`` by service.
+
+    ``machine`` holds hosts that brokers advertise together with a port that they publish: names and
+    addresses of the machine, as the file means it.
+    """
+
+    def __init__(
+        self, containers: Mapping[str, Container], machine: frozenset[str] = frozenset()
+    ) -> None:
+        self.containers = containers
+        self.machine = machine
+
+    def resolve(self, place: str, host: str) -> Resolution | NoName | Unknown:
+        """What ``host`` means at ``place`` (a service, or `HOST`)."""
+        place, host = self.owner(place), host.lower()
+        own = self.containers.get(place)
+        if own is not None and own.network_mode.startswith(SHARED):
+            return Unknown(f"the network of {place}, which is that of a container elsewhere")
+        by_hosts_file = own is not None and host in own.extra_hosts
+        if own is not None and host in own.extra_hosts:
+            host = own.extra_hosts[host].lower()
+            if not is_known(host):
+                return Unknown(f"the address that extra_hosts of {place} holds")
+        if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
+            return Resolution((Itself(),), f"{host} is every place's name for itself")
+        if host in GATEWAYS:
+            return _gateway(host, own, is_given=by_hosts_file)
+        if own is None or own.on_host_network:
+            return self._on_machine(host)
+        if found := self._members(place, own, folded(host)):
+            return found
+        return self._elsewhere(place, own, host)
+
+    def owner(self, place: str) -> str:
+        """The service whose network ``place`` has: its own name, unless the file shows another."""
+        return self._owners.get(place, place)
+
+    @cached_property
+    def all(self) -> frozenset[str]:
+        """Every name of a container, in lower case."""
+        named = {name for item in self.containers.values() for name in item.names}
+        return frozenset(named | {name.lower() for name in self.containers})
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether two services are alternatives: no profile runs both."""
+        first, second = self._profiles.get(one), self._profiles.get(other)
+        return bool(first and second) and not set(first or ()) & set(second or ())
+
+    def has_profiles(self, service: str) -> bool:
+        """Whether the service runs only with some profiles."""
+        return service in self._profiles
+
+    def sharing(self, owner: str) -> Sequence[str]:
+        """The services that have the network of ``owner``, who comes first."""
+        return self._sharing.get(owner, ())
+
+    def _on_machine(self, host: str) -> Resolution | NoName | Unknown:
+        if ip_of(host) is not None:
+            if members := self._fixed.get(folded(host)):
+                doubt = "whether the machine has a route to its containers: on Linux it has"
+                return Resolution(tuple(members), f"{host} is the address of a container", doubt)
+            if host in self.machine:
+                return self._advertised(host)
+            return Unknown(f"whose address {host} is")
+        if "." not in host and host in self.all:
+            # a container's name means nothing to the machine; any other may mean anything
+            return NoName(f"{host} is a name that Docker gives on its networks only")
+        if host in self.machine:
+            return self._advertised(host)
+        return Unknown(f"what {host} means to the machine's resolver")
+
+    def _advertised(self, host: str) -> Resolution:
+        doubt = f"whether {host} is this machine"
+        return Resolution((Machine(host),), f"{host} is advertised with a published port", doubt)
+
+    def _members(self, place: str, own: Container, host: str) -> Resolution | Unknown | None:
+        found: dict[Member, None] = {}
+        for item in own.networks:
+            for name in self._known.get((item.name, host), ()):
+                found[Member(name, item.name)] = None
+        linked = own.links.get(host)
+        if linked in self.containers and linked is not None:
+            found |= dict.fromkeys(self._linked(own, linked))
+        if not found and self._is_own_name(place, own, host):
+            found |= dict.fromkeys(self._interfaces(place, own))
+        if not found:
+            return None
+        # of alternatives that may be chosen together, nothing is certain
+        possible = [it for it in found if not self.apart(place, it.service)]
+        if not possible:
+            return Unknown(f"which of the profiles runs that has {host}")
+        targets = _of_first_network(own, possible)
+        if not targets:
+            return Unknown(f"on which network of {place} {host} is asked for first")
+        networks = list(dict.fromkeys(it.network or "the default bridge" for it in targets))
+        services = shortened(list(dict.fromkeys(it.service for it in targets)))
+        return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
+
+    def _is_own_name(self, place: str, own: Container, host: str) -> bool:
+        """A container without a user-defined network knows its hostname only."""
+        if own.networks:
+            return own.answers_to(host) or host == place.lower()
+        return bool(own.hostname) and host == own.hostname.lower()
+
+    def _interfaces(self, place: str, own: Container) -> list[Member]:
+        if not own.networks:
+            return [Member(place)]
+        return [Member(place, item.name) for item in own.networks]
+
+    def _linked(self, own: Container, service: str) -> list[Member]:
+        other = self.containers[service]
+        mine = {item.name for item in own.networks}
+        if not mine:
+            return [] if other.networks else [Member(service)]
+        return [Member(service, item.name) for item in other.networks if item.name in mine]
+
+    def _elsewhere(self, place: str, own: Container, host: str) -> Resolution | NoName | Unknown:
+        """No name on a network of ``place``: what it may be all the same."""
+        if members := self._fixed.get(folded(host)) if ip_of(host) is not None else None:
+            return Resolution(tuple(members), f"{host} is the address of a container")
+        if host in self.machine and ("." in host or ip_of(host) is not None):
+            return self._advertised(host)
+        if ip_of(host) is not None:
+            return Unknown(f"whose address {host} is")
+        if own.open_networks or own.unknown:
+            return Unknown(f"which other names there are on the networks of {place}")
+        if "." in host:
+            return self._dotted(host)
+        if self._may_be_generated(host):
+            return Unknown(f"whether Compose generates the name {host}")
+        if own.network_mode == NO_NETWORK:
+            return NoName(f"{place} has no network")
+        where = [item.name for item in own.networks]
+        return NoName(
+            f"nothing on {', '.join(where)} is called {host}"
+            if where
+            else f"the default bridge of Docker has no names, so not {host}"
+        )
+
+    def _dotted(self, host: str) -> NoName | Unknown:
+        """A full name may be another DNS server's, unless one other network alone has it."""
+        holders = [it for it in self.containers.values() if it.answers_to(host)]
+        if holders and not any(it.published for it in holders):
+            networks = [
+                net.name
+                for it in holders
+                for net in it.networks
+                if folded(host) in it.known_as(net)
+            ]
+            return NoName(f"{host} is known on {', '.join(dict.fromkeys(networks))} only")
+        return Unknown(f"what {host} means to other DNS servers")
+
+    def _may_be_generated(self, host: str) -> bool:
+        """Compose calls containers `PROJECT-SERVICE-1`; a hostname may hold a variable."""
+        if any(not is_known(item.hostname) for item in self.containers.values()):
+            return True
+        head = re.fullmatch(r"(.+)[-_][0-9]+", host)
+        return head is not None and any(
+            head[1].endswith((f"-{name.lower()}", f"_{name.lower()}")) for name in self.containers
+        )
+
+    @cached_property
+    def _known(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        """Services by a network and what they are called there."""
+        return by_key(
+            ((network.name, name), service)
+            for service, container in self.containers.items()
+            for network in container.networks
+            for name in container.known_as(network) | {service.lower()}
+        )
+
+    @cached_property
+    def _fixed(self) -> Mapping[str, Sequence[Member]]:
+        """Containers by their fixed addresses."""
+        return by_key(
+            (folded(network.address), Member(service, network.name))
+            for service, container in self.containers.items()
+            for network in container.networks
+            if network.address
+        )
+
+    @cached_property
+    def _profiles(self) -> Mapping[str, tuple[str, ...]]:
+        return {name: it.profiles for name, it in self.containers.items() if it.profiles}
+
+    @cached_property
+    def _owners(self) -> Mapping[str, str]:
+        called = {item.name: name for name, item in self.containers.items()}
+        return {name: self._owner(name, called) for name in self.containers}
+
+    def _owner(self, name: str, called: Mapping[str, str]) -> str:
+        seen = {name}
+        while (mode := self.containers[name].network_mode).startswith(SHARED):
+            kind, _, other = mode.partition(":")
+            other = called.get(other, other) if f"{kind}:" == _OF_CONTAINER else other
+            if other in seen or other not in self.containers:
+                break
+            seen.add(other)
+            name = other
+        return name
+
+    @cached_property
+    def _sharing(self) -> Mapping[str, Sequence[str]]:
+        listed = by_key((owner, name) for name, owner in self._owners.items())
+        return {
+            key: [key, *(name for name in names if name != key)] for key, names in listed.items()
+        }
+
+
+def _of_first_network(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
+    """Docker answers for the first network that has the name: internal ones come last, the others
+    by name. None where the project's name decides, and it makes a difference."""
+    joined = {item.name: item for item in own.networks}
+    groups = by_key((it.network, it) for it in found)
+    outer = [name for name in groups if name in joined and not joined[name].internal]
+    names = sorted(outer or groups)
+    first = groups[names[0]]
+    kinds = {joined[name].is_named for name in names if name in joined}
+    same = {frozenset(it.service for it in groups[name]) for name in names}
+    return tuple(first) if len(kinds) < 2 or len(same) == 1 else ()
+
+
+def _gateway(host: str, own: Container | None, *, is_given: bool) -> Resolution:
+    """A name of the machine: it exists where an entry of extra_hosts or Docker Desktop gives it."""
+    because = f"{host} is the machine that runs the containers"
+    if is_given:
+        return Resolution((Machine(),), because)
+    doubt = f"whether {host} exists here: Docker Desktop has it, on Linux an entry of extra_hosts"
+    at_machine = own is None or own.on_host_network
+    return Resolution((Itself() if at_machine else Machine(),), because, doubt)

@@ -1,0 +1,143 @@
+"""A client's two connections: to what it bootstraps with, then to what each broker advertises.
+
+A broker answers with the addresses that all brokers of its cluster advertise on the listener that
+the client came in on. Each hop of a walk ends in yes, no because, or unknown because.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from earshot.listeners.address import Address
+from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
+from earshot.topology.model import Deployment
+from earshot.topology.names import Unknown
+from earshot.topology.ways import Answer, Hop, Stage, Trace
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Where a client is sent for one broker, after it came in on ``listener``.
+
+    ``trace`` is None where the broker has no such listener, or what it advertises is not known.
+    """
+
+    broker: Broker
+    listener: str
+    trace: Trace | None
+    hops: tuple[Hop, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """Whether the client reaches this broker."""
+        return worst(self.hops)
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """One address of a client, the hops to it, and where it is sent from there."""
+
+    trace: Trace
+    hops: tuple[Hop, ...]
+    sent: tuple[Sent, ...] = ()
+
+    @property
+    def answer(self) -> Answer:
+        """Whether a broker answers there."""
+        return worst(self.hops)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """All that a client meets."""
+
+    client: Bootstrap
+    entrances: tuple[Entrance, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """No where no address answers, or a broker is not reached; unknown where that may be."""
+        answers = [item.answer for item in self.entrances]
+        if all(item is Answer.NO for item in answers):
+            return Answer.NO
+        sent = [it.answer for item in self.entrances for it in item.sent]
+        if Answer.NO in sent:
+            return Answer.NO
+        return Answer.UNKNOWN if Answer.UNKNOWN in (*answers, *sent) else Answer.YES
+
+
+def worst(hops: tuple[Hop, ...]) -> Answer:
+    """One no is a no, whatever is not known beside it."""
+    answers = {item.answer for item in hops}
+    return next((it for it in (Answer.NO, Answer.UNKNOWN) if it in answers), Answer.YES)
+
+
+def walk(deployment: Deployment, client: Bootstrap) -> Walk:
+    """The walk of ``client``, each of its addresses by itself."""
+    return Walk(client, tuple(_followed(deployment, client, it) for it in client.addresses))
+
+
+def _followed(deployment: Deployment, client: Bootstrap, address: Address) -> Entrance:
+    first = entrance(deployment, client, address)
+    end = first.trace.end
+    if first.answer is Answer.NO or not isinstance(end, Arrival) or end.endpoint.is_controller:
+        return first
+    return replace(first, sent=tuple(sent_on(deployment, client, end)))
+
+
+def entrance(deployment: Deployment, client: Bootstrap, address: Address) -> Entrance:
+    """The first connection of ``client`` alone."""
+    trace = deployment.trace(client.service, address)
+    if not isinstance(trace.end, Arrival):
+        return Entrance(trace, trace.hops)
+    return Entrance(trace, (*trace.hops, *_spoken(client, trace.end.endpoint)))
+
+
+def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iterator[Sent]:
+    """Where ``client`` is sent for every broker of the cluster that it came in at."""
+    listener = arrival.endpoint.name
+    for broker in deployment.members(arrival.broker):
+        endpoint = broker.named(listener)
+        if endpoint is None and broker.endpoints:
+            why = f"{broker.service} has no listener of that name"
+            yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
+        elif endpoint is None or endpoint.advertised is None:
+            fact = f"what {broker.service} advertises for {listener}"
+            yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
+        else:
+            trace = deployment.trace(client.service, endpoint.advertised)
+            hops = (*trace.hops, *_ending(client, broker, trace))
+            yield Sent(broker, listener, trace, hops)
+
+
+def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
+    """The protocol, and whether it is the broker that is meant."""
+    if not isinstance(trace.end, Arrival):
+        return
+    yield from _spoken(client, trace.end.endpoint)
+    others = {it.broker.service for it in trace.ends if isinstance(it, Arrival)}
+    if others == {broker.service}:
+        yield Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
+    elif broker.service in others:
+        fact = f"which of {', '.join(sorted(others))} answers: all have the name"
+        yield Hop(Stage.BROKER, Answer.UNKNOWN, fact)
+    else:
+        why = f"{trace.address} is {trace.end.broker.service} and not {broker.service}"
+        yield Hop(Stage.BROKER, Answer.NO, why)
+
+
+def _spoken(client: Bootstrap, endpoint: Endpoint) -> Iterator[Hop]:
+    """A hop where both protocols are known."""
+    if not (client.protocol and endpoint.protocol):
+        return
+    if client.protocol == endpoint.protocol:
+        yield Hop(Stage.PROTOCOL, Answer.YES, f"both speak {endpoint.protocol}")
+        return
+    why = f"the client speaks {client.protocol}, {endpoint.name} is {endpoint.protocol}"
+    yield Hop(Stage.PROTOCOL, Answer.NO, why)
+
+
+def missing_fact(trace: Trace) -> str:
+    """What would have to be known, where a way's end is unknown; else an empty text."""
+    if isinstance(trace.end, Unknown):
+        return trace.end.fact
+    return trace.doubt

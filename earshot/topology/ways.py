@@ -1,0 +1,307 @@
+"""Where an address leads from a place: what its host means, the way there, and who listens.
+
+Of Docker on Linux: networks are apart, a port is published on some addresses of the machine, and a
+container reaches those by the machine's address. What else runs on the machine is not known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from earshot.listeners.address import Address
+from earshot.listeners.placeholders import is_known
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.container import Container, PublishedPort, is_loopback
+from earshot.topology.names import (
+    NO_NETWORK,
+    Itself,
+    Machine,
+    Member,
+    Names,
+    NoName,
+    Target,
+    Unknown,
+)
+
+
+class End(StrEnum):
+    """Why an address leads to no broker."""
+
+    SELF = "the client itself"
+    NOWHERE = "no such name"
+    REFUSED = "nobody listens"
+    NO_WAY = "no way there"
+
+
+class Stage(StrEnum):
+    """The hops of a walk, in their order."""
+
+    RESOLVE = "resolve"
+    WAY = "way"
+    SOCKET = "socket"
+    PROTOCOL = "protocol"
+    BROKER = "broker"
+
+
+class Answer(StrEnum):
+    """What a hop ends in."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One step of a walk; ``because`` is the reason, or the fact that is not known."""
+
+    stage: Stage
+    answer: Answer
+    because: str
+
+
+Way = Arrival | End | Unknown
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where ``address`` leads from ``place``.
+
+    ``end`` is where it leads as far as the file shows it, ``ends`` where each address of the host
+    does. ``doubt`` is what is assumed in it, and an empty text where nothing is.
+    """
+
+    place: str
+    address: Address
+    hops: tuple[Hop, ...]
+    end: Way
+    ends: tuple[Way, ...] = ()
+    doubt: str = ""
+
+    @property
+    def answer(self) -> Answer:
+        """Whether a broker is reached."""
+        if isinstance(self.end, End):
+            return Answer.NO
+        return Answer.UNKNOWN if isinstance(self.end, Unknown) or self.doubt else Answer.YES
+
+
+@dataclass(frozen=True)
+class _Leg:
+    """What one target's way and socket come to."""
+
+    end: Way
+    way: Hop
+    socket: Hop | None = None
+
+
+class Ways:
+    """Ways between ``containers``, of which some run ``brokers``; both by service."""
+
+    def __init__(
+        self, containers: Mapping[str, Container], brokers: Mapping[str, Broker], names: Names
+    ) -> None:
+        self._containers = containers
+        self._brokers = brokers
+        self._names = names
+
+    def trace(self, place: str, address: Address) -> Trace:
+        """Where ``address`` leads from ``place`` (a service, or `HOST`), hop by hop."""
+        meant = self._names.resolve(place, address.host)
+        if isinstance(meant, Unknown):
+            hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)
+            return Trace(place, address, (hop,), meant, (meant,))
+        if isinstance(meant, NoName):
+            hop = Hop(Stage.RESOLVE, Answer.NO, meant.because)
+            return Trace(place, address, (hop,), End.NOWHERE, (End.NOWHERE,))
+        answer = Answer.UNKNOWN if meant.doubt else Answer.YES
+        resolved = Hop(Stage.RESOLVE, answer, meant.doubt or meant.because)
+        legs = [self._leg(self._names.owner(place), it, address.port) for it in meant.targets]
+        chosen = _best(legs)
+        hops = (resolved, chosen.way, *([chosen.socket] if chosen.socket else []))
+        ends = tuple(leg.end for leg in legs)
+        return Trace(place, address, hops, chosen.end, ends, meant.doubt)
+
+    def _leg(self, place: str, target: Target, port: int) -> _Leg:
+        own = self._containers.get(place)
+        at_machine = own is None or own.on_host_network
+        if isinstance(target, Machine):
+            if own is not None and own.network_mode == NO_NETWORK:
+                return _Leg(End.NO_WAY, _no_way(f"{place} has no network"))
+            leg = self._on_machine(port, target.address, is_loopback_way=False)
+            if own is not None and own.is_cut_off and isinstance(leg.end, Arrival):
+                # Docker 20.10 does, and its documentation says that nothing beyond is reached
+                fact = "whether this Docker lets internal networks reach the machine"
+                return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
+            return leg
+        if isinstance(target, Itself):
+            if at_machine:
+                return self._on_machine(port, "", is_loopback_way=True)
+            return self._inside(place, place, port, by_loopback=True)
+        if target.service != place and not at_machine and not self._share(place, target):
+            there = target.network or "the default bridge"
+            return _Leg(End.NO_WAY, _no_way(f"{place} is not on {there}: Docker keeps them apart"))
+        return self._inside(place, target.service, port, network=target.network)
+
+    def _share(self, place: str, target: Member) -> bool:
+        own = self._containers[place]
+        if not target.network:
+            return not own.networks and own.network_mode != NO_NETWORK
+        return any(item.name == target.network for item in own.networks)
+
+    def _inside(
+        self, place: str, service: str, port: int, *, network: str = "", by_loopback: bool = False
+    ) -> _Leg:
+        """Who has ``port`` in the network of ``service``, as seen from ``place``."""
+        from_itself = place == service
+        way = Hop(
+            Stage.WAY, Answer.YES, f"the loopback of {service}" if by_loopback else f"to {service}"
+        )
+        end, why = self._listens(service, port, from_itself, network, by_loopback=by_loopback)
+        if end is End.REFUSED and from_itself:
+            end = End.SELF
+        return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
+
+    def _listens(
+        self, service: str, port: int, from_itself: bool, network: str, *, by_loopback: bool
+    ) -> tuple[Way, str]:
+        services = self._names.sharing(service)
+        shared = [self._brokers[it] for it in services if it in self._brokers]
+        nobody = f"nothing listens at port {port} of {service}"
+        if not shared:
+            unseen = f"what listens at port {port} of {service}"
+            return (End.REFUSED, nobody) if from_itself else (Unknown(unseen), unseen)
+        for broker in shared:
+            for item in broker.endpoints or ():
+                if item.bind.port != port:
+                    continue
+                taken = self._accepts(broker, item, network, by_loopback=by_loopback)
+                if taken is True:
+                    return Arrival(broker, item), f"{item.name} of {broker.service} listens there"
+                if taken is None:
+                    fact = f"on which address of {broker.service} {item.bind} listens"
+                    return Unknown(fact), fact
+                nobody = f"{item.name} of {broker.service} listens on {item.bind} alone"
+        if any(broker.endpoints is None for broker in shared):
+            fact = f"what listens at port {port} of {service}"
+            return Unknown(fact), fact
+        if not from_itself and service not in self._brokers:
+            fact = f"what listens at port {port} of {service}"
+            return Unknown(fact), fact
+        return End.REFUSED, nobody
+
+    def _endpoints(self, service: str) -> tuple[Endpoint, ...]:
+        broker = self._brokers.get(service)
+        return broker.endpoints or () if broker is not None else ()
+
+    def _accepts(
+        self, broker: Broker, endpoint: Endpoint, network: str, *, by_loopback: bool
+    ) -> bool | None:
+        """Whether a listener takes a connection to loopback, or to the address on ``network``."""
+        host = endpoint.bind.host
+        if not host or kind_of(host) is NameKind.ANY_ADDRESS:
+            return True
+        if is_loopback(host):
+            return by_loopback
+        own = self._containers.get(self._names.owner(broker.service))
+        if own is None or own.on_host_network:
+            return None
+        if by_loopback:
+            return False
+        holding = [it for it in own.networks if it.address and ip_of(it.address) == ip_of(host)]
+        if ip_of(host) is not None and holding:
+            return holding[0].name == network
+        return True if len(own.networks) < 2 else None
+
+    def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> _Leg:
+        """Who gets a connection to a port of the machine: by its loopback, or another address."""
+        via = "loopback" if is_loopback_way else (address or "the address that containers use")
+        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine")
+        for name in self._on_host_network:
+            end, why = self._listens(name, port, True, "", by_loopback=is_loopback_way)
+            binds = (item.bind.port for item in self._endpoints(name))
+            if not isinstance(end, End) or port in binds:
+                return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
+        elsewhere: list[tuple[str, PublishedPort]] = []
+        for name, item in self._published.get(port, ()):
+            if self._containers[name].is_cut_off:
+                elsewhere.append((name, item))
+                continue
+            taken = _is_published_at(item, address, is_loopback_way=is_loopback_way)
+            if taken is None:
+                fact = f"whether {item.host_ip} is the address of the machine that is used"
+                return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
+            if taken:
+                return self._behind(name, item, via)
+            elsewhere.append((name, item))
+        if elsewhere:
+            name, item = elsewhere[0]
+            if self._containers[name].is_cut_off:
+                return _Leg(End.NO_WAY, _no_way(f"{item} of {name}, whose networks are internal"))
+            why = f"port {port} is published on {item.host_ip} alone"
+            return _Leg(End.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
+        fact = f"what listens at port {port} of the machine"
+        return _Leg(Unknown(fact), way, Hop(Stage.SOCKET, Answer.UNKNOWN, fact))
+
+    def _behind(self, name: str, item: PublishedPort, via: str) -> _Leg:
+        """The way by a published port into the container, at its address on one network."""
+        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
+        networks = [it for it in self._containers[name].networks if not it.internal]
+        network = networks[0].name if len(networks) == 1 else ""
+        end, why = self._listens(name, item.container_port, False, network, by_loopback=False)
+        return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
+
+    @cached_property
+    def _published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
+        """By a port of the machine: the services behind it."""
+        found: dict[int, list[tuple[str, PublishedPort]]] = {}
+        for name, container in self._containers.items():
+            for item in container.published:
+                if item.host_port is not None and item.protocol == "tcp":
+                    found.setdefault(item.host_port, []).append((name, item))
+        return found
+
+    @cached_property
+    def _on_host_network(self) -> tuple[str, ...]:
+        return tuple(name for name, item in self._containers.items() if item.on_host_network)
+
+    def is_published(self, port: int) -> bool:
+        """Whether a container publishes ``port`` of the machine, or has all of its ports."""
+        return bool(self._on_host_network) or port in self._published
+
+
+def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:
+    """Whether a connection to the machine's loopback or to ``address`` gets to a published port."""
+    if not item.host_ip or kind_of(item.host_ip) is NameKind.ANY_ADDRESS:
+        return True
+    if not is_known(item.host_ip):
+        return None
+    if is_loopback_way:
+        return is_loopback(item.host_ip)
+    if is_loopback(item.host_ip):
+        return False
+    number = ip_of(address)
+    return None if number is None else number == ip_of(item.host_ip)
+
+
+def _best(legs: Sequence[_Leg]) -> _Leg:
+    """Clients try every address of a host: one that arrives will do."""
+
+    def rank(leg: _Leg) -> int:
+        if isinstance(leg.end, Arrival):
+            return 0
+        return 1 if isinstance(leg.end, Unknown) else 2 + (leg.end is not End.SELF)
+
+    return min(legs, key=rank)
+
+
+def _no_way(because: str) -> Hop:
+    return Hop(Stage.WAY, Answer.NO, because)
+
+
+def _answer(end: Way) -> Answer:
+    if isinstance(end, Arrival):
+        return Answer.YES
+    return Answer.UNKNOWN if isinstance(end, Unknown) else Answer.NO

@@ -1,0 +1,200 @@
+"""What the model says of a topology beside what its places saw, hop by hop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import yaml
+
+from earshot.listeners.address import Address
+from earshot.sources.compose import read_compose
+from earshot.sources.deployment import deployment
+from earshot.topology.broker import Arrival
+from earshot.topology.model import Deployment
+from earshot.topology.names import HOST, Itself, Machine, Member, NoName, Resolution, Unknown
+from earshot.topology.walk import missing_fact, walk
+from earshot.topology.ways import Answer, Hop, Stage, Trace
+from tests.topologies.engine import Running, Tried
+from tests.topologies.generate import Topology
+
+Address_ = tuple[str, int]
+
+
+@dataclass
+class Outcome:
+    """Differences as texts, and how many hops agreed or were not known, those by their fact."""
+
+    differences: list[str] = field(default_factory=list)
+    agreed: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+
+def text_of(topology: Topology) -> str:
+    """The Compose file."""
+    return yaml.safe_dump(topology.document, sort_keys=False)
+
+
+def modelled(text: str) -> Deployment:
+    """The Compose file as earshot reads it."""
+
+    def read(path: str) -> str:
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    return deployment(read_compose(text, "compose.yaml", {}, read, lenient=True).services)
+
+
+def compared(running: Running) -> Outcome:
+    """Every address that is in the file, from every place; then every walk of a client."""
+    model = modelled(text_of(running.topology))
+    outcome = Outcome()
+    addresses = sorted(set(_addresses(model)))
+    seen: dict[tuple[str, Address_], Tried] = {}
+    places = (HOST, *model.containers)
+    with ThreadPoolExecutor(len(places)) as pool:
+        answers = pool.map(lambda place: running.ask(place, addresses), places)
+        asked = dict(zip(places, answers, strict=True))
+    for place in places:
+        for address, tried in zip(addresses, asked[place], strict=True):
+            seen[place, address] = tried
+            outcome_of(model, running, place, address, tried, outcome)
+    for client in model.bootstraps:
+        for item in walk(model, client).entrances:
+            for sent in item.sent:
+                at = None if sent.trace is None else sent.trace.address
+                if at is None:
+                    continue
+                met = seen[client.service, (at.host, at.port)]
+                greeted = {it for it in met.greetings.values() if it}
+                mine = {it for it in greeted if it.split()[0] == sent.broker.service}
+                arrives = bool(mine) and mine == greeted
+                expected = sent.answer
+                if expected is Answer.UNKNOWN:
+                    outcome.unknown["walk: " + _generic(_missing(sent.hops))] += 1
+                elif (expected is Answer.YES) != arrives:
+                    outcome.differences.append(
+                        f"walk of {client.service} by {item.trace.address} to {sent.broker.service}"
+                        f": model {expected}, {[str(it) for it in sent.hops]}; greeted {greeted}"
+                    )
+                else:
+                    outcome.agreed["walk"] += 1
+    return outcome
+
+
+def _missing(hops: tuple[Hop, ...]) -> str:
+    return next((it.because for it in hops if it.answer is Answer.UNKNOWN), "")
+
+
+def _addresses(model: Deployment) -> Iterator[Address_]:
+    for client in model.bootstraps:
+        for it in client.addresses:
+            yield it.host, it.port
+    for broker in model.brokers:
+        for endpoint in broker.endpoints or ():
+            if endpoint.advertised is not None:
+                yield endpoint.advertised.host, endpoint.advertised.port
+            yield broker.service, endpoint.bind.port
+            for port in broker.container.published_at(endpoint.bind.port):
+                if port.host_port is not None:
+                    yield "localhost", port.host_port
+                    yield "host.docker.internal", port.host_port
+
+
+def outcome_of(
+    model: Deployment,
+    running: Running,
+    place: str,
+    address: Address_,
+    tried: Tried,
+    outcome: Outcome,
+) -> None:
+    """Compare one trace: what the host means, and who answers."""
+    trace = model.trace(place, Address(*address))
+    where = f"{place or 'HOST'} -> {address[0]}:{address[1]}"
+    said = f"model {[f'{it.stage} {it.answer}: {it.because}' for it in trace.hops]}"
+    saw = f"saw {tried.error or dict(tried.greetings)}"
+    meant = model.names.resolve(place, address[0])
+    resolved = _resolved(model, running, place, meant, tried)
+    if resolved is False:
+        outcome.differences.append(f"resolve: {where}: {said}; {saw}")
+    elif resolved is True:
+        outcome.agreed[Stage.RESOLVE] += 1
+    greeted = {it for it in tried.greetings.values() if it}
+    arrivals = {
+        f"{it.broker.service} {it.endpoint.name}" for it in trace.ends if isinstance(it, Arrival)
+    }
+    if trace.answer is Answer.UNKNOWN:
+        outcome.unknown[_generic(missing_fact(trace))] += 1
+    elif (trace.answer is Answer.NO and greeted) or (
+        trace.answer is Answer.YES and arrivals != greeted and not _partly(trace, greeted)
+    ):
+        outcome.differences.append(f"end: {where}: {said}; {saw}")
+    else:
+        outcome.agreed["end"] += 1
+
+
+def _partly(trace: Trace, greeted: set[str]) -> bool:
+    """Of several targets one is not known: those that are must have greeted."""
+    known = {
+        f"{it.broker.service} {it.endpoint.name}" for it in trace.ends if isinstance(it, Arrival)
+    }
+    return any(isinstance(it, Unknown) for it in trace.ends) and known <= greeted
+
+
+def _resolved(
+    model: Deployment,
+    running: Running,
+    place: str,
+    meant: Resolution | NoName | Unknown,
+    tried: Tried,
+) -> bool | None:
+    """Whether the addresses are those of what is meant; None where that is not known."""
+    if isinstance(meant, Unknown) or (isinstance(meant, Resolution) and meant.doubt):
+        return None
+    if isinstance(meant, NoName):
+        return bool(tried.error)
+    if tried.error:
+        return False
+    found = set(tried.greetings)
+    owned = {
+        address: service
+        for service, own in running.addresses.items()
+        for address in own.values()
+        if address
+    }
+    for target in meant.targets:
+        if isinstance(target, Itself):
+            if not all(it.startswith("127.") or it in ("::1", "0.0.0.0") for it in found):
+                return False
+        elif isinstance(target, Machine):
+            if found & set(owned):
+                return False
+        elif isinstance(target, Member):
+            key = _key(running, target.network)
+            own = running.addresses[target.service]
+            if not found & ({own.get(key)} if _is_certain(model, place) else {*own.values()}):
+                return False
+    members = [it for it in meant.targets if isinstance(it, Member)]
+    return len(members) == 0 or len(found) <= len({*members})
+
+
+def _is_certain(model: Deployment, place: str) -> bool:
+    """Whether the order of its networks does not depend on the project's name."""
+    own = model.containers.get(model.names.owner(place))
+    return own is None or len({it.is_named for it in own.networks}) < 2
+
+
+def _key(running: Running, network: str) -> str:
+    """The key of a network of the file by the name that the model has for it."""
+    for key, top in running.topology.document["networks"].items():
+        if network in (key, top.get("name")):
+            return str(key)
+    return ""
+
+
+def _generic(fact: str) -> str:
+    """A fact without the names of this topology."""
+    words = fact.split()
+    return " ".join(it for it in words if not any(c.isdigit() for c in it))

@@ -1,0 +1,240 @@
+"""Start topologies on a Docker engine as `docker compose up` would, and ask their places."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from tests.e2e.docker_hosts import Host
+from tests.topologies.generate import Document, Topology
+
+PLACE = Path(__file__).with_name("place.py")
+READY_SECONDS = 60.0
+MOUNTED = "/judge"
+NO_NAMESERVER = "127.0.0.1"
+"""Refuses at once: names beyond Docker's own are none, instead of a wait for another server."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What one place saw of one address: who greeted, by address; ``error`` where no name."""
+
+    error: str
+    greetings: Mapping[str, str | None]
+
+
+@dataclass
+class Running:
+    """A topology that runs: its places answer, and its containers' addresses are known."""
+
+    topology: Topology
+    folder: Path
+    addresses: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By service and the network's key; the key of the default bridge is empty."""
+
+    def ask(self, place: str, addresses: Sequence[tuple[str, int]]) -> list[Tried]:
+        """What ``place`` sees of each address; an empty place is the machine."""
+        folder = self.folder.parent if not place else self.folder
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(READY_SECONDS)
+            connection.connect(str(folder / f"{place or 'HOST'}.sock"))
+            with connection.makefile("rw") as stream:
+                stream.write(json.dumps(list(addresses)) + "\n")
+                stream.flush()
+                return [Tried(**item) for item in json.loads(stream.readline())]
+
+
+@dataclass
+class Judge:
+    """A Docker host, the image of its places, and a folder that all of them see."""
+
+    host: Host
+    image: str
+    folder: Path
+    client: docker.DockerClient
+
+    @contextlib.contextmanager
+    def running(self, topologies: Sequence[Topology]) -> Iterator[list[Running]]:
+        """``topologies`` at once, all of them gone at the end."""
+        made = [Running(it, self.folder / f"t{it.seed}") for it in topologies]
+        try:
+            with ThreadPoolExecutor(6) as pool:
+                list(pool.map(self._start, made))
+            yield made
+        finally:
+            with ThreadPoolExecutor(6) as pool:
+                list(pool.map(self._remove, made))
+
+    def _start(self, running: Running) -> None:
+        running.folder.mkdir()
+        document = running.topology.document
+        api = self.client.api
+        real = {key: network_name(document, key, running) for key in document["networks"]}
+        for key, top in document["networks"].items():
+            pools = [docker.types.IPAMPool(subnet=it["subnet"]) for it in top["ipam"]["config"]]
+            api.create_network(
+                real[key],
+                driver="bridge",
+                internal=bool(top.get("internal")),
+                ipam=docker.types.IPAMConfig(pool_configs=pools),
+                labels={"judge": str(running.topology.seed)},
+            )
+        started: dict[str, str] = {}
+        services = document["services"]
+        order = sorted(services, key=lambda name: _waits(services[name]))
+        for name in order:
+            started[name] = self._create(running, name, services[name], real, started)
+            api.start(started[name])
+        end = time.monotonic() + READY_SECONDS
+        for name in services:
+            while not (running.folder / f"{name}.sock").exists():
+                if time.monotonic() > end:
+                    raise TimeoutError(f"{name}: {api.logs(started[name]).decode()}")
+                time.sleep(0.05)
+        keys = {value: key for key, value in real.items()} | {"bridge": ""}
+        for name, id in started.items():
+            settings = api.inspect_container(id)["NetworkSettings"]["Networks"]
+            running.addresses[name] = {
+                keys[net]: own["IPAddress"] for net, own in settings.items() if net in keys
+            }
+
+    def _create(
+        self,
+        running: Running,
+        name: str,
+        service: Document,
+        real: Mapping[str, str],
+        started: Mapping[str, str],
+    ) -> str:
+        api = self.client.api
+        mode = str(service.get("network_mode", ""))
+        joined = {} if mode else service.get("networks") or {"default": {}}
+        first = next(iter(joined), None)
+        if mode.startswith("service:"):
+            mode = f"container:{started[mode.removeprefix('service:')]}"
+        config = api.create_host_config(
+            network_mode=mode or real[str(first)],
+            binds=[f"{running.folder}:{MOUNTED}", f"{PLACE}:/place.py:ro"],
+            port_bindings=None if mode == "host" else _bindings(service),
+            extra_hosts=_hosts(service),
+            dns=None if mode.startswith(("container", "host", "none")) else [NO_NAMESERVER],
+            dns_opt=None if mode.startswith(("container", "host", "none")) else ["timeout:1"],
+            init=True,
+        )
+        links = _links(running, service)
+        own = {key: self._endpoint(name, it or {}, links) for key, it in joined.items()}
+        made = api.create_container(
+            self.image,
+            ["python3", "/place.py", MOUNTED, name],
+            name=_container_name(running, name),
+            hostname=None if mode.startswith(("container", "host")) else service.get("hostname"),
+            environment=service["environment"],
+            ports=None if mode == "host" else _exposed(service),
+            host_config=config,
+            networking_config=api.create_networking_config({real[first]: own[first]})
+            if first is not None
+            else None,
+            labels={"judge": str(running.topology.seed)},
+        )
+        for key in list(joined)[1:]:
+            api.connect_container_to_network(made["Id"], real[key], **self._plain(own[key]))
+        return str(made["Id"])
+
+    def _endpoint(self, name: str, own: Document, links: list[tuple[str, str]]) -> Any:
+        aliases = [name, *own.get("aliases", [])]
+        return self.client.api.create_endpoint_config(
+            aliases=aliases, links=links or None, ipv4_address=own.get("ipv4_address")
+        )
+
+    @staticmethod
+    def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+        """An endpoint's configuration as the arguments of a second network's connection."""
+        address = (config.get("IPAMConfig") or {}).get("IPv4Address")
+        links = [tuple(item.split(":")) for item in config.get("Links") or []]
+        return {"aliases": config["Aliases"], "ipv4_address": address, "links": links or None}
+
+    def _remove(self, running: Running) -> None:
+        marked = {"label": f"judge={running.topology.seed}"}
+        for container in self.client.containers.list(all=True, filters=marked, ignore_removed=True):
+            container.remove(force=True)
+        for network in self.client.networks.list(filters=marked):
+            network.remove()
+        shutil.rmtree(running.folder, ignore_errors=True)
+
+
+def network_name(document: Document, key: str, running: Running) -> str:
+    """As Compose calls a network: PROJECT_KEY, unless the file names it."""
+    return str(document["networks"][key].get("name") or f"p{running.topology.seed}_{key}")
+
+
+def _waits(service: Document) -> bool:
+    return bool(service.get("links")) or str(service.get("network_mode")).startswith("service:")
+
+
+def _container_name(running: Running, service: str) -> str:
+    given = running.topology.document["services"][service].get("container_name")
+    return str(given or f"p{running.topology.seed}-{service}-1")
+
+
+def _links(running: Running, service: Document) -> list[tuple[str, str]]:
+    found = []
+    for item in service.get("links", []):
+        target, _, name = item.partition(":")
+        found.append((_container_name(running, target), name or target))
+    return found
+
+
+def _hosts(service: Document) -> dict[str, str] | None:
+    pairs = (item.partition(":") for item in service.get("extra_hosts", []))
+    return {name: address for name, _, address in pairs} or None
+
+
+def _bindings(service: Document) -> dict[int, Any]:
+    """By port of the container, where the machine publishes it; written anew, not by the model."""
+    found: dict[int, Any] = {}
+    for item in service.get("ports", []):
+        if isinstance(item, dict):
+            found[int(item["target"])] = int(item["published"])
+            continue
+        *outside, inside = str(item).split(":")
+        address = outside[0] if len(outside) == 2 else ""
+        first, _, last = inside.partition("-")
+        for i in range(int(last or first) - int(first) + 1):
+            host = int(outside[-1].partition("-")[0]) + i if outside else None
+            found[int(first) + i] = (address, host) if address else host
+    return found
+
+
+def _exposed(service: Document) -> list[int]:
+    return list(_bindings(service))
+
+
+@contextlib.contextmanager
+def judge(host: Host, image: str) -> Iterator[Judge]:
+    """A judge on ``host``; a process of its machine answers for the machine's own place."""
+    folder = Path(tempfile.mkdtemp(prefix="earshot-judge-", dir="/tmp"))
+    resolver = folder / "resolv.conf"
+    resolver.write_text(f"nameserver {NO_NAMESERVER}\noptions timeout:1 attempts:1\n")
+    there = f"mount --bind {resolver} /etc/resolv.conf && exec {sys.executable} {PLACE} {folder} ''"
+    command = host.inside("unshare", "--mount", "--propagation", "private", "sh", "-c", there)
+    machine = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        with contextlib.closing(host.engine.client()) as client:
+            yield Judge(host, image, folder, client)
+    finally:
+        machine.kill()
+        machine.wait()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,189 @@
+"""Random Compose topologies: listeners right, nearly right and wrong, on networks of every form."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+IMAGE = "confluentinc/cp-kafka:7.6.0"
+"""What the model reads its brokers as; on the engine every service runs `place.py`."""
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A Compose file as a document; ``machine`` is the address of the machine that it runs on."""
+
+    seed: int
+    document: Document
+    machine: str
+
+
+def topology(seed: int, machine: str, slot: int) -> Topology:
+    """The topology of ``seed``, with ports of the machine that no other ``slot`` has."""
+    return Topology(seed, _Maker(random.Random(seed), seed, machine, slot).document(), machine)
+
+
+class _Maker:
+    def __init__(self, chance: random.Random, seed: int, machine: str, slot: int) -> None:
+        self.chance = chance
+        self.seed = seed
+        self.machine = machine
+        self.slot = slot
+        self.next_port = 10_000 + slot * 100
+        self.brokers = [f"kafka{i}" for i in range(1, chance.choice((1, 1, 2, 3)) + 1)]
+        self.clients = [f"app{i}" for i in range(1, chance.choice((1, 2, 2, 3)) + 1)]
+        self.keys = chance.choice((["default"], ["default"], ["front", "back"], ["front", "back"]))
+        self.internal = {it for it in self.keys if chance.random() < 0.2}
+        self.named = {it for it in self.keys if chance.random() < 0.5}
+        self.services: dict[str, Document] = {}
+        self.listeners: dict[str, list[tuple[str, int]]] = {}
+        self.fixed = chance.random() < 0.25
+
+    def subnet(self, key: str) -> str:
+        """The first two bytes and a half of the network's addresses."""
+        return f"10.{100 + self.keys.index(key)}.{self.slot}"
+
+    def document(self) -> Document:
+        for number, name in enumerate(self.brokers, 1):
+            self.services[name] = self.broker(name, number)
+        for number, name in enumerate(self.clients, 1):
+            self.services[name] = self.client(name, number)
+        networks: Document = {}
+        for key in self.keys:
+            networks[key] = {"ipam": {"config": [{"subnet": f"{self.subnet(key)}.0/24"}]}}
+            if key in self.internal:
+                networks[key]["internal"] = True
+            if key in self.named:
+                networks[key]["name"] = f"net{self.seed}{key}"
+        return {"services": self.services, "networks": networks}
+
+    def port(self) -> int:
+        self.next_port += 1
+        return self.next_port
+
+    def broker(self, name: str, number: int) -> Document:
+        found: Document = {"image": IMAGE}
+        mode = self.chance.choices(("", "host", "bridge"), (85, 8, 7))[0]
+        if mode:
+            found["network_mode"] = mode
+        else:
+            self.attach(found, name, number)
+        if self.chance.random() < 0.25:
+            found["hostname"] = f"host-{name}"
+        if self.chance.random() < 0.25:
+            found["container_name"] = f"box{self.seed}-{name}"
+        listeners: list[str] = []
+        advertised: list[str] = []
+        ports: list[object] = []
+        for position, listener in enumerate(("INNER", "OUTER")[: self.chance.choice((1, 2, 2))]):
+            bind = self.port() if mode == "host" else 9092 + 1000 * position
+            listeners.append(f"{listener}://{self.bind(found, name)}:{bind}")
+            outside = self.published(ports, bind, mode)
+            host, port = self.advertised(name, found, bind, outside)
+            advertised.append(f"{listener}://{host}:{port}")
+            self.listeners.setdefault(name, []).append((host, port))
+            self.listeners[name].append((name, bind))
+            if outside:
+                self.listeners[name].append(("localhost", outside))
+        if ports and mode != "host":
+            found["ports"] = ports
+        found["environment"] = {
+            "KAFKA_NODE_ID": str(number),
+            "KAFKA_ZOOKEEPER_CONNECT": "zookeeper.test:2181",
+            "KAFKA_LISTENERS": ",".join(listeners),
+            "KAFKA_ADVERTISED_LISTENERS": ",".join(advertised),
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INNER:PLAINTEXT,OUTER:PLAINTEXT",
+            "KAFKA_INTER_BROKER_LISTENER_NAME": "INNER",
+        }
+        return found
+
+    def attach(self, found: Document, name: str, number: int) -> None:
+        """One network, or two; aliases, also one that several brokers have; fixed addresses."""
+        keys = self.chance.sample(self.keys, self.chance.randint(1, len(self.keys)))
+        networks: Document = {}
+        for key in keys:
+            own: Document = {}
+            aliases = []
+            if self.chance.random() < 0.3:
+                aliases.append(f"{name}.{key}.test" if self.chance.random() < 0.3 else f"{name}-a")
+            if self.chance.random() < 0.15:
+                aliases.append("brokers")
+            if aliases:
+                own["aliases"] = aliases
+            if self.fixed:
+                own["ipv4_address"] = f"{self.subnet(key)}.{100 + number}"
+            networks[key] = own
+        if keys != ["default"] or any(networks.values()):
+            found["networks"] = networks
+
+    def bind(self, found: Document, name: str) -> str:
+        kinds = ["", "0.0.0.0", "127.0.0.1", "localhost"]
+        weights = [45, 40, 5, 3]
+        if not found.get("network_mode"):
+            kinds.append(name)
+            weights.append(7)
+        return self.chance.choices(kinds, weights)[0]
+
+    def published(self, ports: list[object], bind: int, mode: str) -> int:
+        """Publish a port in one of Compose's forms; the port of the machine, 0 where none is."""
+        form = self.chance.choices(
+            ("no", "plain", "loopback", "any", "address", "range", "long", "random", "wrong"),
+            (25, 30, 12, 5, 6, 5, 8, 4, 5),
+        )[0]
+        if form == "no" or mode == "host":
+            return 0
+        outside = self.port()
+        if form == "range":
+            self.next_port += 1
+            ports.append(f"{outside}-{outside + 1}:{bind}-{bind + 1}")
+        elif form == "long":
+            ports.append({"target": bind, "published": str(outside), "mode": "ingress"})
+        elif form == "random":
+            ports.append(str(bind))
+        elif form == "wrong":
+            ports.append(f"{outside}:{bind + 7}")
+        else:
+            address = {
+                "plain": "", "loopback": "127.0.0.1:", "any": "0.0.0.0:",
+                "address": f"{self.machine}:",
+            }[form]  # fmt: skip
+            ports.append(f"{address}{outside}:{bind}")
+        return outside
+
+    def advertised(self, name: str, found: Document, bind: int, outside: int) -> tuple[str, int]:
+        hosts = [name, name, "localhost", "127.0.0.1", "host.docker.internal", self.machine]
+        hosts += [self.chance.choice(self.brokers), "nothing", "brokers", "kafka.example.com"]
+        hosts += [str(found[key]) for key in ("hostname", "container_name") if key in found]
+        for key, own in found.get("networks", {}).items():
+            hosts += own.get("aliases", [])
+            hosts += [own["ipv4_address"]] if "ipv4_address" in own else []
+            hosts.append(f"{name}.{key}")
+            hosts += [f"{name}.net{self.seed}{key}"] if key in self.named else []
+        port = self.chance.choice([bind, bind, outside or bind, outside or bind, 9999])
+        return self.chance.choice(hosts), port
+
+    def client(self, name: str, number: int) -> Document:
+        found: Document = {"image": "example/app"}
+        modes = ["", "host", "bridge", "none", *(f"service:{it}" for it in self.brokers[:1])]
+        mode = self.chance.choices(modes, (78, 6, 6, 2, 8))[0]
+        if mode:
+            found["network_mode"] = mode
+        else:
+            self.attach(found, name, 50 + number)
+        if self.chance.random() < 0.2 and not mode.startswith(("service", "none")):
+            to = self.chance.choice(["host-gateway", self.machine, "127.0.0.1"])
+            to = to if self.chance.random() < 0.8 else f"{self.subnet(self.keys[0])}.101"
+            host = self.chance.choice(["host.docker.internal", "kafka.example.com", "kafka1"])
+            found["extra_hosts"] = [f"{host}:{to}"]
+        if not mode and self.chance.random() < 0.2:
+            to = self.chance.choice(self.brokers)
+            if "network_mode" not in self.services[to]:
+                found["links"] = [self.chance.choice((to, f"{to}:linked"))]
+        known = [it for items in self.listeners.values() for it in items]
+        known += [("linked", 9092), ("brokers", 9092), ("host.docker.internal", 9999)]
+        chosen = self.chance.sample(known, min(len(known), self.chance.choice((1, 1, 2))))
+        text = ",".join(f"{host}:{port}" for host, port in chosen)
+        found["environment"] = {"KAFKA_BOOTSTRAP_SERVERS": text}
+        return found
