@@ -286,7 +286,7 @@ def test_what_is_said_beside_a_gate_is_about_others() -> None:
     gated = inputs({"KAFKA_ADVERTISED_LISTENERS": advertised})
     other = second(ports=[{"internal": 9092, "external": 9093}])
     envs = [
-        f"KAFKA_ADVERTISED_LISTENERS={advertised.replace('9.9', '9.10')}"
+        f"KAFKA_ADVERTISED_LISTENERS={advertised.replace('113.9', '113.10')}"
         if item.startswith("KAFKA_ADVERTISED_LISTENERS=")
         else item
         for item in other["envs"]

@@ -349,8 +349,8 @@ def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
         (
             "volume earshot-s-kafka-1 on Docker host local was formatted for a quorum of 1,2,3 and "
             "would get one of 1: voters are in every node's data, and a static quorum cannot "
-            "change them. Set `controllers.count: 3` to keep them, or remove the data with `make "
-            "clean STACK=s`"
+            "change them. Set `controllers.count: 3` to keep them, or remove the data with "
+            "`data: delete` and `pulumi destroy`"
         )
     ]
 

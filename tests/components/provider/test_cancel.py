@@ -87,7 +87,7 @@ def test_a_cancel_says_within_a_second_what_may_be_half_made(
     finally:
         released.set()
     assert dict(zip(tokens, said, strict=True)) == {
-        token: parts.kind(token).interrupted for token in tokens
+        token: f"\n{parts.kind(token).interrupted}" for token in tokens
     }
 
 

@@ -63,9 +63,9 @@ def test_a_network_asks_for_zones_alone(schema: dict[str, Any]) -> None:
 def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> None:
     found = schema["resources"]["earshot:index:AwsCluster"]
     assert found["requiredInputs"] == ["archive", "region", "vpc"]
-    assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:VpcArgs"
+    assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
     assert found["inputProperties"]["brokers"]["type"] == "integer"
-    listener = schema["types"]["earshot:index:ClusterListenerArgs"]
+    listener = schema["types"]["earshot:index:ClusterListener"]
     assert listener["required"] == ["name", "port", "scopes"]
     assert {"bootstrap", "contract", "instances", "vpcId"} <= set(found["required"])
     assert not [it for it in found["inputProperties"].values() if it.get("plain")]
