@@ -29,6 +29,8 @@ from tests.e2e.engine import Deployment
 
 SILENT_SECONDS = 8.0
 """After which a client that heard nothing gets nothing."""
+PATIENCE = 60.0
+"""Seconds in which every broker has heard of a change."""
 Stack = TypeVar("Stack", bound=Deployment)
 
 
@@ -154,6 +156,17 @@ def refused(settings: Mapping[str, Any]) -> str:
                 return errors.explain(error).error
         else:
             raise AssertionError("it gets metadata")
+
+
+def await_refusal(settings: Mapping[str, Any]) -> None:
+    """Returns once each of the brokers in `bootstrap.servers` refuses this client.
+
+    A broker hears of a change of users some time after the one that was asked for it.
+    """
+    addresses, end = str(settings["bootstrap.servers"]).split(","), time.monotonic() + PATIENCE
+    for address in addresses:
+        while login_failure({**settings, "bootstrap.servers": address}) is None:
+            assert time.monotonic() < end, f"{address} still lets it in"
 
 
 def accepted_by_each(settings: Mapping[str, Any]) -> bool:

@@ -35,7 +35,15 @@ from tests.e2e.docker_stack import (
 from tests.e2e.images.load import base_image
 from tests.e2e.open_sockets import listed
 from tests.e2e.outside import outside
-from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
+from tests.e2e.secured import (
+    Secured,
+    accepted_by_each,
+    await_refusal,
+    denied,
+    holders,
+    refused,
+    watched,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -268,6 +276,7 @@ def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerS
     """One is deleted by hand, and a broker restarts."""
     made, client = stack.deployment, stack.client(listener="HOST")
     delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
+    await_refusal(client)
     assert refused(client) == "authentication"
     made.engine.run("kill", made.names[2])
     assert f"{made.names[2]} does not know its users any more" in made.up()
