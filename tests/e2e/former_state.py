@@ -18,8 +18,9 @@ from earshot_pulumi.provider import former
 
 FOLDER = Path(__file__).parent / "states"
 GIVEN = re.compile(
-    r"[a-z]+-[0-9a-f]{8,}|r?arn:.+|[0-9a-f]{12,}|(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|\d+@[\d.]+"
-    r"|(?:ip|ec2)-[0-9-]+\..+|[0-9a-f:]{17}|[A-Za-z0-9_-]{22}|[a-z0-9-]+-[0-9a-f]{7}"
+    r"[a-z]+-[0-9a-f]{8,}|r?arn:.+|(?:sha256:)?[0-9a-f]{12,}|[0-9a-f]+@[\dTZ:.-]+"
+    r"|(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?:ip|ec2)-[0-9-]+\..+|[0-9a-f:]{17}"
+    r"|[A-Za-z0-9_-]{22}|[a-z0-9-]+-[0-9a-f]{7}"
 )
 """Texts that a provider gives to what it makes: ids, addresses, names of addresses, cluster ids."""
 

@@ -13,8 +13,11 @@ import pytest
 
 from tests.doubles.aws.server import MotoServer
 from tests.e2e.aws_stack import aws_stack
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_stack import docker_cluster, docker_deployment
 from tests.e2e.engine import deployment, local_cluster
 from tests.e2e.former_state import FormerState
+from tests.e2e.images.load import base_image
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
 GATE = {"GateSeal", "pulumi-python"}
@@ -101,3 +104,29 @@ def test_on_this_machine(tmp_path: Path) -> None:
         assert "LocalNode" not in planned["update"] | planned["create"]
         stack.up("--refresh")
         assert stack.pids() == before
+
+
+def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> None:
+    base, folder = base_image(docker_engine), tmp_path / "p"
+    wanted = docker_cluster(kafka_image, 1, validator={"base": base})
+    texts = {f"port of {it['name']}": str(it["port"]) for it in wanted["listeners"][:1]}
+    texts |= {"folder": str(folder), "image": kafka_image, "base": base}
+    texts["engine"] = docker_engine.address
+    texts["mark"] = wanted["names"][1].partition("-")[2]
+    cluster = FormerState.of("docker", **texts).cluster
+    with docker_deployment(folder, docker_engine, cluster, {}) as stack:
+        former = FormerState.of("docker", **texts, stack=stack.stack)
+
+        def runs(*words: str) -> str:
+            done = stack.pulumi(*words)
+            assert done.returncode == 0, stack.reported(done.stdout)
+            return done.stdout
+
+        stack.up()
+        before = stack.containers()
+        imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
+        planned = steps(runs("preview", "--json"))
+        assert not planned["replace"] and planned["delete"] == GATE
+        assert "Container" not in planned["update"] | planned["create"]
+        stack.up()
+        assert stack.containers() == before

@@ -109,11 +109,18 @@ def program(tmp_path: Path) -> project.Project:
     return made
 
 
-def test_a_python_program_adds_the_package_from_a_folder(program: project.Project) -> None:
-    # the folder's environment has the SDKs of both clouds, whose plugins the CLI wants, too
+def test_a_python_program_adds_the_package_from_a_folder(
+    program: project.Project, tmp_path: Path
+) -> None:
+    # not from this checkout: the CLI installs into the environment beside the folder
+    bare, checkout = tmp_path / "earshot.git", tmp_path / "checkout"
+    git_server.publish(bare, "v0.1.0")
+    subprocess.run(["git", "clone", "--quiet", bare, checkout], check=True)
+    bare_environment(checkout / ".venv")
+    # that environment has the SDKs of both clouds, whose plugins the CLI wants, too
     for install in (install_docker_double, install_aws_double):
         install(program.folder / "home")
-    program.runs("package", "add", str(ROOT / PACKAGE))
+    program.runs("package", "add", str(checkout / PACKAGE))
     works_with_the_sdk(program, "earshot")
 
 
