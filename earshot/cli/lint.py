@@ -62,6 +62,8 @@ class Choice:
     skip_unrelated: bool = False
     fix: bool = False
     diff: bool = False
+    explain: str = ""
+    """The client whose walk is printed, in place of all else."""
     force: bool = False
     """Whether any file may be replaced by a result."""
 
@@ -74,6 +76,8 @@ def run(
     A file that cannot be checked is reported on stderr; the others are checked all the same.
     Raises EarshotError for bad options and for a path that does not exist.
     """
+    if choice.explain:
+        return _explain(paths, choice)
     targets = formats(output, format, SUFFIXES)
     baseline = choice.write_baseline
     if baseline is not None and baseline.is_dir():
@@ -111,6 +115,23 @@ def run(
     for failed in outcome.failed:
         to_stderr(f"error: {failed.error}")
     return outcome.exit_code
+
+
+def _explain(paths: Sequence[Path], choice: Choice) -> int:
+    """Prints the walk of one client; its exit code."""
+    from earshot.lint.explain import explained
+
+    files = [*choice.together, *paths]
+    if not files or (paths and (choice.together or len(paths) > 1)) or files[0].is_dir():
+        raise EarshotError(
+            f"--explain {choice.explain}",
+            observed=f"stands beside {counted(len(files), 'path')}",
+            allowed="one Compose file, or -f FILE -f FILE",
+        )
+    said = Said(_release(choice.kafka_version), choice.profiles)
+    text, code = explained(files, choice.explain, said)
+    emit(visible(text))
+    return code
 
 
 def _is_baseline(file: Path) -> bool:

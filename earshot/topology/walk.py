@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from earshot.listeners.address import Address
 from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.model import Deployment
-from earshot.topology.names import Unknown
+from earshot.topology.names import HOST, Unknown
 from earshot.topology.ways import Answer, Hop, Stage, Trace
 
 
@@ -134,6 +134,19 @@ def _spoken(client: Bootstrap, endpoint: Endpoint) -> Iterator[Hop]:
         return
     why = f"the client speaks {client.protocol}, {endpoint.name} is {endpoint.protocol}"
     yield Hop(Stage.PROTOCOL, Answer.NO, why)
+
+
+def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
+    """A client on the machine for each published port behind which a broker listens."""
+    for broker in deployment.brokers:
+        for endpoint in broker.for_clients:
+            for port in broker.container.published_at(endpoint.bind.port):
+                if port.host_port is not None:
+                    host = (
+                        port.host_ip if port.host_ip not in ("", "0.0.0.0", "::") else "localhost"
+                    )
+                    where = f"published port {port} of {broker.service}"
+                    yield Bootstrap(HOST, where, (Address(host, port.host_port),))
 
 
 def missing_fact(trace: Trace) -> str:
