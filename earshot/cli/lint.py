@@ -76,8 +76,6 @@ def run(
     A file that cannot be checked is reported on stderr; the others are checked all the same.
     Raises EarshotError for bad options and for a path that does not exist.
     """
-    if choice.explain:
-        return _explain(paths, choice)
     targets = formats(output, format, SUFFIXES)
     baseline = choice.write_baseline
     if baseline is not None and baseline.is_dir():
@@ -117,8 +115,8 @@ def run(
     return outcome.exit_code
 
 
-def _explain(paths: Sequence[Path], choice: Choice) -> int:
-    """Prints the walk of one client; its exit code."""
+def explain(paths: Sequence[Path], choice: Choice) -> int:
+    """Prints the walk of one client; its exit code. Raises EarshotError."""
     from earshot.lint.explain import explained
 
     files = [*choice.together, *paths]

@@ -55,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
 
     paths, format, output = (options.pop(name) for name in ("paths", "format", "output"))
     choice = command.Choice(**options)
+    if choice.explain:
+        return command.explain(paths, choice)
     return command.run(paths, choice, LintFormat(format) if format else None, output)
 
 

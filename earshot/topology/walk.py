@@ -94,19 +94,21 @@ def entrance(deployment: Deployment, client: Bootstrap, address: Address) -> Ent
 
 def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iterator[Sent]:
     """Where ``client`` is sent for every broker of the cluster that it came in at."""
-    listener = arrival.endpoint.name
     for broker in deployment.members(arrival.broker):
-        endpoint = broker.named(listener)
-        if endpoint is None and broker.endpoints:
-            why = f"{broker.service} has no listener of that name"
-            yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
-        elif endpoint is None or endpoint.advertised is None:
-            fact = f"what {broker.service} advertises for {listener}"
-            yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
-        else:
-            trace = deployment.trace(client.service, endpoint.advertised)
-            hops = (*trace.hops, *_ending(client, broker, trace))
-            yield Sent(broker, listener, trace, hops)
+        yield sent_to(deployment, client, broker, arrival.endpoint.name)
+
+
+def sent_to(deployment: Deployment, client: Bootstrap, broker: Broker, listener: str) -> Sent:
+    """Where ``client`` is sent for one broker, having come in on ``listener``."""
+    endpoint = broker.named(listener)
+    if endpoint is None and broker.endpoints:
+        why = f"{broker.service} has no listener of that name"
+        return Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
+    if endpoint is None or endpoint.advertised is None:
+        fact = f"what {broker.service} advertises for {listener}"
+        return Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
+    trace = deployment.trace(client.service, endpoint.advertised)
+    return Sent(broker, listener, trace, (*trace.hops, *_ending(client, broker, trace)))
 
 
 def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
