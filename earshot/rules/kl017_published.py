@@ -30,7 +30,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         named: list[tuple[Endpoint, str]] = []
         for endpoint, published in _for_clients(broker):
             assert endpoint.advertised is not None
-            if published and is_loopback(endpoint.bind.host):
+            if published and broker.container.is_cut_off:
+                yield _cut_off(broker, endpoint, published[0])
+            elif published and is_loopback(endpoint.bind.host):
                 yield _for_itself(broker, endpoint, published[0])
             elif is_loopback(endpoint.advertised.host) and _is_random(published):
                 yield from _at_random(facts.deployment, broker, endpoint, published[0])
@@ -119,6 +121,18 @@ def _for_itself(broker: Broker, endpoint: Endpoint, published: PublishedPort) ->
         container=broker.service,
         remedy=f"write {anywhere} into listeners, and keep what it advertises",
         inputs=("listeners", "ports"),
+    )
+
+
+def _cut_off(broker: Broker, endpoint: Endpoint, published: PublishedPort) -> Finding:
+    names = ", ".join(item.name for item in broker.container.networks)
+    return RULE.finding(
+        f"publishes {published}, and {names} is internal: Docker publishes no port there",
+        "a network that is not internal",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"put {broker.service} on another network as well, or publish the port no more",
+        inputs=("ports", "networks"),
     )
 
 
