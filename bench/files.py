@@ -37,3 +37,17 @@ def written(folder: Path, count: int) -> list[str]:
         file.write_text(text)
         paths.append(str(file))
     return paths
+
+
+def large(folder: Path, services: int, networks: int) -> str:
+    """One file of three brokers on all ``networks`` and clients on one each; its path."""
+    names = [f"net{number}" for number in range(networks)]
+    joined = f"    networks: [{', '.join(names)}]\n"
+    brokers = "".join(_BROKER.format(id=id, port=9091 + id) + joined for id in (1, 2, 3))
+    clients = "".join(
+        _CLIENT.format(id=id) + f"    networks: [{names[id % networks]}]\n"
+        for id in range(services - 3)
+    )
+    file = folder / "large.yml"
+    file.write_text(f"services:\n{brokers}{clients}networks: {{{': {}, '.join(names)}: {{}}}}\n")
+    return str(file)

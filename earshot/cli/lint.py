@@ -62,6 +62,8 @@ class Choice:
     skip_unrelated: bool = False
     fix: bool = False
     diff: bool = False
+    explain: str = ""
+    """The client whose walk is printed, in place of all else."""
     force: bool = False
     """Whether any file may be replaced by a result."""
 
@@ -111,6 +113,23 @@ def run(
     for failed in outcome.failed:
         to_stderr(f"error: {failed.error}")
     return outcome.exit_code
+
+
+def explain(paths: Sequence[Path], choice: Choice) -> int:
+    """Prints the walk of one client; its exit code. Raises EarshotError."""
+    from earshot.lint.explain import explained
+
+    files = [*choice.together, *paths]
+    if not files or (paths and (choice.together or len(paths) > 1)) or files[0].is_dir():
+        raise EarshotError(
+            f"--explain {choice.explain}",
+            observed=f"stands beside {counted(len(files), 'path')}",
+            allowed="one Compose file, or -f FILE -f FILE",
+        )
+    said = Said(_release(choice.kafka_version), choice.profiles)
+    text, code = explained(files, choice.explain, said)
+    emit(visible(text))
+    return code
 
 
 def _is_baseline(file: Path) -> bool:

@@ -34,6 +34,7 @@ examples:
   earshot lint docker-compose.yml
   earshot lint docker-compose.yml --fix
   earshot lint -f base.yml -f local.yml --profile kafka
+  earshot lint docker-compose.yml --explain app
   earshot lint . --ignore KL014
   earshot lint . --write-baseline baseline.json
   earshot lint . --baseline baseline.json -o earshot.sarif
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
 
     paths, format, output = (options.pop(name) for name in ("paths", "format", "output"))
     choice = command.Choice(**options)
+    if choice.explain:
+        return command.explain(paths, choice)
     return command.run(paths, choice, LintFormat(format) if format else None, output)
 
 
@@ -91,6 +94,9 @@ def parser() -> argparse.ArgumentParser:
     several("-o", "--output", metavar="FILE", type=Path,
         help="write it there as well (.txt, .json, .sarif, .xml, .md; - is stdout); "
         "may be repeated")
+    add("--explain", metavar="CLIENT", default="",
+        help="print only the walk of this service of a Compose file to its brokers, hop by hop "
+        "('host': of clients on the machine); ends with 0 for yes, 1 for no, 3 for unknown")
     add("--force", action="store_true",
         help="let --output and --write-baseline replace any file")
     # fmt: on

@@ -3,14 +3,16 @@
 import operator
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from earshot.checks.plan import check_planned
 from earshot.checks.policy_config import PolicyConfig, stack_config
+from earshot.checks.reach import Reach, reach
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
+from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
 from earshot.placement import Planned, plan_stack
@@ -61,6 +63,8 @@ def run(
     else:
         terminal = Terminal.of(sys.stdout)
         emit(describe(stack_name(stack), spec, planned, terminal))
+        if rows := reach(planned):
+            emit("\n" + reach_text(rows, terminal))
         if check:
             config = stack_config(project, stack)
             found = check_planned(spec, planned, config.names)
@@ -115,6 +119,26 @@ def _step_fields(step: Rehearsed) -> Iterator[tuple[str, str]]:
         yield f"clients, {scope}", f"meanwhile {meanwhile}; after it {', '.join(names)}"
     for id, offers in step.offers.items():
         yield f"broker {id}", ", ".join(offers)
+
+
+def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
+    """Who reaches the brokers, and by which name: a row per place and listener."""
+    head = ("clients", "listener", "sent to", "arrive")
+    cells = [(it.place, it.listener, _first(it.addresses), it.answer) for it in rows]
+    first, *lines = columns([head, *cells])
+    found = [terminal.bold(first)]
+    for row, line in zip(rows, lines, strict=True):
+        found.append(line)
+        found += textwrap.wrap(
+            row.because, terminal.width, initial_indent=_INDENT * 2, subsequent_indent=_INDENT * 2
+        )
+    return "\n".join(found) + "\n"
+
+
+def _first(addresses: Sequence[Address]) -> str:
+    """One address, and how many more there are."""
+    more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
+    return f"{addresses[0]}{more}" if addresses else "-"
 
 
 def findings_text(found: Checked, terminal: Terminal, config: PolicyConfig) -> str:

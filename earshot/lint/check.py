@@ -12,7 +12,7 @@ from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
 from earshot.lint.places import in_files, in_properties
-from earshot.sources.compose import Compose, is_compose, read_compose, running
+from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.redpanda import redpanda_among
@@ -80,17 +80,8 @@ def check_compose(
     for content, name in ((text, shown), *over):
         if not is_compose(content, name):
             return _other_than_compose(content, name)
-    compose = read_compose(
-        text,
-        file.name,
-        variables_for(file, variables, keep=True),
-        beside(file),
-        lenient=True,
-        over=over,
-    )
-    services = tuple(
-        replace(item, release=said.release) for item in running(compose.services, said.profiles)
-    )
+    compose = _compose(text, file, variables, over)
+    services = _running(compose, said)
     if not (brokers_among(services) or redpanda_among(services)):
         return Linted(shown, "", unchecked=("no service of it is known to run a Kafka broker",))
     found = mistakes(services)
@@ -98,6 +89,39 @@ def check_compose(
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
     return Linted(shown, kind, placed, tuple(_unknown(compose)))
+
+
+def services_in(
+    text: str,
+    file: Path,
+    variables: Mapping[str, str],
+    said: Said,
+    over: Sequence[tuple[str, str]] = (),
+) -> tuple[Service, ...]:
+    """The services that run of a Compose ``file`` with ``text``. Raises EarshotError."""
+    for content, name in ((text, str(file)), *over):
+        if not is_compose(content, name):
+            raise EarshotError(name, observed="is no Compose file", allowed="a Compose file")
+    return _running(_compose(text, file, variables, over), said)
+
+
+def _compose(
+    text: str, file: Path, variables: Mapping[str, str], over: Sequence[tuple[str, str]]
+) -> Compose:
+    return read_compose(
+        text,
+        file.name,
+        variables_for(file, variables, keep=True),
+        beside(file),
+        lenient=True,
+        over=over,
+    )
+
+
+def _running(compose: Compose, said: Said) -> tuple[Service, ...]:
+    return tuple(
+        replace(item, release=said.release) for item in running(compose.services, said.profiles)
+    )
 
 
 def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:

@@ -30,20 +30,36 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         named: list[tuple[Endpoint, str]] = []
         for endpoint, published in _for_clients(broker):
             assert endpoint.advertised is not None
-            if published and is_loopback(endpoint.bind.host):
-                yield _for_itself(broker, endpoint, published[0])
-            elif is_loopback(endpoint.advertised.host) and _is_random(published):
-                yield from _at_random(facts.deployment, broker, endpoint, published[0])
-            elif is_loopback(endpoint.advertised.host):
-                yield from _for_host(facts.deployment, broker, endpoint, published)
-            elif published:
+            host = endpoint.advertised.host
+            proxied = _by_proxy(facts.deployment, endpoint)
+            yield from _of_one(facts.deployment, broker, endpoint, published)
+            if is_loopback(host) or is_loopback(endpoint.bind.host) or broker.container.is_cut_off:
+                continue
+            if published:
                 named.append((endpoint, str(published[0])))
-                yield from _beyond(facts.deployment, broker, endpoint, published)
-            elif dead := _without_listener(broker, endpoint.advertised.port):
-                yield _to_nobody(facts.deployment, broker, endpoint, dead)
-            elif proxied := _by_proxy(facts.deployment, endpoint):
-                named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
+            elif proxied and not _without_listener(broker, endpoint.advertised.port):
+                named.append((endpoint, f"{proxied[0]} (by {host})"))
         yield from _named(facts.deployment, broker, named)
+
+
+def _of_one(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
+) -> Iterator[Finding]:
+    """What is wrong with one listener whatever the others are."""
+    assert endpoint.advertised is not None
+    if published and broker.container.is_cut_off:
+        yield _cut_off(broker, endpoint, published[0])
+    elif published and is_loopback(endpoint.bind.host):
+        yield _for_itself(broker, endpoint, published[0])
+    elif is_loopback(endpoint.advertised.host):
+        if _is_random(published):
+            yield from _at_random(deployment, broker, endpoint, published[0])
+        else:
+            yield from _for_host(deployment, broker, endpoint, published)
+    elif published:
+        yield from _beyond(deployment, broker, endpoint, published)
+    elif dead := _without_listener(broker, endpoint.advertised.port):
+        yield _to_nobody(deployment, broker, endpoint, dead)
 
 
 def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
@@ -119,6 +135,18 @@ def _for_itself(broker: Broker, endpoint: Endpoint, published: PublishedPort) ->
         container=broker.service,
         remedy=f"write {anywhere} into listeners, and keep what it advertises",
         inputs=("listeners", "ports"),
+    )
+
+
+def _cut_off(broker: Broker, endpoint: Endpoint, published: PublishedPort) -> Finding:
+    names = ", ".join(item.name for item in broker.container.networks)
+    return RULE.finding(
+        f"publishes {published}, and {names} is internal: Docker publishes no port there",
+        "a network that is not internal",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"put {broker.service} on another network as well, or publish the port no more",
+        inputs=("ports", "networks"),
     )
 
 

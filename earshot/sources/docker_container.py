@@ -268,12 +268,17 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
     if is_unnamed(container.image) and IMAGE_NOTE not in container.env:
         names = [item.text("name") for item in images if item.type == REMOTE_IMAGE]
         container = replace(container, image=next(filter(None, names), container.image))
-    own = {item.props.get("name") for item in stack.all(NETWORK)}
+    made = {item.props.get("name"): item.props for item in stack.all(NETWORK)}
+    networks = tuple(
+        replace(it, internal=made.get(it.name, {}).get("internal") is True)
+        for it in container.networks
+    )
+    own = set(made)
     is_open = any(item.name not in own for item in container.networks)
     built = [name for item in stack.all(*BUILT_IMAGES) for name in built_names(item.props)]
     return replace(
         service,
-        container=replace(container, open_networks=is_open),
+        container=replace(container, open_networks=is_open, networks=networks),
         is_built=any(item.type in BUILT_IMAGES for item in images)
         or is_one_of(container.image, built),
     )

@@ -158,6 +158,9 @@ class Names:
         return Resolution((Machine(host),), f"{host} is advertised with a published port", doubt)
 
     def _members(self, place: str, own: Container, host: str) -> Resolution | Unknown | None:
+        if own.hostname and host == own.hostname.lower():
+            because = f"{host} is the hostname of {place}, in its hosts file"
+            return Resolution(tuple(self._interfaces(place, own)), because)
         found: dict[Member, None] = {}
         for item in own.networks:
             for name in self._known.get((item.name, host), ()):
@@ -181,10 +184,8 @@ class Names:
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
 
     def _is_own_name(self, place: str, own: Container, host: str) -> bool:
-        """A container without a user-defined network knows its hostname only."""
-        if own.networks:
-            return own.answers_to(host) or host == place.lower()
-        return bool(own.hostname) and host == own.hostname.lower()
+        """Its other names are Docker's, which it has on user-defined networks alone."""
+        return bool(own.networks) and (own.answers_to(host) or host == place.lower())
 
     def _interfaces(self, place: str, own: Container) -> list[Member]:
         if not own.networks:

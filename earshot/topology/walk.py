@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from earshot.listeners.address import Address
 from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.model import Deployment
-from earshot.topology.names import Unknown
+from earshot.topology.names import HOST, Unknown
 from earshot.topology.ways import Answer, Hop, Stage, Trace
 
 
@@ -94,19 +94,21 @@ def entrance(deployment: Deployment, client: Bootstrap, address: Address) -> Ent
 
 def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iterator[Sent]:
     """Where ``client`` is sent for every broker of the cluster that it came in at."""
-    listener = arrival.endpoint.name
     for broker in deployment.members(arrival.broker):
-        endpoint = broker.named(listener)
-        if endpoint is None and broker.endpoints:
-            why = f"{broker.service} has no listener of that name"
-            yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
-        elif endpoint is None or endpoint.advertised is None:
-            fact = f"what {broker.service} advertises for {listener}"
-            yield Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
-        else:
-            trace = deployment.trace(client.service, endpoint.advertised)
-            hops = (*trace.hops, *_ending(client, broker, trace))
-            yield Sent(broker, listener, trace, hops)
+        yield sent_to(deployment, client, broker, arrival.endpoint.name)
+
+
+def sent_to(deployment: Deployment, client: Bootstrap, broker: Broker, listener: str) -> Sent:
+    """Where ``client`` is sent for one broker, having come in on ``listener``."""
+    endpoint = broker.named(listener)
+    if endpoint is None and broker.endpoints:
+        why = f"{broker.service} has no listener of that name"
+        return Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
+    if endpoint is None or endpoint.advertised is None:
+        fact = f"what {broker.service} advertises for {listener}"
+        return Sent(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
+    trace = deployment.trace(client.service, endpoint.advertised)
+    return Sent(broker, listener, trace, (*trace.hops, *_ending(client, broker, trace)))
 
 
 def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
@@ -134,6 +136,19 @@ def _spoken(client: Bootstrap, endpoint: Endpoint) -> Iterator[Hop]:
         return
     why = f"the client speaks {client.protocol}, {endpoint.name} is {endpoint.protocol}"
     yield Hop(Stage.PROTOCOL, Answer.NO, why)
+
+
+def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
+    """A client on the machine for each published port behind which a broker listens."""
+    for broker in deployment.brokers:
+        for endpoint in broker.for_clients:
+            for port in broker.container.published_at(endpoint.bind.port):
+                if port.host_port is not None:
+                    host = (
+                        port.host_ip if port.host_ip not in ("", "0.0.0.0", "::") else "localhost"
+                    )
+                    where = f"published port {port} of {broker.service}"
+                    yield Bootstrap(HOST, where, (Address(host, port.host_port),))
 
 
 def missing_fact(trace: Trace) -> str:

@@ -227,3 +227,19 @@ def test_the_table_of_processes_fits_80_columns(project: Project) -> None:
     text = describe("mine", spec, planned, Terminal(width=80))
     assert max(map(len, text.splitlines())) <= 80
     assert "broker+controller 3\n  INTERNAL    internal    PLAINTEXT  127.0.0.1:19094  " in text
+
+
+def test_in_containers_it_shows_who_arrives(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = json.dumps({"config": {"earshot:cluster": {"placement": "docker"}}})
+    project.stack_file("mine").write_text(text)
+    assert run(["plan", "--stack", "mine"]) == 0
+    out = capsys.readouterr().out
+    matrix = out[out.index("clients  ") :].splitlines()
+    rows = [line.split() for line in matrix[1:] if not line.startswith(" ")]
+    assert [(row[-7], row[-6], row[-1]) for row in rows][:2] == [
+        ("earshot-mine", "INTERNAL", "yes"), ("earshot-mine", "HOST", "no")
+    ]  # fmt: skip
+    assert "kafka-1 is a name that Docker gives on its networks only" in out
+    assert max(map(len, matrix)) <= 80

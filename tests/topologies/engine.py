@@ -128,7 +128,7 @@ class Judge:
         config = api.create_host_config(
             network_mode=mode or real[str(first)],
             binds=[f"{running.folder}:{MOUNTED}", f"{PLACE}:/place.py:ro"],
-            port_bindings=None if mode == "host" else _bindings(service),
+            port_bindings=None if mode == "host" else bindings(service),
             extra_hosts=_hosts(service),
             dns=None if mode.startswith(("container", "host", "none")) else [NO_NAMESERVER],
             dns_opt=None if mode.startswith(("container", "host", "none")) else ["timeout:1"],
@@ -202,7 +202,7 @@ def _hosts(service: Document) -> dict[str, str] | None:
     return {name: address for name, _, address in pairs} or None
 
 
-def _bindings(service: Document) -> dict[int, Any]:
+def bindings(service: Document) -> dict[int, Any]:
     """By port of the container, where the machine publishes it; written anew, not by the model."""
     found: dict[int, Any] = {}
     for item in service.get("ports", []):
@@ -219,7 +219,7 @@ def _bindings(service: Document) -> dict[int, Any]:
 
 
 def _exposed(service: Document) -> list[int]:
-    return list(_bindings(service))
+    return list(bindings(service))
 
 
 @contextlib.contextmanager

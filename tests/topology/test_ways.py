@@ -269,3 +269,85 @@ def test_services_with_hosts_of_their_own_are_never_alike() -> None:
     app = replace(APP, extra_hosts={"a": "192.0.2.1"})
     found = deployed(app, other=app)
     assert (found.outlook("app"), found.outlook("other")) == ("app", "other")
+
+
+def test_a_hosts_file_has_the_own_hostname_with_every_address() -> None:
+    both = (JoinedNetwork("back"), JoinedNetwork("front"))
+    found = deployed(kafka=Container("kafka", hostname="k1", networks=both))
+    trace = found.trace("kafka", Address("k1", 9092))
+    assert [isinstance(it, Arrival) for it in trace.ends] == [True, True]
+    assert len(found.trace("kafka", Address("kafka", 9092)).ends) == 1
+
+
+def test_of_several_networks_the_outer_one_is_asked_first_and_then_by_name() -> None:
+    def one(name: str, network: str, *, internal: bool = False) -> Container:
+        return Container(name, networks=(JoinedNetwork(network, ("kafka",), internal=internal),))
+
+    app = Container("app", networks=(JoinedNetwork("b"), JoinedNetwork("a", internal=True)))
+    containers = {"app": app, "x": one("x", "b"), "y": one("y", "a", internal=True)}
+    brokers = tuple(broker(name, containers[name], ":9092") for name in "xy")
+    assert way(Deployment(containers, brokers), "app", "kafka:9092") == "x L0"
+    plain = Container("app", networks=(JoinedNetwork("b"), JoinedNetwork("a")))
+    containers |= {"app": plain, "y": one("y", "a")}
+    brokers = tuple(broker(name, containers[name], ":9092") for name in "xy")
+    assert way(Deployment(containers, brokers), "app", "kafka:9092") == "y L0"
+    mixed = Container("app", networks=(JoinedNetwork("b", is_named=False), JoinedNetwork("a")))
+    containers |= {"app": mixed}
+    assert way(Deployment(containers, brokers), "app", "kafka:9092") == "unknown"
+
+
+def test_a_link_is_a_name_for_one_container() -> None:
+    linked = replace(APP, links={"linked": "kafka"})
+    found = deployed(linked, other=APP)
+    assert way(found, "app", "linked:9092") == "kafka L0"
+    assert way(found, "other", "linked:9092") == "no such name"
+
+
+@pytest.mark.parametrize(
+    ("bind", "by_name", "by_loopback"),
+    [
+        (":9092", "kafka L0", "kafka L0"),
+        ("127.0.0.1:9092", "the client itself", "kafka L0"),
+        ("kafka:9092", "kafka L0", "the client itself"),
+        ("172.30.0.2:9092", "kafka L0", "the client itself"),
+    ],
+)
+def test_a_bind_address_decides_who_is_let_in(bind: str, by_name: str, by_loopback: str) -> None:
+    found = deployed(APP, KAFKA, bind)
+    assert way(found, "kafka", "kafka:9092") == by_name
+    assert way(found, "kafka", "localhost:9092") == by_loopback
+
+
+@pytest.mark.parametrize(
+    ("ip", "machine", "container"),
+    [
+        ("", "kafka L0", "kafka L0"),
+        ("0.0.0.0", "kafka L0", "kafka L0"),
+        ("127.0.0.1", "kafka L0", "nobody listens"),
+        ("192.0.2.7", "nobody listens", "unknown"),
+        ("${IP}", "unknown", "unknown"),
+    ],
+)
+def test_a_port_is_published_on_some_addresses(ip: str, machine: str, container: str) -> None:
+    kafka = replace(KAFKA, published=(PublishedPort(9092, 29092, ip),))
+    app = replace(APP, extra_hosts={"machine": "host-gateway"})
+    found = deployed(app, kafka)
+    assert way(found, HOST, "localhost:29092") == machine
+    assert way(found, "app", "machine:29092") == container
+
+
+def test_internal_networks_are_left_by_no_published_port() -> None:
+    inner = JoinedNetwork("back", ("kafka",), internal=True)
+    kafka = Container("kafka", networks=(inner,), published=(PublishedPort(9092, 29092),))
+    app = replace(APP, networks=(inner,), extra_hosts={"machine": "host-gateway"})
+    found = deployed(app, kafka)
+    assert way(found, "app", "kafka:9092") == "kafka L0"
+    assert way(found, HOST, "localhost:29092") == "no way there"
+
+
+def test_a_name_of_docker_desktop_is_in_doubt() -> None:
+    found = deployed()
+    doubtful = found.trace("app", Address("host.docker.internal", 29092))
+    assert isinstance(doubtful.end, Arrival) and "extra_hosts" in doubtful.doubt
+    given = replace(APP, extra_hosts={"host.docker.internal": "host-gateway"})
+    assert not deployed(given).trace("app", Address("host.docker.internal", 29092)).doubt

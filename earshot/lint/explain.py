@@ -1,0 +1,70 @@
+"""The walk of one client of a Compose file, hop by hop."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.lint.check import services_in
+from earshot.lint.files import laid_over
+from earshot.lint.model import Said
+from earshot.sources.deployment import deployment
+from earshot.sources.files import text_of
+from earshot.topology.broker import Bootstrap
+from earshot.topology.model import Deployment
+from earshot.topology.names import HOST
+from earshot.topology.walk import Walk, clients_by_published_ports, walk
+from earshot.topology.ways import Answer, Hop
+
+MACHINE = "host"
+"""What the user calls the machine, whose clients come in by published ports."""
+_CODES = {Answer.YES: 0, Answer.NO: 1, Answer.UNKNOWN: 3}
+
+
+def explained(
+    files: Sequence[Path], client: str, said: Said, variables: Mapping[str, str] = os.environ
+) -> tuple[str, int]:
+    """The walks of ``client`` in Compose ``files`` laid over each other, and the exit code.
+
+    Raises EarshotError where a file cannot be read, or has no such client.
+    """
+    first, *others = files
+    over = others or list(laid_over(first))
+    texts = [(text_of(item), str(item)) for item in over]
+    services = services_in(text_of(first), first, variables, said, texts)
+    whole = deployment(services)
+    walks = [walk(whole, item) for item in _clients(whole, client)]
+    if not walks:
+        known = dict.fromkeys(item.service for item in whole.bootstraps)
+        raise EarshotError(
+            f"--explain {client}",
+            observed="no client in the file has this name, or its addresses are not known",
+            allowed=", ".join([*known, MACHINE]),
+        )
+    code = max((_CODES[item.answer] for item in walks), key=lambda it: (it == 1, it))
+    return "\n\n".join("\n".join(_lines(item)) for item in walks) + "\n", code
+
+
+def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
+    named = [item for item in whole.bootstraps if item.service == client]
+    if named or client != MACHINE or client in whole.containers:
+        return named
+    return list(clients_by_published_ports(whole))
+
+
+def _lines(item: Walk) -> Iterator[str]:
+    client = item.client
+    place = "the machine" if client.service == HOST else client.service
+    yield f"{place}, {client.setting}: {item.answer}"
+    for entrance in item.entrances:
+        yield f"  {entrance.trace.address}: {entrance.answer}"
+        yield from _hops(entrance.hops, "    ")
+        for sent in entrance.sent:
+            to = "not known" if sent.trace is None else sent.trace.address
+            yield f"    sent on by {sent.listener} to {sent.broker.service}, {to}: {sent.answer}"
+            yield from _hops(sent.hops, "      ")
+
+
+def _hops(hops: Sequence[Hop], indent: str) -> Iterator[str]:
+    for hop in hops:
+        yield f"{indent}{hop.stage:<9}{hop.answer:<8}{hop.because}"

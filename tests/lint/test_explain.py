@@ -1,0 +1,63 @@
+"""The walk of one client, hop by hop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.cli.lint_options import main
+from earshot.errors import EarshotError
+from tests.goldens import is_golden
+
+GOLDENS = Path(__file__).parent / "goldens"
+TEXT = """\
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.6.0
+    ports: ["9094:9094", "127.0.0.1:9095:9095"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: INNER://:19092,OUTER://:9094,LOST://:9095
+      KAFKA_ADVERTISED_LISTENERS:
+        INNER://kafka:19092,OUTER://localhost:9094,LOST://192.168.7.10:9095
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INNER:PLAINTEXT,OUTER:PLAINTEXT,LOST:PLAINTEXT
+      KAFKA_INTER_BROKER_LISTENER_NAME: INNER
+  right: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:19092"}}
+  misled: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:9094"}}
+  afar: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka.example.com:9094"}}
+  idle: {image: app}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "compose.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("client", "code"), [("right", 0), ("misled", 1), ("afar", 3), ("host", 1)]
+)
+def test_a_walk(client: str, code: int, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(file), "--explain", client]) == code
+    is_golden(capsys.readouterr().out, GOLDENS / f"explain_{client}.txt")
+
+
+def test_one_that_is_no_client(file: Path) -> None:
+    with pytest.raises(EarshotError, match="right, misled, afar, host"):
+        main([str(file), "--explain", "idle"])
+
+
+@pytest.mark.parametrize("paths", [[], ["."], ["compose.yaml", "compose.yaml"]])
+def test_it_takes_one_file(paths: list[str]) -> None:
+    with pytest.raises(EarshotError, match="one Compose file"):
+        main([*paths, "--explain", "app"])
+
+
+def test_what_is_no_compose_file(tmp_path: Path) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text("a: 1")
+    with pytest.raises(EarshotError, match="no Compose file"):
+        main([str(path), "--explain", "app"])
