@@ -136,6 +136,7 @@ def test_a_node_that_was_restarted_since_it_was_in_sync_is_unsettled(
     unsettled: set[int],
 ) -> None:
     """`make up` starts a broker that was killed, which is then up and not in sync."""
+    monkeypatch.setattr("pulumi.get_stack", lambda: "s")
     ids = (1, 2, 3)
     inspected |= {f"id-{id}": SINCE | {"State": NOW | {"StartedAt": BEGAN}} for id in ids}
     inspected["id-2"]["State"] = NOW | {"StartedAt": since}
