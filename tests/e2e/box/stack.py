@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from earshot.placement.standpoint import to_json
+from earshot.project import POLICIES
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
@@ -20,7 +21,7 @@ from earshot.validation.terms import Verdict
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
-from toolchain.paths import POLICIES, ROOT
+from toolchain.paths import ROOT
 
 if TYPE_CHECKING:
     from tests.e2e.box.cloud_box import CloudBox
