@@ -13,6 +13,9 @@ from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
+from earshot.listeners.listed import shortened
+from earshot.listeners.placeholders import is_known
+from earshot.names.kinds import ip_of
 from earshot.rules import (
     kl002_kafka,
     kl014_misspelt,
@@ -29,7 +32,9 @@ from earshot.rules import (
 from earshot.rules.registry import Finding, readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
+from earshot.topology.names import Member, NoName, Resolution
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
@@ -78,6 +83,10 @@ class _Check:
                     replace(it, container=item.service) for it in refused
                 )
                 broken |= {item.service} if by_service[item.service] else set()
+        for item in whole.brokers:
+            unbound = tuple(_unbound(whole, item)) if item.service not in broken else ()
+            by_service[item.service] = (*by_service.get(item.service, ()), *unbound)
+            broken |= {item.service} if unbound else set()
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
         return (*(item for found in by_service.values() for item in found), *between)
@@ -91,6 +100,37 @@ class _Check:
                 found += tuple(unusable(service, settings))
             self._known[id(service)] = service, found, starts
         return self._known[id(service)][1:]
+
+
+def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
+    """The first listener that binds a name which is certainly none of its container."""
+    if broker.container.on_host_network or not broker.is_kafka:
+        return
+    for endpoint in broker.endpoints or ():
+        host = endpoint.bind.host
+        if not host or ip_of(host) is not None or not is_known(host):
+            continue
+        meant = whole.names.resolve(broker.service, host)
+        if isinstance(meant, NoName):
+            what = meant.because
+        elif isinstance(meant, Resolution) and not meant.doubt:
+            others = [it.service for it in meant.targets if isinstance(it, Member)]
+            if whole.names.owner(broker.service) in others or not others:
+                continue
+            what = f"{host} is {shortened(others)}"
+        else:
+            continue
+        yield kl002_kafka.RULE.finding(
+            f"listeners: {endpoint.name} listens on {endpoint.bind}, and {what}; Kafka does not "
+            "start",
+            "0.0.0.0, or a name of the container",
+            listener=endpoint.name,
+            container=broker.service,
+            remedy=f"write {endpoint.name}://0.0.0.0:{endpoint.bind.port}, and keep what it "
+            "advertises",
+            inputs=("listeners",),
+        )
+        return
 
 
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
