@@ -13,23 +13,17 @@ from dataclasses import replace
 from earshot.checks.deployment import kafka_refusals, refusals, unusable
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
-from earshot.listeners.placeholders import is_known
-from earshot.names.kinds import ip_of
-from earshot.rules import kl014_image, kl015_clients, kl017_published
-from earshot.rules.registry import Finding, Severity
-from earshot.sources.deployment import bootstraps, deployment, settings_of
+from earshot.rules import kl014_image, kl015_clients
+from earshot.rules.registry import Finding
+from earshot.sources.deployment import bootstraps, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 from earshot.topology.broker import Bootstrap
-from earshot.topology.container import is_loopback
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""
 _LINKED = "kafka"
 """The Service whose variables are called as Kafka's settings are: KAFKA_PORT."""
 _REFUSES_PORT = re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)")
-_NODE_PORTS = range(30000, 32768)
-"""Which Kubernetes gives to Services by default."""
-_NODE_PORTS_PAGE = "https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport"
 _START = "/etc/confluent/docker/run"
 
 
@@ -37,8 +31,7 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     found: list[Finding] = []
     for broker in manifest.brokers:
-        refused = [*_refusals(broker)] or [*_linked(broker, manifest)]
-        found += refused or [*_beside_node_ports(broker, manifest)]
+        found += [*_refusals(broker)] or [*_linked(broker, manifest)]
     return (*found, *_clients(manifest))
 
 
@@ -78,51 +71,6 @@ def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
                 inputs=("enableServiceLinks",),
             )
             return
-
-
-def _beside_node_ports(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
-    """Listeners behind a port of the nodes that advertise another one for clients outside.
-
-    A warning where the port is none that nodes have by default: a balancer may translate it.
-    """
-    services = [item for item in manifest.services if item.chooses(broker)]
-    if broker.has_host_ports or not any(item.node_ports for item in services):
-        return
-    known = [port for item in manifest.services for _, port in item.node_ports]
-    balanced = [port for it in services if it.type == "LoadBalancer" for port in it.ports or ()]
-    for listener in deployment([broker.service]).brokers[0].for_clients:
-        advertised = listener.advertised
-        node_ports = [
-            port
-            for item in services
-            for target, port in item.node_ports
-            if broker.ports.get(target, target) in (listener.bind.port, str(listener.bind.port))
-        ]
-        if advertised is None or not node_ports or advertised.port in (*known, *balanced):
-            continue
-        if not _is_outside(advertised.host) or manifest.called(advertised.host, broker.namespace):
-            continue
-        is_theirs = advertised.port in _NODE_PORTS
-        instead = f", or give the Service the nodePort {advertised.port}" if is_theirs else ""
-        yield kl017_published.RULE.finding(
-            f"advertises {advertised}, and the port of the nodes that leads to "
-            f"{listener.bind.port} is {node_ports[0]}",
-            f"a nodePort that leads to {listener.bind.port}, advertised as it is",
-            listener=listener.name,
-            container=broker.name,
-            severity=None if is_theirs else Severity.WARNING,
-            remedy=f"advertise {listener.name}://{advertised.host}:{node_ports[0]}{instead}",
-            inputs=("advertised.listeners",),
-            source=_NODE_PORTS_PAGE,
-        )
-
-
-def _is_outside(host: str) -> bool:
-    """Whether it is an address, or a full name that is not the cluster's."""
-    if is_loopback(host) or not is_known(host):
-        return False
-    inside = (".svc", ".cluster.local")
-    return ip_of(host) is not None or ("." in host and not host.lower().endswith(inside))
 
 
 def _clients(manifest: Manifest) -> Iterator[Finding]:
