@@ -14,6 +14,7 @@ from earshot.facts.container import Container, folded, is_loopback
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
+from earshot.listeners.terms import Protocol
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
 
@@ -25,6 +26,8 @@ class Endpoint:
     bind: Address
     advertised: Address | None
     is_controller: bool = False
+    protocol: Protocol | None = None
+    """Its security protocol, where the file shows it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,14 @@ class Broker:
     is_broker: bool = True
     is_controller: bool = False
     voters: Mapping[int, Address] = field(default_factory=dict)
+    quorum_servers: tuple[Address, ...] = ()
+    """`controller.quorum.bootstrap.servers`."""
+    quorum_address: Address | None = None
+    """What a controller of a dynamic quorum advertises to the other nodes."""
+    quorum_protocol: Protocol | None = None
+    """The security protocol over which it talks to controllers."""
+    cluster_id: str | None = None
+    """Under which its image formats the storage: "" for a random one, None where not known."""
     is_kafka: bool = True
     """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
     is_image_known: bool = True

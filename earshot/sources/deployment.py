@@ -7,11 +7,11 @@ is found by the names that clients have for it (`bootstrap.servers` in every spe
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.container import Container, is_loopback
+from earshot.facts.container import Container
 from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
 from earshot.facts.settings import (
     NEWEST,
@@ -19,7 +19,6 @@ from earshot.facts.settings import (
     ForeignSettings,
     Unreadable,
     is_known,
-    readable,
 )
 from earshot.listeners.address import Address, why_unusable
 from earshot.listeners.images import (
@@ -31,8 +30,17 @@ from earshot.listeners.images import (
     release_of,
     repository_of,
 )
-from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.properties import read_properties
+from earshot.sources.clusters import (
+    cluster_id,
+    cluster_of,
+    joined,
+    protocols_of,
+    quorum_address,
+    quorum_protocol,
+    servers_of,
+    voters_of,
+)
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
@@ -51,7 +59,6 @@ _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also where a variable stands for a host."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
-QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
 """Where a container has variables, or a script that sets some, that nobody has read."""
 _SETTING = re.compile(
@@ -202,7 +209,10 @@ def released(image: str) -> tuple[int, int] | None:
 def deployment(services: Sequence[Service]) -> Deployment:
     """Everything that the file shows."""
     kafka = (_broker(item) for item in brokers_among(services))
-    brokers = (*kafka, *(redpanda_broker(item, services) for item in redpanda_among(services)))
+    brokers = (
+        *joined(tuple(kafka)),
+        *(redpanda_broker(item, services) for item in redpanda_among(services)),
+    )
     names = [item.service for item in brokers]
     return Deployment(
         containers={item.name: item.container for item in services},
@@ -233,9 +243,6 @@ def _broker(service: Service) -> Broker:
     # `${REGISTRY}/cp-kafka` may be anybody's
     is_named = container.family is not Family.UNKNOWN and is_known(repository_of(container.image))
     roles = values.get("process.roles", "")
-    text = values.get("controller.quorum.voters", "")
-    listed = readable(KafkaGrammar(view.version).read_voters(text)) if is_known(text) else ()
-    voters = {id: Address(it.host or "localhost", it.port) for id, it in listed}
     id = values.get("node.id", values.get("broker.id", ""))
     inter_broker = ""
     with suppress(Unreadable):
@@ -246,10 +253,14 @@ def _broker(service: Service) -> Broker:
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
         endpoints=tuple(_endpoints(container, view)) or None,
         inter_broker=inter_broker,
-        cluster=_cluster(service, values),
+        cluster=cluster_of(service, values),
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
-        voters=voters,
+        voters=voters_of(view),
+        quorum_servers=servers_of(view),
+        quorum_address=quorum_address(view),
+        quorum_protocol=quorum_protocol(view),
+        cluster_id=cluster_id(service) if roles else None,
         is_image_known=is_named and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )
@@ -288,6 +299,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         return
     if any(why_unusable(bind, lowest=0) for bind in binds.values()):
         return
+    protocols = protocols_of(view)
     for name, bind in binds.items():
         address = advertised.get(name)
         if address is not None and not address.host:  # on the host's network its name counts
@@ -297,22 +309,8 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
         unknown = is_controller or guessed or address is None
-        yield Endpoint(name, bind, None if unknown else address, is_controller)
-
-
-def _cluster(service: Service, values: Mapping[str, str]) -> str:
-    """What nodes of one cluster have in common; who asks only itself is alone."""
-    alone = f"of {service.name} alone"
-    for key in QUORUM:
-        listed = values.get(key, "").replace(" ", "")
-        if not listed or not is_known(listed):
-            continue
-        host = listed.rpartition("@")[2].rpartition(":")[0]
-        itself = host in ("", "0.0.0.0") or is_loopback(host)
-        if "," not in listed and itself and not service.container.on_host_network:
-            return alone
-        return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
-    return alone
+        protocol = protocols.get(name)
+        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
 
 
 def bootstraps(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:

@@ -12,6 +12,7 @@ from earshot.facts.container import Container, PublishedPort
 from earshot.facts.deployment import Broker, Endpoint
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
+from earshot.listeners.terms import Protocol
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, released, settings_of
 
@@ -197,13 +198,15 @@ def test_a_broker_s_listeners() -> None:
         endpoints=(
             Endpoint("INNER", Address("", 19092), Address("kafka", 19092)),
             Endpoint("OUTER", Address("0.0.0.0", 9092), Address("localhost", 29092)),
-            Endpoint("CONTROLLER", Address("", 9093), None, is_controller=True),
+            Endpoint("CONTROLLER", Address("", 9093), None, True, Protocol.PLAINTEXT),
         ),
         inter_broker="INNER",
         cluster="7@kafka:9093,8@b:9093",
         is_broker=True,
         is_controller=True,
         voters={8: Address("b", 9093), 7: Address("kafka", 9093)},
+        quorum_protocol=Protocol.PLAINTEXT,
+        cluster_id="5L6g3nShT-eMCtK--X86sw",
         is_image_known=True,
     )
 
