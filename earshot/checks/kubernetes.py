@@ -16,7 +16,8 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.registry import Finding
-from earshot.sources.deployment import bootstraps, settings_of
+from earshot.sources.bootstraps import bootstraps
+from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 
 OLDEST = (3, 9)

@@ -75,13 +75,19 @@ class PublishedPort:
 
     def __str__(self) -> str:
         host = f"{bracketed(self.host_ip)}:" if self.host_ip else ""
-        outer = "(chosen by Docker)" if self.host_port is None else self.host_port
+        outer: object = self.host_port
+        if self.host_port is None:
+            outer = "(a variable)" if isinstance(self, HiddenPort) else "(chosen by Docker)"
         return f"{host}{outer}->{self.container_port}"
 
 
 @dataclass(frozen=True)
 class NodePort(PublishedPort):
     """One that a Swarm publishes on the node that the container runs on, and nowhere else."""
+
+
+class HiddenPort(PublishedPort):
+    """One whose port or address on the host is a variable that nobody has set."""
 
 
 @dataclass(frozen=True)

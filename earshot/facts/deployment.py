@@ -79,6 +79,8 @@ class Bootstrap:
     service: str
     setting: str
     addresses: tuple[Address, ...]
+    protocol: Protocol | None = None
+    """The security protocol that it speaks, None where it is not known."""
 
 
 GATEWAYS = frozenset(

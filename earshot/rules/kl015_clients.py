@@ -10,6 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
+from earshot.rules import kl015_protocols
 from earshot.rules.registry import Finding, Rule, Severity
 
 _REASONS = {
@@ -40,6 +41,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 for broker, problem in answers[key]:
                     place = (broker.service, way.endpoint.name, problem)
                     sent.setdefault(place, []).append(item.service)
+    yield from kl015_protocols.check(deployment, RULE)
     for (service, listener, problem), clients in sent.items():
         endpoint = deployment.by_service[service].named(listener)
         advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()

@@ -6,7 +6,7 @@ A published port shows that clients on the machine, or beyond it, shall use the 
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import PublishedPort, is_loopback
+from earshot.facts.container import HiddenPort, PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
@@ -25,28 +25,45 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         named: list[tuple[Endpoint, str]] = []
         for endpoint, published in _for_clients(broker):
-            assert endpoint.advertised is not None
-            if published and is_loopback(endpoint.bind.host):
-                yield _for_itself(broker, endpoint, published[0])
-            elif is_loopback(endpoint.advertised.host):
-                yield from _for_host(facts.deployment, broker, endpoint, published)
-            elif published:
-                named.append((endpoint, str(published[0])))
-                yield from _beyond(facts.deployment, broker, endpoint, published)
-            elif dead := _without_listener(broker, endpoint.advertised.port):
-                yield _to_nobody(facts.deployment, broker, endpoint, dead)
-            elif proxied := _by_proxy(facts.deployment, endpoint):
-                named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
+            yield from _of_listener(facts.deployment, broker, endpoint, published, named)
         yield from _named(facts.deployment, broker, named)
+
+
+def _of_listener(
+    deployment: Deployment,
+    broker: Broker,
+    endpoint: Endpoint,
+    published: Published,
+    named: list[tuple[Endpoint, str]],
+) -> Iterator[Finding]:
+    """Adds to ``named`` what is advertised under another name, with its published port."""
+    assert endpoint.advertised is not None
+    fixed = all(item.host_port is not None for item in published)
+    hidden = any(isinstance(item, HiddenPort) for item in published)
+    if published and is_loopback(endpoint.bind.host):
+        yield _for_itself(broker, endpoint, published[0])
+    elif is_loopback(endpoint.advertised.host):
+        if fixed:
+            yield from _for_host(deployment, broker, endpoint, published)
+        elif not hidden:
+            yield from _at_random(deployment, broker, endpoint, published)
+    elif published and not (fixed or hidden):
+        return  # a port that Docker chooses may be there to be shown alone
+    elif published:
+        named.append((endpoint, str(published[0])))
+        if fixed:
+            yield from _beyond(deployment, broker, endpoint, published)
+    elif dead := _without_listener(broker, endpoint.advertised.port):
+        yield _to_nobody(deployment, broker, endpoint, dead)
+    elif proxied := _by_proxy(deployment, endpoint):
+        named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
 
 
 def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
     """Its advertised listeners, each with how it is published."""
     for endpoint in broker.for_clients:
-        published = broker.container.published_at(endpoint.bind.port)
-        # a port that Docker chooses is known to no client
-        if endpoint.advertised and all(item.host_port is not None for item in published):
-            yield endpoint, published
+        if endpoint.advertised:
+            yield endpoint, broker.container.published_at(endpoint.bind.port)
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
@@ -88,6 +105,25 @@ def _for_itself(broker: Broker, endpoint: Endpoint, published: PublishedPort) ->
         container=broker.service,
         remedy=f"write {anywhere} into listeners, and keep what it advertises",
         inputs=("listeners", "ports"),
+    )
+
+
+def _at_random(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
+) -> Iterator[Finding]:
+    """Advertised as localhost with a fixed port, and Docker chooses another each time."""
+    assert endpoint.advertised is not None
+    port = endpoint.advertised.port
+    if broker.container.behind(port) or any(item.host_port == port for item in published):
+        return
+    yield RULE.finding(
+        f"advertises {endpoint.advertised}, and its port is published without a port of the "
+        f"machine: {published[0]}",
+        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"publish {port}:{endpoint.bind.port}",
+        inputs=("ports", "advertised.listeners"),
     )
 
 

@@ -19,8 +19,10 @@ from earshot.facts.container import (
     JoinedNetwork,
     PublishedPort,
 )
+from earshot.facts.settings import is_broker_configuration
+from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_out
-from earshot.sources.compose_ports import read_port
+from earshot.sources.compose_ports import read_hidden_port, read_port
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
@@ -33,6 +35,7 @@ LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTIL
 """What a properties file of a broker has."""
 BASE_FILE = "the file that it is laid over"
 """What is not known of a service without an image, as `Container.unknown` has it."""
+_OF_CLIENTS = (".properties", ".yml", ".yaml")
 _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
 _GONE = "x-earshot-gone"
@@ -55,6 +58,8 @@ class Service:
     """A properties file of a broker that is mounted from beside the compose file: its text."""
     redpanda: str = ""
     """A mounted redpanda.yaml: its text."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Other files with Kafka in them that are mounted from there: by their path, the text."""
     is_built: bool = False
     """Its image is made from a Dockerfile, which nobody has read."""
     release: tuple[int, int] | None = None
@@ -284,7 +289,9 @@ class _Files:
             except EarshotError:
                 if not self.lenient:
                     raise
-                unknown.append("ports")
+                hidden = read_hidden_port(item)
+                published += hidden
+                unknown += [] if hidden else ["ports"]
         volumes = [*_volumes(section, where)]
         container = Container(
             name=str(section.get("container_name") or name),
@@ -314,19 +321,28 @@ class _Files:
             container,
             words,
             str(section.get("scale") or deployed or ""),
-            self._first_read(of_kafka, LISTENERS),
+            self._first_read(of_kafka, _is_of_broker),
             self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
+            dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,
         )
 
-    def _first_read(self, paths: Iterable[str], holding: re.Pattern[str] | None = None) -> str:
-        """The first text that can be read, and has what it shall hold; else an empty one."""
+    def _first_read(self, paths: Iterable[str], fits: Callable[[str], bool] = bool) -> str:
+        """The first text that can be read, and ``fits``; else an empty one."""
         for path in paths:
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 text = self.read(path)
-                if holding is None or holding.search(text):
+                if fits(text):
                     return text
         return ""
+
+    def _mounted(self, volumes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        for source, target in volumes:
+            if source.startswith(".") and source.endswith(_OF_CLIENTS):
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    text = self.read(source)
+                    if "kafka" in text.lower() or "bootstrap" in text:
+                        yield target, text
 
     def _environment(self, section: Section, where: str, unknown: list[str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -350,6 +366,11 @@ class _Files:
             elif (handed := self.variables.handed_through(name)) is not None:
                 found[name] = handed
         return found
+
+
+def _is_of_broker(text: str) -> bool:
+    """Whether a properties file has listeners of a broker, and not those of a REST server."""
+    return bool(LISTENERS.search(text)) and is_broker_configuration(read_properties(text).values)
 
 
 def _normal(section: Section, where: str, folder: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from earshot.errors import EarshotError
-from earshot.facts.container import NodePort, PublishedPort
+from earshot.facts.container import HiddenPort, NodePort, PublishedPort
 from earshot.listeners.address import MAX_PORT
 
 _SHORT = re.compile(
@@ -36,6 +36,20 @@ def read_port(item: object, where: str) -> list[PublishedPort]:
     container, host, ip, protocol = match.group("container", "host", "ip", "protocol")
     ip = (ip or "").strip("[]")
     return list(_pairs(container, host or "", ip, protocol or "tcp", item, where))
+
+
+def read_hidden_port(item: object) -> list[PublishedPort]:
+    """The same of an entry that holds variables, where the container's side shows all the same."""
+    if isinstance(item, Mapping):
+        target, protocol = str(item.get("target") or ""), str(item.get("protocol") or "tcp")
+    else:
+        outer = re.sub(r"\$\{[^}]*\}", "", str(item))
+        target, _, protocol = outer.rpartition(":")[2].partition("/")
+        if outer == str(item) or "$" in outer or ":" not in str(item):
+            return []
+    if not re.fullmatch(r"[0-9]{1,5}", target, re.ASCII) or not 1 <= int(target) <= MAX_PORT:
+        return []
+    return [HiddenPort(int(target), None, protocol=protocol or "tcp")]
 
 
 def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from earshot.facts.container import Container
 from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
+from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import Service
-from earshot.sources.deployment import bootstraps
 
 KAFKA = Address("kafka", 9092)
 

@@ -166,7 +166,9 @@ def test_a_start_by_hand_takes_what_its_options_say() -> None:
     [
         (service(APACHE), True),
         (service(CONFLUENT), True),
-        (service(BITNAMI), False),  # it sets what is absent
+        (service(BITNAMI), True),
+        (service("bitnami/kafka:3.1.0"), False),  # it sets what is absent
+        (service(BITNAMI, {"KAFKA_CFG_LISTENERS": "SASL_SSL://:9092"}), False),
         (service(UNKNOWN), False),
         (service("confluentinc/confluent-local:7.6.0"), False),
         (service(APACHE, is_built=True), False),
@@ -227,7 +229,7 @@ def test_bitnami_listens_with_plaintext_at_9092_and_with_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "?")]
+    ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "kafka:9092")]
 )
 def test_an_image_may_advertise_what_nobody_has_set(image: str, advertised: str) -> None:
     prefix = "KAFKA_CFG_" if image == BITNAMI else "KAFKA_"
