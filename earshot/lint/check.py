@@ -17,13 +17,15 @@ from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
-from earshot.yaml_document import read_yaml_documents
+from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
 
 _NOT_COMPOSE = ("is no Compose file",)
 _ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
 """Empty documents at the end of a file."""
 _INCLUDE = re.compile(r"^include[ \t]*:", re.MULTILINE)
 _TEMPLATE = re.compile(r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
+_CI = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
+"""In what may be a workflow."""
 _OF_REDPANDA = re.compile(r"^redpanda:", re.MULTILINE)
 _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
@@ -50,9 +52,31 @@ def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -
         from earshot.lint import other_files
 
         return other_files.user_data(text, str(file), said.release)
+    if form is Form.UNIT:
+        from earshot.lint import ci_files
+
+        return ci_files.check_units(file, text, said)
+    if form is Form.DEVELOPMENT_CONTAINER:
+        return _development_container(text, file, variables, said)
     if form is Form.YAML:
         return _yaml(text, file, variables, said)
     return _of_unknown_form(text, file, variables, said)
+
+
+def _development_container(
+    text: str, file: Path, variables: Mapping[str, str], said: Said
+) -> Linted:
+    """What is wrong in the Compose files that a devcontainer.json names."""
+    from earshot.lint import ci_files
+
+    files = ci_files.compose_files(file, text)
+    if files is None:
+        return Linted(str(file), "", unchecked=("is no JSON, with or without comments",))
+    if not files:
+        return Linted(str(file), "", unchecked=("names no Compose file: it starts no broker",))
+    linted = check_together(files, variables, said)
+    kind = f"development container, with {', '.join(item.name for item in files)}"
+    return replace(linted, file=str(file), kind=kind if linted.kind else "")
 
 
 def _of_unknown_form(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
@@ -131,6 +155,12 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
             return check_manifest(text, shown, documents, said)
         if len(documents) > 1:
             return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
+    if _CI.search(text):
+        from earshot.lint import ci_files
+
+        document = untagged(read_yaml_texts(text, shown, unique=False))
+        if ci_files.is_workflow(file.name, document):
+            return ci_files.check_workflow(text, shown, document, said)
     above = laid_over(file)
     if above and not is_compose(text, shown):
         above = ()

@@ -76,6 +76,12 @@ _PROTOCOLS = (
 """By image: the variable with its addresses, and the one with its security protocol."""
 
 
+def is_client_setting(name: str) -> bool:
+    """Whether a variable of this name holds what a client begins with, or a part of it."""
+    is_port = name.endswith("PORT") and "KAFKA" in name
+    return bool(_SETTING.fullmatch(name) or _HOST.fullmatch(name)) or is_port
+
+
 def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
     """The ports at which ``brokers`` listen, or say that they do."""
     endpoints = [item for broker in brokers for item in broker.for_clients]
