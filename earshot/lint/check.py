@@ -12,9 +12,10 @@ from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
 from earshot.lint.places import in_files, in_properties
-from earshot.sources.compose import Compose, is_compose, read_compose, running
+from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
+from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
@@ -116,12 +117,14 @@ def check_compose(
         replace(item, release=said.release) for item in running(compose.services, said.profiles)
     )
     if not (brokers_among(services) or redpanda_among(services)):
-        return Linted(shown, "", unchecked=("no service of it is known to run a Kafka broker",))
+        why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
+        return Linted(shown, "", unchecked=why)
     found = mistakes(services)
+    unknown = [*_unknown(compose), *_unknown_images(services)]
     places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
-    return Linted(shown, kind, placed, tuple(_unknown(compose)))
+    return Linted(shown, kind, placed, tuple(unknown))
 
 
 def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
@@ -196,6 +199,16 @@ def _other_than_compose(text: str, shown: str) -> Linted:
         why = "includes other files, which are not read: check those, or the output of "
         return Linted(shown, "", unchecked=(f"{why}`docker compose config`",))
     return Linted(shown, "", unchecked=_NOT_COMPOSE)
+
+
+def _unknown_images(services: Sequence[Service]) -> list[str]:
+    """Brokers, by the name of their image, of which nobody knows what they advertise."""
+    return [
+        f"service {item.name}: {item.container.image} looks like a broker, and what it makes of "
+        "its variables is not known"
+        for item in services
+        if not item.command and may_be_broker(item.container)
+    ]
 
 
 def _unknown(compose: Compose) -> list[str]:

@@ -46,6 +46,11 @@ _REPORTERS = "KAFKA_METRIC_REPORTERS"
 _REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
 _WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
 """In a variable that holds a whole configuration, as AKHQ's."""
+_ASSIGNED = re.compile(
+    r"""^[^#\n]*\bbootstrap[._]servers["']?\s*(?:=>|=|:)\s*\[?["']?([^\s"'\]]+)""",
+    re.ASCII | re.MULTILINE,
+)
+"""As Logstash and Vector write it."""
 _CONNECTOR = "bootstrap.servers of a connector"
 _WORKER = re.compile(r"https?://([A-Za-z0-9_.-]+):[0-9]+/connectors", re.ASCII)
 _HOST = re.compile(r"((?:.*_)?KAFKA_(?:BROKER_|BOOTSTRAP_)?)HOST(?:NAME)?", re.ASCII)
@@ -188,6 +193,8 @@ def _in_files(service: Service) -> Iterator[tuple[str, str]]:
         content = service.files[path]
         if path.endswith((".yml", ".yaml")):
             yield from ((path, value) for value in _in_yaml(content, path))
+        elif path.endswith((".conf", ".toml")):
+            yield from ((path, value) for value in _ASSIGNED.findall(content))
         elif path.endswith(".properties"):
             for key, value in read_properties(content).values.items():
                 if re.fullmatch(r"(?:.*\.)?bootstrap\.servers", key):

@@ -23,6 +23,7 @@ from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.other_images import with_listeners
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
@@ -35,7 +36,7 @@ LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTIL
 """What a properties file of a broker has."""
 BASE_FILE = "the file that it is laid over"
 """What is not known of a service without an image, as `Container.unknown` has it."""
-_OF_CLIENTS = (".properties", ".yml", ".yaml")
+_OF_CLIENTS = (".properties", ".yml", ".yaml", ".conf", ".toml")
 _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
 _GONE = "x-earshot-gone"
@@ -293,19 +294,21 @@ class _Files:
                 published += hidden
                 unknown += [] if hidden else ["ports"]
         volumes = [*_volumes(section, where)]
-        container = Container(
-            name=str(section.get("container_name") or name),
-            image=str(section.get("image") or ""),
-            hostname=str(section.get("hostname") or ""),
-            networks=() if mode else tuple(_networks(name, section, top, where)),
-            published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
-            env=self._environment(section, where, unknown),
-            mounts=tuple(target for _, target in volumes),
-            network_mode=mode,
-            unknown=tuple(dict.fromkeys(unknown)),
-            extra_hosts=dict(_extra_hosts(section, where)),
-            open_networks=not self.is_whole or _is_open(section, top),
-            profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
+        container = with_listeners(
+            Container(
+                name=str(section.get("container_name") or name),
+                image=str(section.get("image") or ""),
+                hostname=str(section.get("hostname") or ""),
+                networks=() if mode else tuple(_networks(name, section, top, where)),
+                published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
+                env=self._environment(section, where, unknown),
+                mounts=tuple(target for _, target in volumes),
+                network_mode=mode,
+                unknown=tuple(dict.fromkeys(unknown)),
+                extra_hosts=dict(_extra_hosts(section, where)),
+                open_networks=not self.is_whole or _is_open(section, top),
+                profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
+            )
         )
         beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
         yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
