@@ -30,6 +30,8 @@ FILES = {
     "./spring.yml": "spring:\n  kafka:\n    bootstrap-servers: {}\n",
     "./ui.yaml": "kafka:\n  clusters:\n    - name: all\n      bootstrapServers: {}\n",
     "./console.yaml": 'kafka:\n  brokers: ["{}"]\n',
+    "./logstash.conf": 'input {{ kafka {{\n  bootstrap_servers => "{}"\n}} }}\n',
+    "./vector.toml": '[sources.kafka]\nbootstrap_servers = "{}"\n',
     "./akhq.yml": "akhq:\n  connections:\n    a:\n      properties:\n"
     "        bootstrap.servers: {}  # of kafka\n",
 }
