@@ -18,6 +18,8 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
 from earshot.rules import (
     kl002_kafka,
+    kl002_kafka_keys,
+    kl014_clients,
     kl014_misspelt,
     kl014_start_script,
     kl015_clients,
@@ -29,7 +31,7 @@ from earshot.rules import (
     kl022_host_verification,
     kl023_jaas_prefix,
 )
-from earshot.rules.registry import Finding, readable
+from earshot.rules.registry import Finding, Objection, readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
@@ -87,9 +89,15 @@ class _Check:
             unbound = tuple(_unbound(whole, item)) if item.service not in broken else ()
             by_service[item.service] = (*by_service.get(item.service, ()), *unbound)
             broken |= {item.service} if unbound else set()
+        clients = tuple(
+            found
+            for item in services
+            if not (item.command or item.is_built or item.files or item.name in kafka)
+            for found in kl014_clients.refusals(item.name, item.container)
+        )
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
-        return (*(item for found in by_service.values() for item in found), *between)
+        return (*(item for found in by_service.values() for item in found), *clients, *between)
 
     def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._known:
@@ -160,6 +168,8 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     empty = with_empty(service, settings)
     if empty is not settings:
         found = found or [*kafka_refusals(empty)]
+    if not found:
+        found = [*map(_refused, kl002_kafka_keys.without_login(service.container, settings))]
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for item in found[:1]:
@@ -167,6 +177,11 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
     for cause in misspelt[:1] if not found else ():
         yield replace(cause.finding(), container=service.name)
+
+
+def _refused(objection: Objection) -> Finding:
+    observed = f"{objection.key}: {objection.observed}; Kafka does not start"
+    return replace(objection.finding(kl002_kafka.RULE), observed=observed)
 
 
 def _without(whole: Deployment, broken: set[str]) -> Deployment:
@@ -196,8 +211,7 @@ def _kafka(view: ForeignSettings) -> Iterator[Finding]:
             inputs=(key,),
         )
     for objection in kl002_kafka.refusals(view):
-        observed = f"{objection.key}: {objection.observed}; Kafka does not start"
-        yield replace(objection.finding(kl002_kafka.RULE), observed=observed)
+        yield _refused(objection)
 
 
 def _unread(view: ForeignSettings) -> Iterator[tuple[str, Bad]]:

@@ -7,7 +7,7 @@ is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromS
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from earshot.listeners.listed import by_key
@@ -76,6 +76,12 @@ class ClusterService:
     namespace: str
     ports: tuple[int, ...] | None
     has_address: bool
+    targets: Mapping[int, int] = field(default_factory=dict)
+    """Ports of the pods by its own, where both are numbers."""
+    node_ports: Mapping[int, int] = field(default_factory=dict)
+    """Ports of every node by those of the pods."""
+    is_balanced: bool = False
+    """A load balancer outside of the cluster has its ports."""
 
 
 @dataclass(frozen=True)
@@ -344,13 +350,31 @@ def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
 
 def _service(resource: Resource) -> ClusterService:
     spec = as_map(resource.get("spec"))
+    listed = _list(spec.get("ports"))
     addresses = [_text(spec, "clusterIP"), *map(str, _list(spec.get("clusterIPs")))]
     return ClusterService(
         name_of(resource),
         namespace_of(resource),
-        _ports(_list(spec.get("ports"))),
+        _ports(listed),
         "None" not in addresses and _text(spec, "type") != "ExternalName",
+        dict(_targets(listed)),
+        {target: node for port, target in _targets(listed) if (node := _node_port(listed, port))},
+        _text(spec, "type") == "LoadBalancer",
     )
+
+
+def _targets(listed: Sequence[object]) -> Iterator[tuple[int, int]]:
+    for item in map(as_map, listed):
+        port = _text(item, "port")
+        target = _text(item, "targetPort") or port
+        if re.fullmatch(r"[0-9]{1,5}", port) and re.fullmatch(r"[0-9]{1,5}", target):
+            yield int(port), int(target)
+
+
+def _node_port(listed: Sequence[object], port: int) -> int | None:
+    found = (_text(it, "nodePort") for it in map(as_map, listed) if _text(it, "port") == str(port))
+    text = next(found, "")
+    return int(text) if re.fullmatch(r"[0-9]{1,5}", text) else None
 
 
 def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:
