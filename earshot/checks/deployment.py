@@ -152,7 +152,7 @@ def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """The addresses of a broker that Kafka takes, and that nothing can bind or connect to."""
     derived = not service.properties and "listeners" not in service.container.settings.values
-    for item in kl002_kafka.unusable(settings.read()):
+    for item in kl002_kafka.unusable(settings.read(), has_keys=True):
         if not (derived and item.inputs == ("listeners",)):  # made from what is advertised
             yield replace(item, container=service.name)
 

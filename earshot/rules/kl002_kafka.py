@@ -79,9 +79,14 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
                 yield item
 
 
-def unusable(view: ForeignSettings) -> Iterator[Finding]:
-    """Addresses that Kafka's parser takes, and that nothing can bind or connect to."""
-    keys = readable(kl002_kafka_keys.without_key, view)
+def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
+    """Addresses that Kafka's parser takes, and that nothing can bind or connect to; TLS listeners
+    whose key is set for another listener, and where the settings ``has_keys`` those without any."""
+    keys = (
+        item
+        for item in readable(kl002_kafka_keys.without_key, view)
+        if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
+    )
     for found in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
         for item in found:
             observed = f"{item.key}: {item.observed}; Kafka {item.instead}"

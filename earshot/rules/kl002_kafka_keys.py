@@ -12,6 +12,7 @@ from earshot.listeners.placeholders import is_known
 from earshot.rules.registry import Objection
 from earshot.topology.container import Container
 
+OF_NO_LISTENER = "is of no listener"
 _PREFIX = "listener.name."
 _JAAS = "sasl.jaas.config"
 _LOGIN = "java.security.auth.login.config"
@@ -31,7 +32,7 @@ def without_key(view: StrictSettings) -> Iterator[Objection]:
         names = {f"{_PREFIX}{it.lower()}" for it in (*view.listeners, *view.controllers)}
         others = [key for key in view.values if key.startswith(_PREFIX) and ".ssl.k" in key]
         lost = [key for key in others if key.partition(".ssl.")[0] not in names]
-        passed = f" ({lost[0]} is of no listener)" if lost else ""
+        passed = f" ({lost[0]} {OF_NO_LISTENER})" if lost else ""
         yield Objection(
             "K1",
             "listeners",

@@ -118,7 +118,10 @@ WRONG = {
         "SSL with controllers",
     ),
     "another protocol between brokers": (
-        three(KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="IN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"),
+        three(
+            KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="IN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            KAFKA_OPTS="-Djava.security.auth.login.config=/etc/kafka/jaas.conf",
+        ),
         "k3",
         "SASL_PLAINTEXT with other brokers",
     ),
