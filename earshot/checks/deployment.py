@@ -13,8 +13,13 @@ from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
+from earshot.listeners.listed import shortened
+from earshot.listeners.placeholders import is_known
+from earshot.names.kinds import ip_of
 from earshot.rules import (
     kl002_kafka,
+    kl002_kafka_keys,
+    kl014_clients,
     kl014_misspelt,
     kl014_start_script,
     kl015_clients,
@@ -26,10 +31,12 @@ from earshot.rules import (
     kl022_host_verification,
     kl023_jaas_prefix,
 )
-from earshot.rules.registry import Finding, readable
+from earshot.rules.registry import Finding, Objection, readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
+from earshot.topology.names import Member, NoName, Resolution
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
@@ -78,9 +85,19 @@ class _Check:
                     replace(it, container=item.service) for it in refused
                 )
                 broken |= {item.service} if by_service[item.service] else set()
+        for item in whole.brokers:
+            unbound = tuple(_unbound(whole, item)) if item.service not in broken else ()
+            by_service[item.service] = (*by_service.get(item.service, ()), *unbound)
+            broken |= {item.service} if unbound else set()
+        clients = tuple(
+            found
+            for item in services
+            if not (item.command or item.is_built or item.files or item.name in kafka)
+            for found in kl014_clients.refusals(item.name, item.container)
+        )
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
-        return (*(item for found in by_service.values() for item in found), *between)
+        return (*(item for found in by_service.values() for item in found), *clients, *between)
 
     def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._known:
@@ -91,6 +108,37 @@ class _Check:
                 found += tuple(unusable(service, settings))
             self._known[id(service)] = service, found, starts
         return self._known[id(service)][1:]
+
+
+def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
+    """The first listener that binds a name which is certainly none of its container."""
+    if broker.container.on_host_network or not broker.is_kafka:
+        return
+    for endpoint in broker.endpoints or ():
+        host = endpoint.bind.host
+        if not host or ip_of(host) is not None or not is_known(host):
+            continue
+        meant = whole.names.resolve(broker.service, host)
+        if isinstance(meant, NoName):
+            what = meant.because
+        elif isinstance(meant, Resolution) and not meant.doubt:
+            others = [it.service for it in meant.targets if isinstance(it, Member)]
+            if whole.names.owner(broker.service) in others or not others:
+                continue
+            what = f"{host} is {shortened(others)}"
+        else:
+            continue
+        yield kl002_kafka.RULE.finding(
+            f"listeners: {endpoint.name} listens on {endpoint.bind}, and {what}; Kafka does not "
+            "start",
+            "0.0.0.0, or a name of the container",
+            listener=endpoint.name,
+            container=broker.service,
+            remedy=f"write {endpoint.name}://0.0.0.0:{endpoint.bind.port}, and keep what it "
+            "advertises",
+            inputs=("listeners",),
+        )
+        return
 
 
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
@@ -104,7 +152,7 @@ def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """The addresses of a broker that Kafka takes, and that nothing can bind or connect to."""
     derived = not service.properties and "listeners" not in service.container.settings.values
-    for item in kl002_kafka.unusable(settings.read()):
+    for item in kl002_kafka.unusable(settings.read(), has_keys=True):
         if not (derived and item.inputs == ("listeners",)):  # made from what is advertised
             yield replace(item, container=service.name)
 
@@ -120,6 +168,8 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     empty = with_empty(service, settings)
     if empty is not settings:
         found = found or [*kafka_refusals(empty)]
+    if not found:
+        found = [*map(_refused, kl002_kafka_keys.without_login(service.container, settings))]
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for item in found[:1]:
@@ -127,6 +177,11 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
     for cause in misspelt[:1] if not found else ():
         yield replace(cause.finding(), container=service.name)
+
+
+def _refused(objection: Objection) -> Finding:
+    observed = f"{objection.key}: {objection.observed}; Kafka does not start"
+    return replace(objection.finding(kl002_kafka.RULE), observed=observed)
 
 
 def _without(whole: Deployment, broken: set[str]) -> Deployment:
@@ -156,8 +211,7 @@ def _kafka(view: ForeignSettings) -> Iterator[Finding]:
             inputs=(key,),
         )
     for objection in kl002_kafka.refusals(view):
-        observed = f"{objection.key}: {objection.observed}; Kafka does not start"
-        yield replace(objection.finding(kl002_kafka.RULE), observed=observed)
+        yield _refused(objection)
 
 
 def _unread(view: ForeignSettings) -> Iterator[tuple[str, Bad]]:

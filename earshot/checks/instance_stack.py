@@ -22,7 +22,7 @@ from earshot.rules import (
 )
 from earshot.rules.evaluate import evaluate, remarks
 from earshot.rules.registry import Finding, FindingState, Severity
-from earshot.sources.deployment import QUORUM
+from earshot.sources.clusters import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed
 from earshot.sources.instance_network import InstanceNetwork, instance_network

@@ -7,7 +7,7 @@ Services (environment variables, headless Services).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.deployment import kafka_refusals, refusals, unusable
@@ -15,11 +15,12 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
-from earshot.rules import kl014_image, kl015_clients, kl017_published
+from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.registry import Finding, Severity
-from earshot.sources.deployment import bootstraps, deployment, settings_of
+from earshot.sources.bootstraps import bootstraps
+from earshot.sources.deployment import deployment, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
-from earshot.topology.broker import Bootstrap
+from earshot.topology.broker import Bootstrap, Endpoint
 from earshot.topology.container import is_loopback
 
 OLDEST = (3, 9)
@@ -27,9 +28,6 @@ OLDEST = (3, 9)
 _LINKED = "kafka"
 """The Service whose variables are called as Kafka's settings are: KAFKA_PORT."""
 _REFUSES_PORT = re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)")
-_NODE_PORTS = range(30000, 32768)
-"""Which Kubernetes gives to Services by default."""
-_NODE_PORTS_PAGE = "https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport"
 _START = "/etc/confluent/docker/run"
 
 
@@ -37,9 +35,8 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     found: list[Finding] = []
     for broker in manifest.brokers:
-        refused = [*_refusals(broker)] or [*_linked(broker, manifest)]
-        found += refused or [*_beside_node_ports(broker, manifest)]
-    return (*found, *_clients(manifest))
+        found += [*_refusals(broker)] or [*_linked(broker, manifest)]
+    return (*found, *_clients(manifest), *_sent_on(manifest, {item.container for item in found}))
 
 
 def asks_for_a_service(manifest: Manifest) -> bool:
@@ -80,51 +77,6 @@ def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
             return
 
 
-def _beside_node_ports(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
-    """Listeners behind a port of the nodes that advertise another one for clients outside.
-
-    A warning where the port is none that nodes have by default: a balancer may translate it.
-    """
-    services = [item for item in manifest.services if item.chooses(broker)]
-    if broker.has_host_ports or not any(item.node_ports for item in services):
-        return
-    known = [port for item in manifest.services for _, port in item.node_ports]
-    balanced = [port for it in services if it.type == "LoadBalancer" for port in it.ports or ()]
-    for listener in deployment([broker.service]).brokers[0].for_clients:
-        advertised = listener.advertised
-        node_ports = [
-            port
-            for item in services
-            for target, port in item.node_ports
-            if broker.ports.get(target, target) in (listener.bind.port, str(listener.bind.port))
-        ]
-        if advertised is None or not node_ports or advertised.port in (*known, *balanced):
-            continue
-        if not _is_outside(advertised.host) or manifest.called(advertised.host, broker.namespace):
-            continue
-        is_theirs = advertised.port in _NODE_PORTS
-        instead = f", or give the Service the nodePort {advertised.port}" if is_theirs else ""
-        yield kl017_published.RULE.finding(
-            f"advertises {advertised}, and the port of the nodes that leads to "
-            f"{listener.bind.port} is {node_ports[0]}",
-            f"a nodePort that leads to {listener.bind.port}, advertised as it is",
-            listener=listener.name,
-            container=broker.name,
-            severity=None if is_theirs else Severity.WARNING,
-            remedy=f"advertise {listener.name}://{advertised.host}:{node_ports[0]}{instead}",
-            inputs=("advertised.listeners",),
-            source=_NODE_PORTS_PAGE,
-        )
-
-
-def _is_outside(host: str) -> bool:
-    """Whether it is an address, or a full name that is not the cluster's."""
-    if is_loopback(host) or not is_known(host):
-        return False
-    inside = (".svc", ".cluster.local")
-    return ip_of(host) is not None or ("." in host and not host.lower().endswith(inside))
-
-
 def _clients(manifest: Manifest) -> Iterator[Finding]:
     """Those that have no address but ports that a Service of the file does not have."""
     for item, meant in _bootstraps(manifest):
@@ -140,6 +92,67 @@ def _clients(manifest: Manifest) -> Iterator[Finding]:
                 remedy="bootstrap to a port of the Service, or give the Service this port",
                 inputs=(item.setting,),
             )
+
+
+def _sent_on(manifest: Manifest, broken: Collection[str]) -> Iterator[Finding]:
+    """Where the one broker of a file sends its clients: those of the file, and those at a node.
+
+    Another file may have the Service of a name: then it is no more than a warning.
+    """
+    if len(manifest.brokers) != 1 or manifest.brokers[0].name in broken:
+        return
+    broker = manifest.brokers[0]
+    (facts,) = deployment([broker.service]).brokers or (None,)
+    for endpoint in facts.for_clients if facts is not None else ():
+        if endpoint.advertised is None:
+            continue
+        host, clients = endpoint.advertised.host, _through(manifest, endpoint.bind.port)
+        clients = [name for name in clients if name != broker.name]
+        if clients and is_loopback(host):
+            yield _lost(broker, endpoint, f"{clients[0]} is sent to {host}, its own pod", None)
+        elif clients and manifest.services and _is_of_nothing(manifest, broker, host):
+            why = f"{clients[0]} is sent to {host}, and no Service of the file is called so"
+            yield _lost(broker, endpoint, why, Severity.WARNING)
+        node_ports = [
+            it.node_ports[endpoint.bind.port]
+            for it in manifest.services
+            if endpoint.bind.port in it.node_ports
+        ]
+        is_outside = ip_of(host) is not None and not is_loopback(host)
+        if any(item.is_balanced for item in manifest.services) or not is_outside:
+            continue
+        if node_ports and endpoint.advertised.port not in node_ports:
+            ports = ", ".join(map(str, node_ports))
+            why = f"the port of the nodes is {ports}"
+            yield _lost(broker, endpoint, why, Severity.WARNING)
+
+
+def _is_of_nothing(manifest: Manifest, broker: PodContainer, host: str) -> bool:
+    """Whether ``host`` is one word that no Service of the file has for a name."""
+    is_word = "." not in host and ip_of(host) is None and is_known(host)
+    return is_word and not manifest.called(host, broker.namespace)
+
+
+def _through(manifest: Manifest, port: int) -> list[str]:
+    """The clients that come in by a Service that leads to this port of the pods."""
+    return [
+        item.service
+        for item, meant in _bootstraps(manifest)
+        for address, services in zip(item.addresses, meant, strict=True)
+        if any(service.targets.get(address.port) == port for service in services)
+    ]
+
+
+def _lost(broker: PodContainer, endpoint: Endpoint, why: str, severity: Severity | None) -> Finding:
+    return kl015_clients.RULE.finding(
+        f"{endpoint.name} advertises {endpoint.advertised}, and {why}",
+        "an address that leads clients of this listener to the broker",
+        listener=endpoint.name,
+        container=broker.name,
+        severity=severity,
+        remedy=f"advertise {endpoint.name} under the name and port by which its clients come in",
+        inputs=("advertised.listeners",),
+    )
 
 
 def _bootstraps(

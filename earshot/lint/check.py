@@ -15,15 +15,18 @@ from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
+from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
-from earshot.yaml_document import read_yaml_documents
+from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
 
 _NOT_COMPOSE = ("is no Compose file",)
 _ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
 """Empty documents at the end of a file."""
 _INCLUDE = re.compile(r"^include[ \t]*:", re.MULTILINE)
 _TEMPLATE = re.compile(r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
+_CI = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
+"""In what may be a workflow."""
 _OF_REDPANDA = re.compile(r"^redpanda:", re.MULTILINE)
 _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
@@ -50,9 +53,31 @@ def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -
         from earshot.lint import other_files
 
         return other_files.user_data(text, str(file), said.release)
+    if form is Form.UNIT:
+        from earshot.lint import ci_files
+
+        return ci_files.check_units(file, text, said)
+    if form is Form.DEVELOPMENT_CONTAINER:
+        return _development_container(text, file, variables, said)
     if form is Form.YAML:
         return _yaml(text, file, variables, said)
     return _of_unknown_form(text, file, variables, said)
+
+
+def _development_container(
+    text: str, file: Path, variables: Mapping[str, str], said: Said
+) -> Linted:
+    """What is wrong in the Compose files that a devcontainer.json names."""
+    from earshot.lint import ci_files
+
+    files = ci_files.compose_files(file, text)
+    if files is None:
+        return Linted(str(file), "", unchecked=("is no JSON, with or without comments",))
+    if not files:
+        return Linted(str(file), "", unchecked=("names no Compose file: it starts no broker",))
+    linted = check_together(files, variables, said)
+    kind = f"development container, with {', '.join(item.name for item in files)}"
+    return replace(linted, file=str(file), kind=kind if linted.kind else "")
 
 
 def _of_unknown_form(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
@@ -83,12 +108,14 @@ def check_compose(
     compose = _compose(text, file, variables, over)
     services = _running(compose, said)
     if not (brokers_among(services) or redpanda_among(services)):
-        return Linted(shown, "", unchecked=("no service of it is known to run a Kafka broker",))
+        why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
+        return Linted(shown, "", unchecked=why)
     found = mistakes(services)
+    unknown = [*_unknown(compose), *_unknown_images(services)]
     places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
-    return Linted(shown, kind, placed, tuple(_unknown(compose)))
+    return Linted(shown, kind, placed, tuple(unknown))
 
 
 def services_in(
@@ -155,6 +182,12 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
             return check_manifest(text, shown, documents, said)
         if len(documents) > 1:
             return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
+    if _CI.search(text):
+        from earshot.lint import ci_files
+
+        document = untagged(read_yaml_texts(text, shown, unique=False))
+        if ci_files.is_workflow(file.name, document):
+            return ci_files.check_workflow(text, shown, document, said)
     above = laid_over(file)
     if above and not is_compose(text, shown):
         above = ()
@@ -190,6 +223,16 @@ def _other_than_compose(text: str, shown: str) -> Linted:
         why = "includes other files, which are not read: check those, or the output of "
         return Linted(shown, "", unchecked=(f"{why}`docker compose config`",))
     return Linted(shown, "", unchecked=_NOT_COMPOSE)
+
+
+def _unknown_images(services: Sequence[Service]) -> list[str]:
+    """Brokers, by the name of their image, of which nobody knows what they advertise."""
+    return [
+        f"service {item.name}: {item.container.image} looks like a broker, and what it makes of "
+        "its variables is not known"
+        for item in services
+        if not item.command and may_be_broker(item.container)
+    ]
 
 
 def _unknown(compose: Compose) -> list[str]:

@@ -25,6 +25,7 @@ MAX_NAMES = 200_000
 _WORD = re.compile(rb"kafka|listeners", re.IGNORECASE)
 _OF_COMPOSE = "holds variables: checked with the Compose file that names it, or where it is named"
 _PACKAGES = "node_modules"
+_READ_THOUGH_HIDDEN = (".github", ".devcontainer")
 BASES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
 """What `docker compose` takes where no file is named: the first that is there."""
 OVERRIDES = (
@@ -125,7 +126,7 @@ def _names(folder: Path) -> list[Path]:
 def _against_folder(path: Path) -> str:
     if path.is_symlink():
         return "is a symbolic link to a folder"
-    if path.name.startswith("."):
+    if path.name.startswith(".") and path.name not in _READ_THOUGH_HIDDEN:
         return "is a hidden folder"
     return "holds packages of others" if path.name == _PACKAGES else ""
 
@@ -135,6 +136,8 @@ def _against(path: Path) -> str:
         return "is no regular file"
     if path.stat().st_size > MAX_BYTES:
         return f"is larger than {MAX_BYTES // 1_000_000} MB"
+    if by_name(path.name) is Form.DEVELOPMENT_CONTAINER:
+        return ""  # which Kafka it starts stands in its Compose file
     with path.open("rb") as file:
         if _WORD.search(file.read(SEARCHED_BYTES)):
             return _OF_COMPOSE if by_name(path.name) is Form.VARIABLES else ""

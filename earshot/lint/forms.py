@@ -15,6 +15,8 @@ from earshot.sources.files import PROPERTIES
 from earshot.sources.substitution import is_env_file
 
 YAML = (".yml", ".yaml")
+UNITS = (".container", ".pod")
+DEVELOPMENT_CONTAINERS = ("devcontainer.json", ".devcontainer.json")
 CONFIGURATION = (".conf", ".cfg")
 _TEMPLATES = (".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".tftpl", ".gotmpl", ".template", ".erb",
               ".epp", ".ejs", ".mustache", ".in")  # fmt: skip
@@ -29,6 +31,9 @@ class Form(Enum):
     PROPERTIES = auto()
     VARIABLES = auto()
     YAML = auto()
+    UNIT = auto()
+    """Of Podman, for systemd."""
+    DEVELOPMENT_CONTAINER = auto()
 
 
 def by_name(name: str) -> Form | None:
@@ -38,6 +43,10 @@ def by_name(name: str) -> Form | None:
         return Form.PROPERTIES
     if is_env_file(plain) or plain == "env":
         return Form.VARIABLES
+    if plain.endswith(UNITS):
+        return Form.UNIT
+    if plain in DEVELOPMENT_CONTAINERS:
+        return Form.DEVELOPMENT_CONTAINER
     return Form.YAML if plain.endswith(YAML) else None
 
 

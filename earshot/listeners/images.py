@@ -135,6 +135,16 @@ def is_old_of_bitnami(image: str) -> bool:
     return _OLD_OF_BITNAMI.fullmatch(tag_of(image)) is not None
 
 
+def is_new_bitnami(image: str) -> bool:
+    """Whether ``image`` is bitnami's with the script of 2023, which leaves out what is not set.
+
+    Its `kafka_server_unify_conf` puts every default of listeners, quorum, roles and ids into a
+    comment; what a variable does not set, Kafka does not read.
+    """
+    is_whose = "$" not in image and family_of(image) is Family.BITNAMI
+    return is_whose and not is_old_of_bitnami(image)
+
+
 def release_of(image: str) -> tuple[int, int] | None:
     """Which Kafka (major, minor) is in ``image``, as far as its tag shows it."""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", tag_of(image), re.ASCII)

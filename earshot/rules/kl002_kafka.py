@@ -16,6 +16,7 @@ from earshot.rules import (
     kl002_kafka_addresses,
     kl002_kafka_controllers,
     kl002_kafka_inter_broker,
+    kl002_kafka_keys,
     kl002_kafka_listeners,
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
@@ -78,10 +79,16 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
                 yield item
 
 
-def unusable(view: ForeignSettings) -> Iterator[Finding]:
-    """Addresses that Kafka's parser takes, and that nothing can bind or connect to."""
-    for check in kl002_kafka_addresses.CHECKS:
-        for item in check(view):
+def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
+    """Addresses that Kafka's parser takes, and that nothing can bind or connect to; TLS listeners
+    whose key is set for another listener, and where the settings ``has_keys`` those without any."""
+    keys = (
+        item
+        for item in readable(kl002_kafka_keys.without_key, view)
+        if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
+    )
+    for found in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
+        for item in found:
             observed = f"{item.key}: {item.observed}; Kafka {item.instead}"
             yield replace(item.finding(RULE), observed=observed)
 
@@ -93,7 +100,19 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
     An advertised address that is not known is none that it refuses. Source: in redpanda-data's
     redpanda `validate_multi_node_property_config` of `src/v/config/node_config.cc`.
     """
+    ports: dict[int, str] = {}
     for item in endpoints:
+        other = ports.setdefault(item.bind.port, item.name)
+        if other != item.name:
+            yield RULE.finding(
+                f"{setting}: {item.name} listens on port {item.bind.port}, as {other} does",
+                "a port of its own for each listener",
+                listener=item.name,
+                remedy=f"move {item.name} to another port",
+                inputs=(setting,),
+                source=REDPANDA,
+            )
+            return
         if item.advertised and (why := why_unusable(item.advertised)):
             yield RULE.finding(
                 f"{setting}: {item.name} {why}; no client can connect to it",

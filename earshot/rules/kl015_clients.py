@@ -11,6 +11,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
+from earshot.rules import kl015_protocols
 from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Bootstrap, Broker
 from earshot.topology.container import DEFAULT_BRIDGES
@@ -36,10 +37,12 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
     for client in deployment.bootstraps:
         entrances = [entrance(deployment, client, it) for it in client.addresses]
-        if deployment.brokers and all(item.answer is Answer.NO for item in entrances):
+        ends = [item.trace.end for item in entrances]
+        if deployment.brokers and all(isinstance(end, End) for end in ends):
             yield _no_entrance(deployment, client, entrances)
         else:
             let_in.append((client, entrances))
+    yield from kl015_protocols.check(deployment, RULE)
     sent = _sent_in_vain(deployment, let_in)
     for (service, listener, problem, is_certain), clients in sent.items():
         yield _sent_wrong(deployment, service, listener, problem, clients, is_certain=is_certain)
@@ -196,12 +199,7 @@ def _no_entrance(
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
     traces = [item.trace for item in entrances]
-    spoken = _other_protocols(entrances)
-    if spoken:
-        expected = f"a client that speaks {spoken}, or a listener of {client.protocol}"
-        remedy = f"set the security protocol of {client.service} to {spoken}, with what it needs, "
-        remedy += f"or bootstrap to a listener of {client.protocol}"
-    elif apart := _on_other_networks(deployment, client.service, traces):
+    if apart := _on_other_networks(deployment, client.service, traces):
         net = apart.container.networks[0].name
         expected = f"a network that {client.service} and {apart.service} have in common"
         remedy = f"put {client.service} on the network {net} as well, where {apart.service} is"
@@ -224,21 +222,10 @@ def _by_engine(traces: Sequence[Trace]) -> Severity | None:
 
 
 def _why_no_entrance(item: Entrance) -> str:
-    end, address = item.trace.end, item.trace.address
-    if isinstance(end, End):
-        because = item.trace.hops[-1].because
-        more = f": {because}" if because.endswith(" alone") else ""
-        return f"{address} {_REASONS[end]}{more}"
-    because = item.hops[-1].because
-    return f"{address}: {because}"
-
-
-def _other_protocols(entrances: Sequence[Entrance]) -> str:
-    """The protocol of the listener that does not understand the client, or an empty text."""
-    for item in entrances:
-        if item.hops[-1].stage is Stage.PROTOCOL and isinstance(item.trace.end, Arrival):
-            return item.trace.end.endpoint.protocol
-    return ""
+    end, because = item.trace.end, item.trace.hops[-1].because
+    assert isinstance(end, End)
+    more = f": {because}" if because.endswith(" alone") else ""
+    return f"{item.trace.address} {_REASONS[end]}{more}"
 
 
 def _on_other_networks(

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
+from earshot.rules import kl016_quorum
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, Rule
 from earshot.topology.broker import Arrival, Broker, Endpoint
@@ -21,7 +22,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from _ids(facts.deployment)
     yield from _another_s_address(facts.deployment)
     yield from _between_brokers(facts.deployment)
-    yield from _quorum(facts.deployment)
+    yield from kl016_quorum.check(facts.deployment, RULE)
 
 
 def _ids(deployment: Deployment) -> Iterator[Finding]:
@@ -108,34 +109,6 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _quorum(deployment: Deployment) -> Iterator[Finding]:
-    nodes = {(item.cluster, item.id): item for item in deployment.brokers}
-    seen: set[tuple[str, int]] = set()
-    for broker in deployment.brokers:
-        for id, address in broker.voters.items():
-            voter = nodes.get((broker.cluster, id))
-            if voter is None or (broker.cluster, id) in seen or not voter.endpoints:
-                continue
-            if deployment.apart(broker.service, voter.service):
-                continue
-            way = deployment.way(broker.service, address)
-            problem = failure(way, address, broker.service, voter)
-            if way is End.SELF and voter is not broker:
-                problem = f"{address} is the node's own container"
-            known = any(item.is_controller for item in voter.endpoints)
-            if isinstance(way, Arrival) and known and not (problem or way.endpoint.is_controller):
-                problem = f"{address} is the listener {way.endpoint.name}, no controller's"
-            if problem:
-                seen.add((broker.cluster, id))
-                yield RULE.finding(
-                    f"controller.quorum.voters places voter {id} at {address}, and {problem}",
-                    "the address of that node's controller listener",
-                    container=broker.service,
-                    remedy=_to_list(id, voter, address),
-                    inputs=("controller.quorum.voters",),
-                )
-
-
 def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:
     """What to do about an advertised address that leads other brokers nowhere."""
     host = broker.service
@@ -145,15 +118,6 @@ def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:
     if own == endpoint.advertised:
         return "put the brokers on one network"
     return f"advertise {endpoint.name}://{own}"
-
-
-def _to_list(id: int, voter: Broker, listed: Address) -> str:
-    """What to do about a voter that is not where it is ``listed``."""
-    host = listed.host if voter.container.on_host_network else voter.service
-    port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
-    if f"{host}:{port}" == str(listed):
-        return "put the nodes on one network"
-    return f"write {id}@{host}:{port}, on every node"
 
 
 RULE = Rule(

@@ -11,7 +11,7 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Broker, Endpoint
-from earshot.topology.container import PublishedPort, is_loopback
+from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, Unknown
 from earshot.topology.ways import End
@@ -29,71 +29,47 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         named: list[tuple[Endpoint, str]] = []
         for endpoint, published in _for_clients(broker):
-            assert endpoint.advertised is not None
-            host = endpoint.advertised.host
-            proxied = _by_proxy(facts.deployment, endpoint)
-            yield from _of_one(facts.deployment, broker, endpoint, published)
-            if is_loopback(host) or is_loopback(endpoint.bind.host) or broker.container.is_cut_off:
-                continue
-            if published:
-                named.append((endpoint, str(published[0])))
-            elif proxied and not _without_listener(broker, endpoint.advertised.port):
-                named.append((endpoint, f"{proxied[0]} (by {host})"))
+            yield from _of_listener(facts.deployment, broker, endpoint, published, named)
         yield from _named(facts.deployment, broker, named)
 
 
-def _of_one(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
+def _of_listener(
+    deployment: Deployment,
+    broker: Broker,
+    endpoint: Endpoint,
+    published: Published,
+    named: list[tuple[Endpoint, str]],
 ) -> Iterator[Finding]:
-    """What is wrong with one listener whatever the others are."""
+    """Adds to ``named`` what is advertised under another name, with its published port."""
     assert endpoint.advertised is not None
+    fixed = all(item.host_port is not None for item in published)
+    hidden = any(isinstance(item, HiddenPort) for item in published)
     if published and broker.container.is_cut_off:
         yield _cut_off(broker, endpoint, published[0])
     elif published and is_loopback(endpoint.bind.host):
         yield _for_itself(broker, endpoint, published[0])
     elif is_loopback(endpoint.advertised.host):
-        if _is_random(published):
-            yield from _at_random(deployment, broker, endpoint, published[0])
-        else:
+        if fixed:
             yield from _for_host(deployment, broker, endpoint, published)
+        elif not hidden:
+            yield from _at_random(deployment, broker, endpoint, published)
+    elif published and not (fixed or hidden):
+        return  # a port that Docker chooses may be there to be shown alone
     elif published:
-        yield from _beyond(deployment, broker, endpoint, published)
+        named.append((endpoint, str(published[0])))
+        if fixed:
+            yield from _beyond(deployment, broker, endpoint, published)
     elif dead := _without_listener(broker, endpoint.advertised.port):
         yield _to_nobody(deployment, broker, endpoint, dead)
+    elif proxied := _by_proxy(deployment, endpoint):
+        named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
 
 
 def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
     """Its advertised listeners, each with how it is published."""
     for endpoint in broker.for_clients:
-        published = broker.container.published_at(endpoint.bind.port)
-        if endpoint.advertised is None:
-            continue
-        # a port that Docker chooses is known to no client: none can be sent on from there
-        if not _is_random(published) or is_loopback(endpoint.advertised.host):
-            yield endpoint, published
-
-
-def _is_random(published: Published) -> bool:
-    """Whether Docker chooses one of the ports of the machine."""
-    return any(item.host_port is None and not item.variable for item in published)
-
-
-def _at_random(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: PublishedPort
-) -> Iterator[Finding]:
-    """Advertised as localhost with a port that the machine has by chance at most."""
-    assert endpoint.advertised is not None
-    if not isinstance(deployment.way(HOST, endpoint.advertised), Unknown):
-        return
-    yield RULE.finding(
-        f"advertises {endpoint.advertised}, and Docker chooses the port of the machine that leads "
-        f"to {endpoint.bind.port} ({published})",
-        "a fixed port of the machine, advertised as it is",
-        listener=endpoint.name,
-        container=broker.service,
-        remedy=f"publish {endpoint.advertised.port}:{endpoint.bind.port}",
-        inputs=("advertised.listeners", "ports"),
-    )
+        if endpoint.advertised:
+            yield endpoint, broker.container.published_at(endpoint.bind.port)
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
@@ -150,14 +126,31 @@ def _cut_off(broker: Broker, endpoint: Endpoint, published: PublishedPort) -> Fi
     )
 
 
+def _at_random(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
+) -> Iterator[Finding]:
+    """Advertised as localhost with a fixed port, and Docker chooses another each time."""
+    assert endpoint.advertised is not None
+    port = endpoint.advertised.port
+    if broker.container.behind(port) or any(item.host_port == port for item in published):
+        return
+    yield RULE.finding(
+        f"advertises {endpoint.advertised}, and its port is published without a port of the "
+        f"machine: {published[0]}",
+        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"publish {port}:{endpoint.bind.port}",
+        inputs=("ports", "advertised.listeners"),
+    )
+
+
 def _for_host(
     deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
 ) -> Iterator[Finding]:
     """Advertised as localhost: its port on the machine must lead back to this broker."""
     assert endpoint.advertised is not None
     leads = broker.container.behind(endpoint.advertised.port)
-    if any(item.variable for item in published):
-        return
     fitting = [item for item in published if item in leads]
     if fitting and not any(item.for_loopback for item in fitting):
         yield RULE.finding(
@@ -209,8 +202,6 @@ def _beyond(
     fitting = [item for item in published if item.host_port == port]
     if fitting and all(item.for_host_only for item in fitting) and not is_inside:
         yield from _on_loopback_alone(broker, endpoint, fitting[0])
-    if any(item.variable for item in published):
-        return
     way = deployment.way(HOST, endpoint.advertised)
     if (
         is_inside

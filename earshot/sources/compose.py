@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from earshot.errors import EarshotError
+from earshot.facts.settings import is_broker_configuration
+from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_out
-from earshot.sources.compose_ports import read_port, read_variable_port
+from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.other_images import with_listeners
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.topology.container import (
     DEFAULT_BRIDGES,
@@ -33,6 +36,7 @@ LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTIL
 """What a properties file of a broker has."""
 BASE_FILE = "the file that it is laid over"
 """What is not known of a service without an image, as `Container.unknown` has it."""
+_OF_CLIENTS = (".properties", ".yml", ".yaml", ".conf", ".toml")
 _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
 _GONE = "x-earshot-gone"
@@ -55,6 +59,8 @@ class Service:
     """A properties file of a broker that is mounted from beside the compose file: its text."""
     redpanda: str = ""
     """A mounted redpanda.yaml: its text."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Other files with Kafka in them that are mounted from there: by their path, the text."""
     is_built: bool = False
     """Its image is made from a Dockerfile, which nobody has read."""
     release: tuple[int, int] | None = None
@@ -284,25 +290,26 @@ class _Files:
             except EarshotError:
                 if not self.lenient:
                     raise
-                if (variable := read_variable_port(item)) is not None:
-                    published.append(variable)
-                else:
-                    unknown.append("ports")
+                hidden = read_hidden_port(item)
+                published += hidden
+                unknown += [] if hidden else ["ports"]
         volumes = [*_volumes(section, where)]
-        container = Container(
-            name=str(section.get("container_name") or name),
-            image=str(section.get("image") or ""),
-            hostname=str(section.get("hostname") or ""),
-            networks=() if mode else tuple(_networks(name, section, top, where)),
-            published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
-            env=self._environment(section, where, unknown),
-            mounts=tuple(target for _, target in volumes),
-            network_mode=mode,
-            unknown=tuple(dict.fromkeys(unknown)),
-            extra_hosts=dict(_extra_hosts(section, where)),
-            open_networks=not self.is_whole or _is_open(section, top),
-            links=dict(_links(section, where)),
-            profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
+        container = with_listeners(
+            Container(
+                name=str(section.get("container_name") or name),
+                image=str(section.get("image") or ""),
+                hostname=str(section.get("hostname") or ""),
+                networks=() if mode else tuple(_networks(name, section, top, where)),
+                published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
+                env=self._environment(section, where, unknown),
+                mounts=tuple(target for _, target in volumes),
+                network_mode=mode,
+                unknown=tuple(dict.fromkeys(unknown)),
+                extra_hosts=dict(_extra_hosts(section, where)),
+                open_networks=not self.is_whole or _is_open(section, top),
+                links=dict(_links(section, where)),
+                profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
+            )
         )
         beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
         yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
@@ -318,19 +325,28 @@ class _Files:
             container,
             words,
             str(section.get("scale") or deployed or ""),
-            self._first_read(of_kafka, LISTENERS),
+            self._first_read(of_kafka, _is_of_broker),
             self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
+            dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,
         )
 
-    def _first_read(self, paths: Iterable[str], holding: re.Pattern[str] | None = None) -> str:
-        """The first text that can be read, and has what it shall hold; else an empty one."""
+    def _first_read(self, paths: Iterable[str], fits: Callable[[str], bool] = bool) -> str:
+        """The first text that can be read, and ``fits``; else an empty one."""
         for path in paths:
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 text = self.read(path)
-                if holding is None or holding.search(text):
+                if fits(text):
                     return text
         return ""
+
+    def _mounted(self, volumes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        for source, target in volumes:
+            if source.startswith(".") and source.endswith(_OF_CLIENTS):
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    text = self.read(source)
+                    if "kafka" in text.lower() or "bootstrap" in text:
+                        yield target, text
 
     def _environment(self, section: Section, where: str, unknown: list[str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -354,6 +370,11 @@ class _Files:
             elif (handed := self.variables.handed_through(name)) is not None:
                 found[name] = handed
         return found
+
+
+def _is_of_broker(text: str) -> bool:
+    """Whether a properties file has listeners of a broker, and not those of a REST server."""
+    return bool(LISTENERS.search(text)) and is_broker_configuration(read_properties(text).values)
 
 
 def _normal(section: Section, where: str, folder: str) -> dict[str, object]:

@@ -11,16 +11,11 @@ from dataclasses import asdict
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT
-from earshot.listeners.placeholders import is_known
-from earshot.topology.container import NodePort, PublishedPort
+from earshot.topology.container import HiddenPort, NodePort, PublishedPort
 
 _SHORT = re.compile(
     r"(?:(?:(?P<ip>\[[^\]]*\]|[^:\[\]]*):)?(?P<host>[0-9-]*):)?"
     r"(?P<container>[0-9-]+)(?:/(?P<protocol>[a-z]+))?",
-    re.ASCII,
-)
-_VARIABLE = re.compile(
-    r"(?:(\[[^\]]*\]|[0-9.]+):)?(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?):([0-9]{1,5})(?:/([a-z]+))?",
     re.ASCII,
 )
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", re.ASCII)
@@ -43,22 +38,18 @@ def read_port(item: object, where: str) -> list[PublishedPort]:
     return list(_pairs(container, host or "", ip, protocol or "tcp", item, where))
 
 
-def read_variable_port(item: object) -> PublishedPort | None:
-    """A port of the container whose port on the host is a variable: `${PORT}:9092`, also after an
-    address; None for anything else."""
+def read_hidden_port(item: object) -> list[PublishedPort]:
+    """The same of an entry that holds variables, where the container's side shows all the same."""
     if isinstance(item, Mapping):
-        host, inner = str(item.get("published") or ""), str(item.get("target"))
-        ip, protocol = str(item.get("host_ip") or ""), str(item.get("protocol") or "tcp")
+        target, protocol = str(item.get("target") or ""), str(item.get("protocol") or "tcp")
     else:
-        match = _VARIABLE.fullmatch(str(item).strip())
-        if match is None:
-            return None
-        ip, host, inner, protocol = (text or "" for text in match.groups())
-    if is_known(host) or not (inner.isdecimal() and 1 <= int(inner) <= MAX_PORT):
-        return None
-    if ip and not _is_ip(ip.strip("[]")):
-        return None
-    return PublishedPort(int(inner), None, ip.strip("[]"), protocol or "tcp", host)
+        outer = re.sub(r"\$\{[^}]*\}", "", str(item))
+        target, _, protocol = outer.rpartition(":")[2].partition("/")
+        if outer == str(item) or "$" in outer or ":" not in str(item):
+            return []
+    if not re.fullmatch(r"[0-9]{1,5}", target, re.ASCII) or not 1 <= int(target) <= MAX_PORT:
+        return []
+    return [HiddenPort(int(target), None, protocol=protocol or "tcp")]
 
 
 def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:

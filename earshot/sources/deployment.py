@@ -1,17 +1,16 @@
 """The services of a Compose file as a deployment: brokers with their listeners, and clients.
 
 What an image makes of its variables is in `earshot.listeners.images`. Of an image that is not
-known, what stands in its variables counts, and what does not is not known. What services begin with
-is found by the names that clients have for it (`bootstrap.servers` in every spelling of a variable,
-`KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`), in the environment and in the command.
+known, what stands in its variables counts, and what does not is not known. What services begin
+with is in `earshot.sources.bootstraps`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable, readable
+from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.address import Address, why_unusable
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -19,18 +18,28 @@ from earshot.listeners.images import (
     derived_listeners,
     family_of,
     is_broker,
+    is_new_bitnami,
     release_of,
     repository_of,
 )
-from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
-from earshot.sources.client_protocol import client_protocol
+from earshot.sources.bootstraps import bootstraps, ports_of
+from earshot.sources.clusters import (
+    cluster_id,
+    cluster_of,
+    joined,
+    protocols_of,
+    quorum_address,
+    quorum_protocol,
+    servers_of,
+    voters_of,
+)
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
-from earshot.topology.broker import Bootstrap, Broker, Endpoint
-from earshot.topology.container import Container, is_loopback
+from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.container import Container
 from earshot.topology.model import Deployment
 
 _RUNS_BROKER = re.compile(
@@ -47,28 +56,10 @@ _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also where a variable stands for a host."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
-QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
 """Where a container has variables, or a script that sets some, that nobody has read."""
-_SETTING = re.compile(
-    r"(?:.*[_.\-])?(?:BOOTSTRAP[_.\-]?(?:SERVERS?|BROKERS?)|BROKERCONNECT|BROKER[_.\-]LIST"
-    r"|KAFKA[_.\-](?:BROKERS?|SERVERS?|HOSTS?|URLS?|ADDR(?:ESS(?:ES)?)?|BROKER[_.\-](?:ADDR(?:ESS(?:ES)?)?|URLS?|HOSTS?|SERVERS?))"
-    r"|BOOTSTRAPSERVERS|KAFKASTORE[_.\-]BOOTSTRAP[_.\-]SERVERS)(?:[_.\-][0-9]+)?",
-    re.ASCII | re.IGNORECASE,
-)
-_ADDRESS = re.compile(
-    r"(?:(?!https?:)[A-Za-z_]+://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{2,5})", re.ASCII
-)
-_OPTION = re.compile(
-    r"(?<![\w.-])(?:--|-D)(?:[\w.-]*bootstrap[.-]servers?|broker-list|kafka-server|brokers?)"
-    r"[= ]([^\s'\";|&]+)"
-    r"|\b(?:cub kafka-ready (?:-b|.{0,200}? -b)|kcat -b|kafkacat -b) ([^\s'\";|&]+)",
-    re.ASCII,
-)
-_REPORTERS = "KAFKA_METRIC_REPORTERS"
-_REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
-_WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
-"""In a variable that holds a whole configuration, as AKHQ's."""
+_INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
+"""Where a file takes the place of the one that bitnami's script makes."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
@@ -103,12 +94,12 @@ def settings_of(service: Service) -> BrokerSettings:
         if re.fullmatch(r"PLAINTEXT://[^,]*", advertised, re.IGNORECASE):
             values.setdefault("listeners", "PLAINTEXT://:9092")
     complete = (
-        family in _AS_GIVEN
+        (family in _AS_GIVEN or _is_plain_bitnami(container, release))
         and not _is_confluent_local(container.image)
         and "CUSTOM_INIT_SCRIPT" not in container.env
         and not container.has_own_script
         and not (container.unknown or service.is_built or service.command or container.has_file)
-        and not any("properties" in path for path in container.mounts)
+        and not any("properties" in path or path.startswith(_INJECTED) for path in container.mounts)
     )
     return BrokerSettings(values, complete, release)
 
@@ -121,7 +112,8 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
     """
     container = service.container
     family = container.family
-    if family not in (Family.APACHE, Family.CONFLUENT) or service.command or service.is_built:
+    as_given = family in (Family.APACHE, Family.CONFLUENT) or is_new_bitnami(container.image)
+    if not as_given or service.command or service.is_built:
         return settings
     if _is_confluent_local(container.image):
         return settings
@@ -135,6 +127,19 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
     if not keys:
         return settings
     return replace(settings, values={**settings.values, **dict.fromkeys(keys, "")})
+
+
+def _is_plain_bitnami(container: Container, release: tuple[int, int] | None) -> bool:
+    """Whether bitnami's script of 2023 sets nothing but what variables say.
+
+    With TLS and SASL it sets key stores, users and mechanisms of its own.
+    """
+    env = container.env.items()
+    sets = any(
+        name.endswith(("_COMMAND", "_FILE")) or "SSL" in it or "SASL" in it for name, it in env
+    )
+    is_known_release = release is not None and release < (4, 0)
+    return is_known_release and is_new_bitnami(container.image) and not sets
 
 
 def _release(service: Service) -> tuple[int, int] | None:
@@ -198,12 +203,15 @@ def released(image: str) -> tuple[int, int] | None:
 def deployment(services: Sequence[Service]) -> Deployment:
     """Everything that the file shows."""
     kafka = (_broker(item) for item in brokers_among(services))
-    brokers = (*kafka, *(redpanda_broker(item, services) for item in redpanda_among(services)))
+    brokers = (
+        *joined(tuple(kafka)),
+        *(redpanda_broker(item, services) for item in redpanda_among(services)),
+    )
     names = [item.service for item in brokers]
     return Deployment(
         containers={item.name: item.container for item in services},
         brokers=brokers,
-        bootstraps=tuple(bootstraps(services, names)),
+        bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),
     )
 
 
@@ -229,9 +237,6 @@ def _broker(service: Service) -> Broker:
     # `${REGISTRY}/cp-kafka` may be anybody's
     is_named = container.family is not Family.UNKNOWN and is_known(repository_of(container.image))
     roles = values.get("process.roles", "")
-    text = values.get("controller.quorum.voters", "")
-    listed = readable(KafkaGrammar(view.version).read_voters(text)) if is_known(text) else ()
-    voters = {id: Address(it.host or "localhost", it.port) for id, it in listed}
     id = values.get("node.id", values.get("broker.id", ""))
     inter_broker = ""
     with suppress(Unreadable):
@@ -242,10 +247,14 @@ def _broker(service: Service) -> Broker:
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
         endpoints=tuple(_endpoints(container, view)) or None,
         inter_broker=inter_broker,
-        cluster=_cluster(service, values),
+        cluster=cluster_of(service, values),
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
-        voters=voters,
+        voters=voters_of(view),
+        quorum_servers=servers_of(view),
+        quorum_address=quorum_address(view),
+        quorum_protocol=quorum_protocol(view),
+        cluster_id=cluster_id(service) if roles else None,
         is_image_known=is_named and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )
@@ -284,8 +293,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         return
     if any(why_unusable(bind, lowest=0) for bind in binds.values()):
         return
-    has_map = view.complete or "listener.security.protocol.map" in values
-    spoken = _protocols(known) if has_map else {}
+    protocols = protocols_of(view)
     for name, bind in binds.items():
         address = advertised.get(name)
         if address is not None and not address.host:  # on the host's network its name counts
@@ -295,74 +303,5 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
         unknown = is_controller or guessed or address is None
-        protocol = spoken.get(name.upper(), "")
+        protocol = protocols.get(name)
         yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
-
-
-def _protocols(settings: ForeignSettings) -> Mapping[str, str]:
-    """Security protocols by listener, as far as they are known."""
-    try:
-        return {name.upper(): str(it) for name, it in settings.protocols.items()}
-    except Unreadable:
-        return {}
-
-
-def _cluster(service: Service, values: Mapping[str, str]) -> str:
-    """What nodes of one cluster have in common; who asks only itself is alone."""
-    alone = f"of {service.name} alone"
-    for key in QUORUM:
-        listed = values.get(key, "").replace(" ", "")
-        if not listed or not is_known(listed):
-            continue
-        host = listed.rpartition("@")[2].rpartition(":")[0]
-        itself = host in ("", "0.0.0.0") or is_loopback(host)
-        if "," not in listed and itself and not service.container.on_host_network:
-            return alone
-        return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
-    return alone
-
-
-def bootstraps(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
-    """Those of ``services``; of ``brokers``, their listeners' own settings are none."""
-    own = set(brokers)
-    for service in services:
-        listed = [*_in_variables(service, is_broker=service.name in own)]
-        if service.name not in own:
-            listed += _in_command(" ".join(service.command))
-        for setting, value in listed:
-            if found := _addresses(value):
-                protocol = client_protocol(service, setting, value)
-                yield Bootstrap(service.name, setting, found, protocol)
-
-
-def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:
-    env = service.container.env
-    for name, value in env.items():
-        if not _SETTING.fullmatch(name):
-            yield from ((name, item) for item in dict.fromkeys(_WITHIN.findall(value)))
-            continue
-        if is_broker and "QUORUM" in name.upper():
-            continue
-        if "METRICS_REPORTER" in name.upper() and not env.get(_REPORTERS):
-            continue  # nobody reads it
-        yield name, value
-
-
-def _in_command(text: str) -> Iterator[tuple[str, str]]:
-    for match in _OPTION.finditer(text):
-        yield "command", match[1] or match[2]
-    if servers := _REPEATED.findall(text):  # one each, and all of one client
-        yield "command", ",".join(servers)
-
-
-def _addresses(text: str) -> tuple[Address, ...]:
-    """All of them, or none where one cannot be read: a part proves nothing."""
-    if not is_known(text):
-        return ()
-    found = []
-    for entry in re.split(r"[,;\s]+", text.strip().strip("[]\"'")):
-        match = _ADDRESS.fullmatch(entry.strip("\"'"))
-        if match is None or int(match[2]) > 65_535:
-            return ()
-        found.append(Address(match[1].strip("[]"), int(match[2])))
-    return tuple(found)

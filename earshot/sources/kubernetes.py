@@ -58,12 +58,6 @@ class PodContainer:
     """Services of its namespace come in as variables (`KAFKA_PORT`)."""
     asks_cluster: bool
     """Names mean what the cluster's DNS says, looked up in its own namespace first."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Those of its pod, by which Services choose it."""
-    ports: Mapping[str, int] = field(default_factory=dict)
-    """Its ports by name."""
-    has_host_ports: bool = False
-    """It has ports of its node, or all of them."""
 
     @property
     def name(self) -> str:
@@ -82,15 +76,12 @@ class ClusterService:
     namespace: str
     ports: tuple[int, ...] | None
     has_address: bool
-    type: str = field(default="", compare=False)
-    selector: Mapping[str, str] = field(default_factory=dict, compare=False)
-    node_ports: tuple[tuple[str, int], ...] = field(default=(), compare=False)
-    """Ports of every node, each after the port of the pod that it leads to: a number or a name."""
-
-    def chooses(self, pod: PodContainer) -> bool:
-        """Whether the pod is behind it."""
-        same = self.namespace == pod.namespace
-        return same and bool(self.selector) and self.selector.items() <= pod.labels.items()
+    targets: Mapping[int, int] = field(default_factory=dict)
+    """Ports of the pods by its own, where both are numbers."""
+    node_ports: Mapping[int, int] = field(default_factory=dict)
+    """Ports of every node by those of the pods."""
+    is_balanced: bool = False
+    """A load balancer outside of the cluster has its ports."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +178,6 @@ class _Pod:
     namespace: str
     path: Keys
     spec: Mapping[str, object]
-    labels: Mapping[str, str]
 
     def containers(
         self, maps: Mapping[tuple[str, str], _ConfigMap], taken: set[str]
@@ -239,14 +229,6 @@ class _Pod:
             lasts=lasts,
             has_service_links=not (is_off(links) or _HIDDEN in str(links)),
             asks_cluster=self._asks_cluster(),
-            labels=self.labels,
-            ports={
-                _text(item, "name"): int(_text(item, "containerPort"))
-                for item in map(as_map, _list(section.get("ports")))
-                if _text(item, "containerPort").isdecimal()
-            },
-            has_host_ports=bool(self.spec.get("hostNetwork"))
-            or any("hostPort" in as_map(item) for item in _list(section.get("ports"))),
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
@@ -361,38 +343,38 @@ def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
     if kind not in _POD_IN:
         return
     spec: Mapping[str, object] = resource
-    above = spec
     for key in _POD_IN[kind]:
-        above, spec = spec, as_map(spec.get(str(key)))
-    labels = _texts(as_map(above.get("metadata")).get("labels"))
-    place = (*path, *_POD_IN[kind])
-    yield _Pod(kind, name_of(resource), namespace_of(resource), place, spec, labels)
+        spec = as_map(spec.get(str(key)))
+    yield _Pod(kind, name_of(resource), namespace_of(resource), (*path, *_POD_IN[kind]), spec)
 
 
 def _service(resource: Resource) -> ClusterService:
     spec = as_map(resource.get("spec"))
+    listed = _list(spec.get("ports"))
     addresses = [_text(spec, "clusterIP"), *map(str, _list(spec.get("clusterIPs")))]
     return ClusterService(
         name_of(resource),
         namespace_of(resource),
-        _ports(_list(spec.get("ports"))),
+        _ports(listed),
         "None" not in addresses and _text(spec, "type") != "ExternalName",
-        _text(spec, "type"),
-        _texts(spec.get("selector")),
-        tuple(_node_ports(_list(spec.get("ports")))),
+        dict(_targets(listed)),
+        {target: node for port, target in _targets(listed) if (node := _node_port(listed, port))},
+        _text(spec, "type") == "LoadBalancer",
     )
 
 
-def _texts(value: object) -> dict[str, str]:
-    return {key: str(item) for key, item in as_map(value).items()}
+def _targets(listed: Sequence[object]) -> Iterator[tuple[int, int]]:
+    for item in map(as_map, listed):
+        port = _text(item, "port")
+        target = _text(item, "targetPort") or port
+        if re.fullmatch(r"[0-9]{1,5}", port) and re.fullmatch(r"[0-9]{1,5}", target):
+            yield int(port), int(target)
 
 
-def _node_ports(listed: Iterable[object]) -> Iterator[tuple[str, int]]:
-    for item in listed:
-        port = as_map(item)
-        number = _text(port, "nodePort")
-        if re.fullmatch(r"[0-9]{1,5}", number, re.ASCII):
-            yield _text(port, "targetPort") or _text(port, "port"), int(number)
+def _node_port(listed: Sequence[object], port: int) -> int | None:
+    found = (_text(it, "nodePort") for it in map(as_map, listed) if _text(it, "port") == str(port))
+    text = next(found, "")
+    return int(text) if re.fullmatch(r"[0-9]{1,5}", text) else None
 
 
 def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:

@@ -20,6 +20,11 @@ from earshot.yaml_document import read_yaml_texts
 _IMAGE = re.compile(r"(?:.*/)?(?:redpandadata|vectorized|redpanda-data)/redpanda(?:-[a-z]+)*")
 _STARTS = re.compile(r"(?<![\w-])start(?![\w-])", re.ASCII)
 _FLAG = re.compile(r"(?<!\S)--(advertise-)?kafka-addr(?:=|\s+)(\S+)", re.ASCII)
+_SET = re.compile(
+    r"(?<!\S)--set[ =][\"']?redpanda\.(advertised_)?kafka_api\[([0-9]+)\]"
+    r"\.(name|address|port)=(\S+)",
+    re.ASCII,
+)
 _SEEDS = re.compile(r"(?<!\S)(?:--seeds|-s)(?:=|\s+)[\"']?([^\s:,+\"']+)", re.ASCII)
 _ENTRY = re.compile(
     r"(?:(?P<name>[A-Za-z0-9_.-]+)://)?(?P<host>\[[0-9A-Fa-f:]+\]|[^:,\s/]+)(?::(?P<port>[0-9]{1,5}))?",
@@ -85,6 +90,9 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
             advertised = listed
         else:
             binds = listed
+    given = _given(text)
+    binds |= given[False]
+    advertised |= given[True]
     if not binds or None in binds.values():
         return None
     return tuple(
@@ -92,6 +100,14 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
         for name, bind in binds.items()
         if bind is not None
     )
+
+
+def _given(text: str) -> Mapping[bool, Listed]:
+    """What `--set redpanda.kafka_api[0].port=…` says, and for those that are advertised."""
+    parts: dict[bool, dict[str, dict[str, str]]] = {False: {}, True: {}}
+    for is_advertised, index, key, value in _SET.findall(text):
+        parts[bool(is_advertised)].setdefault(index, {})[key] = value.strip("\"'")
+    return {kind: dict(map(_item, items.values())) for kind, items in parts.items()}
 
 
 def _listed(text: str) -> Listed:

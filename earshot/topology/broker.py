@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from earshot.listeners.address import Address
+from earshot.listeners.terms import Protocol
 from earshot.topology.container import Container
 
 
@@ -15,8 +16,8 @@ class Endpoint:
     bind: Address
     advertised: Address | None
     is_controller: bool = False
-    protocol: str = ""
-    """Its security protocol; an empty text where it is not known."""
+    protocol: Protocol | None = None
+    """Its security protocol, where the file shows it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class Broker:
     is_broker: bool = True
     is_controller: bool = False
     voters: Mapping[int, Address] = field(default_factory=dict)
+    quorum_servers: tuple[Address, ...] = ()
+    """`controller.quorum.bootstrap.servers`."""
+    quorum_address: Address | None = None
+    """What a controller of a dynamic quorum advertises to the other nodes."""
+    quorum_protocol: Protocol | None = None
+    """The security protocol over which it talks to controllers."""
+    cluster_id: str | None = None
+    """Under which its image formats the storage: "" for a random one, None where not known."""
     is_kafka: bool = True
     """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
     is_image_known: bool = True
@@ -60,8 +69,8 @@ class Bootstrap:
     service: str
     setting: str
     addresses: tuple[Address, ...]
-    protocol: str = ""
-    """The security protocol that it speaks; an empty text where that is not known."""
+    protocol: Protocol | None = None
+    """The security protocol that it speaks, None where it is not known."""
 
 
 @dataclass(frozen=True)

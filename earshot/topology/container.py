@@ -49,18 +49,13 @@ class JoinedNetwork:
 
 @dataclass(frozen=True)
 class PublishedPort:
-    """One port of the container on its host.
-
-    No ``host_port`` means that Docker chooses one, unless a ``variable`` holds it.
-    """
+    """One port of the container on its host; no ``host_port`` means that Docker chooses one."""
 
     container_port: int
     host_port: int | None
     host_ip: str = ""
     """The host's address that it is bound to; an empty text means all of them."""
     protocol: str = "tcp"
-    variable: str = ""
-    """What the file has in place of a host's port that is not known."""
 
     @property
     def for_host_only(self) -> bool:
@@ -84,13 +79,19 @@ class PublishedPort:
 
     def __str__(self) -> str:
         host = f"{bracketed(self.host_ip)}:" if self.host_ip else ""
-        outer = self.host_port or self.variable or "(chosen by Docker)"
+        outer: object = self.host_port
+        if self.host_port is None:
+            outer = "(a variable)" if isinstance(self, HiddenPort) else "(chosen by Docker)"
         return f"{host}{outer}->{self.container_port}"
 
 
 @dataclass(frozen=True)
 class NodePort(PublishedPort):
     """One that a Swarm publishes on the node that the container runs on, and nowhere else."""
+
+
+class HiddenPort(PublishedPort):
+    """One whose port or address on the host is a variable that nobody has set."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,95 @@ services:
 SENT_ON = (("KL015", "kafka", "error"),)
 
 CASES = (
+    # What a container binds must be its own.
+    Case(
+        "binds a name of nothing",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  other: {{image: app}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    environment: {ZOOKEEPER}
+      KAFKA_LISTENERS: PLAINTEXT://nothing:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+""",
+        (("KL002", "kafka", "error"),),
+    ),
+    Case(
+        "binds the name of another container",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  other: {{image: app}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    environment: {ZOOKEEPER}
+      KAFKA_LISTENERS: PLAINTEXT://other:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+""",
+        (("KL002", "kafka", "error"),),
+    ),
+    Case(
+        "binds its own name",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  other: {{image: app}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    environment: {ZOOKEEPER}
+      KAFKA_LISTENERS: PLAINTEXT://kafka:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+""",
+        (),
+    ),
+    Case(
+        "binds its hostname",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  other: {{image: app}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    hostname: inner
+    environment: {ZOOKEEPER}
+      KAFKA_LISTENERS: PLAINTEXT://inner:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+""",
+        (),
+    ),
+    Case(
+        "binds a name that its hosts file has",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  other: {{image: app}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    extra_hosts: ['elsewhere:10.0.0.7']
+    environment: {ZOOKEEPER}
+      KAFKA_LISTENERS: PLAINTEXT://elsewhere:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+""",
+        (),
+    ),
+    Case(
+        "binds a name that another file may explain",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  other: {{image: app}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    networks: [shared]
+    environment: {ZOOKEEPER}
+      KAFKA_LISTENERS: PLAINTEXT://elsewhere:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+networks: {{shared: {{external: true}}}}
+""",
+        (),
+    ),
     # Source and target of a mirror, each alone in its quorum: two clusters with one node 1 each.
     Case(
         "two clusters that each ask themselves",
@@ -118,6 +207,7 @@ services:
       KAFKA_INTER_BROKER_LISTENER_NAME: INTERNAL
       KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL: PLAIN
       KAFKA_LISTENER_NAME_INTERNAL_SASL_ENABLED_MECHANISMS: PLAIN
+      KAFKA_LISTENER_NAME_INTERNAL_PLAIN_SASL_JAAS_CONFIG: org.example.Module required;
 """,
     ),
     # A script that makes topics, with the broker's variables by an anchor: no second broker.

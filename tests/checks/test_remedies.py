@@ -218,6 +218,8 @@ services:
       KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
       KAFKA_LISTENERS: PLAINTEXT://:9092,SSL://:9093,SASL_PLAINTEXT://:9094,SASL_SSL://:9095
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092,{others}
+      KAFKA_OPTS: -Djava.security.auth.login.config=/etc/kafka/jaas.conf
+      KAFKA_SSL_KEYSTORE_LOCATION: /etc/kafka/broker.jks
   ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """
     ((_, lines, _),) = reported(text)
@@ -815,7 +817,10 @@ def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
             "the logins of CLIENTS stand elsewhere, as in a JAAS file",
         ),
         (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
-        (secured("SASL_SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
+        (
+            secured("SASL_SSL", f"{SCRAM};"),
+            "the certificate of CLIENTS has to be good for the new address, too",
+        ),
     ],
 )
 def test_why_a_secured_listener_gets_no_lines(text: str, reason: str) -> None:

@@ -132,12 +132,14 @@ def test_other_forms_of_files(tmp_path: Path) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: k}\nspec:\n  containers:\n  - name: k\n"
         "    image: apache/kafka:4.1.1\n    env:\n"
+        "    - {name: KAFKA_SSL_KEYSTORE_LOCATION, value: /k.jks}\n"
+        "    - {name: KAFKA_OPTS, value: -Djava.security.auth.login.config=/jaas.conf}\n"
     )
     env = "".join(
         f"    - {{name: KAFKA_{key.replace('.', '_').upper()}, value: '{value}'}}\n"
         for key, value in KRAFT.items()
     )
-    assert said(tmp_path, pod + env, "pod.yaml") == [("KL019", "warning", 16)]
+    assert said(tmp_path, pod + env, "pod.yaml") == [("KL019", "warning", 18)]
 
 
 def test_of_two_brokers_the_second_is_looked_at_where_something_is_said_of_the_first() -> None:

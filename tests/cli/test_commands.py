@@ -291,7 +291,7 @@ class TestPlan:
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert lines[1][:4] == ["1", "broker,", "voters", "0,"]
         head = "listener scopes protocol binds published advertises"
-        assert lines[3:] == [
+        assert lines[3:8] == [
             head.split(),
             ["broker+controller", "0,", "kafka0"],
             ["IN", "internal", "PLAINTEXT", "0.0.0.0:19092", "-", "kafka0:19092"],

@@ -10,7 +10,7 @@ from earshot.cli.lint_options import main
 from earshot.errors import EarshotError
 from tests.goldens import is_golden
 
-GOLDENS = Path(__file__).parent / "goldens"
+WALKS = Path(__file__).parent / "walks"
 TEXT = """\
 services:
   kafka:
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 )
 def test_a_walk(client: str, code: int, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(file), "--explain", client]) == code
-    is_golden(capsys.readouterr().out, GOLDENS / f"explain_{client}.txt")
+    is_golden(capsys.readouterr().out, WALKS / f"{client}.txt")
 
 
 def test_one_that_is_no_client(file: Path) -> None:

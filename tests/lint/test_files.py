@@ -117,7 +117,6 @@ def test_a_large_file_of_a_folder_is_passed_over() -> None:
     [
         (".git", "is a hidden folder"),
         (".venv", "is a hidden folder"),
-        (".github", "is a hidden folder"),
         ("node_modules", "holds packages of others"),
     ],
 )

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.listeners.address import Address
+from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import Service
-from earshot.sources.deployment import bootstraps
 from earshot.topology.broker import Bootstrap
 from earshot.topology.container import Container
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
+from earshot.listeners.terms import Protocol
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, released, settings_of
 from earshot.topology.broker import Broker, Endpoint
@@ -165,7 +166,9 @@ def test_a_start_by_hand_takes_what_its_options_say() -> None:
     [
         (service(APACHE), True),
         (service(CONFLUENT), True),
-        (service(BITNAMI), False),  # it sets what is absent
+        (service(BITNAMI), True),
+        (service("bitnami/kafka:3.1.0"), False),  # it sets what is absent
+        (service(BITNAMI, {"KAFKA_CFG_LISTENERS": "SASL_SSL://:9092"}), False),
         (service(UNKNOWN), False),
         (service("confluentinc/confluent-local:7.6.0"), False),
         (service(APACHE, is_built=True), False),
@@ -197,13 +200,15 @@ def test_a_broker_s_listeners() -> None:
         endpoints=(
             Endpoint("INNER", Address("", 19092), Address("kafka", 19092)),
             Endpoint("OUTER", Address("0.0.0.0", 9092), Address("localhost", 29092)),
-            Endpoint("CONTROLLER", Address("", 9093), None, True, "PLAINTEXT"),
+            Endpoint("CONTROLLER", Address("", 9093), None, True, Protocol.PLAINTEXT),
         ),
         inter_broker="INNER",
         cluster="7@kafka:9093,8@b:9093",
         is_broker=True,
         is_controller=True,
         voters={8: Address("b", 9093), 7: Address("kafka", 9093)},
+        quorum_protocol=Protocol.PLAINTEXT,
+        cluster_id="5L6g3nShT-eMCtK--X86sw",
         is_image_known=True,
     )
 
@@ -224,7 +229,7 @@ def test_bitnami_listens_with_plaintext_at_9092_and_with_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "?")]
+    ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "kafka:9092")]
 )
 def test_an_image_may_advertise_what_nobody_has_set(image: str, advertised: str) -> None:
     prefix = "KAFKA_CFG_" if image == BITNAMI else "KAFKA_"

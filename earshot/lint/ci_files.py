@@ -1,0 +1,128 @@
+"""Workflows, development containers and Podman's units: what is wrong in the containers they start.
+
+Each is checked as the same containers in a Compose file are.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from earshot.checks.deployment import advice_on_services, mistakes
+from earshot.lint.model import Linted, Mistake, Place, Said
+from earshot.lint.places import at_paths
+from earshot.listeners.images import spellings
+from earshot.rules.registry import Finding
+from earshot.sources.ci_services import CiJob, github_jobs, gitlab_jobs
+from earshot.sources.compose import Service
+from earshot.sources.deployment import brokers_among
+from earshot.sources.files import text_of
+from earshot.sources.kubernetes import Keys
+from earshot.sources.quadlet import ENDINGS, name_of, read_units
+from earshot.sources.redpanda import redpanda_among
+
+_NO_BROKER = ("no service of it is known to run a Kafka broker",)
+_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMA = re.compile(r",(\s*[}\]])")
+
+
+def is_workflow(name: str, document: object) -> bool:
+    """Whether a YAML file of this name is a GitHub workflow, or GitLab's CI."""
+    return ".gitlab-ci" in name or bool(github_jobs(document))
+
+
+def check_workflow(text: str, shown: str, document: object, said: Said) -> Linted:
+    """What is wrong in the services of each job."""
+    is_gitlab = ".gitlab-ci" in Path(shown).name
+    jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
+    found: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
+    unknown: list[str] = []
+    has_broker = False
+    for job in jobs:
+        services = _of_release(job.services, said)
+        if not _has_broker(services):
+            continue
+        has_broker = True
+        own = mistakes(services)
+        for item in (*own, *advice_on_services(services, own)):
+            paths = list(_paths(job, item))
+            found.setdefault((item.line, paths[0]), (item, paths))
+        unknown += (
+            f"job {job.name}, service {it.name}: {what} could not be read"
+            for it in services
+            for what in it.container.unknown
+        )
+    if not has_broker:
+        return Linted(shown, "", unchecked=_NO_BROKER)
+    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found.values()))
+    kind = "GitLab CI" if is_gitlab else "GitHub workflow"
+    return Linted(shown, kind, placed, tuple(dict.fromkeys(unknown)))
+
+
+def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:
+    section = job.places.get(finding.container, (0,))
+    for name in finding.inputs:
+        for variable in spellings(name):
+            for base in (section, *job.variables):
+                yield (*base, "env", variable)
+                yield (*base, "variables", variable)
+        yield (*section, name)
+    yield section
+
+
+def check_units(file: Path, text: str, said: Said) -> Linted:
+    """What is wrong in one of Podman's units; those beside it are the containers that it meets."""
+    shown = str(file)
+    units = {file.name: text}
+    for other in sorted(file.parent.glob("*")):
+        if other.suffix in ENDINGS and other.name != file.name and other.is_file():
+            units[other.name] = text_of(other)
+    services = _of_release(read_units(units), said)
+    own = name_of(file.name, text)
+    brokers = {item.name for item in (*brokers_among(services), *redpanda_among(services))}
+    if not brokers:
+        return Linted(shown, "", unchecked=_NO_BROKER)
+    found = mistakes(services)
+    listed = [it for it in (*found, *advice_on_services(services, found)) if it.container == own]
+    placed = tuple(Mistake(item, _line(text, shown, item)) for item in listed)
+    unknown = [
+        f"{what} could not be read"
+        for item in services
+        if item.name == own
+        for what in item.container.unknown
+    ]
+    return Linted(shown, "Podman unit", placed, tuple(unknown))
+
+
+def _line(text: str, shown: str, finding: Finding) -> Place:
+    names = {name for key in finding.inputs for name in spellings(key)}
+    keys = {"ports": "PublishPort", "command": "Exec", "image": "Image"}
+    wanted = [f"{name}=" for name in names] + [
+        f"{keys[name]}=" for name in finding.inputs if name in keys
+    ]
+    for number, line in enumerate(text.splitlines(), 1):
+        if any(item in line for item in wanted):
+            return Place(shown, number, len(line) - len(line.lstrip()) + 1)
+    return Place(shown, 1, 1)
+
+
+def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
+    """The Compose files of a devcontainer.json, None where it cannot be read; its comments are
+    passed over."""
+    plain = _COMMA.sub(r"\1", _COMMENT.sub(lambda match: match[1] or "", text))
+    try:
+        document = json.loads(plain)
+    except ValueError:
+        return None
+    listed = document.get("dockerComposeFile") if isinstance(document, dict) else None
+    names = listed if isinstance(listed, list) else [listed] if isinstance(listed, str) else []
+    return tuple(file.parent / str(name) for name in names)
+
+
+def _has_broker(services: Sequence[Service]) -> bool:
+    return bool(brokers_among(services) or redpanda_among(services))
+
+
+def _of_release(services: Iterable[Service], said: Said) -> tuple[Service, ...]:
+    return tuple(replace(item, release=said.release) for item in services)

@@ -1,0 +1,86 @@
+"""KL002: listeners with TLS and no key, and with SASL and no login.
+
+Kafka starts without a key, and each TLS handshake ends in alert 40 (tried with 4.1.1). Without a
+login (JAAS) it ends. Sources: `SslFactory` and `JaasContext.loadServerContext` of apache/kafka.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from earshot.facts.settings import BrokerSettings, StrictSettings, Unreadable
+from earshot.listeners.images import Family
+from earshot.listeners.placeholders import is_known
+from earshot.rules.registry import Objection
+from earshot.topology.container import Container
+
+OF_NO_LISTENER = "is of no listener"
+_PREFIX = "listener.name."
+_JAAS = "sasl.jaas.config"
+_LOGIN = "java.security.auth.login.config"
+_ENABLED = "sasl.enabled.mechanisms"
+_KEYS = ("ssl.keystore.", "ssl.engine.factory.class")
+
+
+def without_key(view: StrictSettings) -> Iterator[Objection]:
+    """K1: each such listener. Raises Unreadable where something else may set the key."""
+    for name in view.listeners:
+        protocol = view.protocols.get(name)
+        if protocol is None or not protocol.tls or view.has("ssl.keystore.location"):
+            continue
+        own = f"{_PREFIX}{name.lower()}."
+        if any(key.removeprefix(own).startswith(_KEYS) for key in view.values):
+            continue
+        names = {f"{_PREFIX}{it.lower()}" for it in (*view.listeners, *view.controllers)}
+        others = [key for key in view.values if key.startswith(_PREFIX) and ".ssl.k" in key]
+        lost = [key for key in others if key.partition(".ssl.")[0] not in names]
+        passed = f" ({lost[0]} {OF_NO_LISTENER})" if lost else ""
+        yield Objection(
+            "K1",
+            "listeners",
+            f"{name} is {protocol}, and no key store or PEM certificate is set for it{passed}",
+            f"ssl.keystore.location, or {own}ssl.keystore.location",
+            "set the key store, or another protocol for this listener",
+            name,
+            instead="starts, and ends every TLS handshake",
+        )
+
+
+def without_login(container: Container, settings: BrokerSettings) -> Iterator[Objection]:
+    """K2: SASL listeners without a login for a mechanism, in images that write none themselves."""
+    if container.family not in (Family.APACHE, Family.CONFLUENT):
+        return
+    if any(_LOGIN in text or _hides_options(name, text) for name, text in container.env.items()):
+        return
+    view = settings.read()
+    try:
+        view.has(_JAAS)
+        sasl = {
+            name: found
+            for name in view.listeners
+            if (found := view.protocols.get(name)) is not None and found.sasl
+        }
+        for name, protocol in sasl.items():
+            own = f"{_PREFIX}{name.lower()}."
+            enabled = view.values.get(f"{own}{_ENABLED}") or view.text(_ENABLED, "GSSAPI")
+            for mechanism in filter(None, map(str.strip, enabled.split(","))):
+                if not _has_login(view.values, own, mechanism):
+                    key = f"{own}{mechanism.lower()}.{_JAAS}"
+                    yield Objection(
+                        "K2",
+                        "listeners",
+                        f"{name} is {protocol} with {mechanism}, and no login is set for it",
+                        f"{key}, or a file by -D{_LOGIN} in KAFKA_OPTS",
+                        f"set {key}",
+                        name,
+                    )
+                    return
+    except Unreadable:
+        return
+
+
+def _has_login(values: Mapping[str, str], own: str, mechanism: str) -> bool:
+    return f"{own}{mechanism.lower()}.{_JAAS}" in values
+
+
+def _hides_options(name: str, text: str) -> bool:
+    """Whether a variable for the JVM is not known."""
+    return ("OPT" in name or "ARGS" in name) and not is_known(text)

@@ -1,0 +1,92 @@
+"""KL014: what the images of clients demand: without the brokers' addresses they do not start.
+
+Sources: `configure` of confluentinc/schema-registry-images (since 8.0 there is no ZooKeeper),
+kafka-images (Connect), ksql-images and control-center-images, and `docker-entrypoint.sh` in
+`connect` of debezium/container-images, which asks 0.0.0.0:9092 where nobody says more.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from earshot.listeners.images import repository_of, tag_of
+from earshot.rules.kl014_image import RULE as KL014
+from earshot.rules.registry import Finding
+from earshot.topology.container import START_SCRIPTS, Container
+
+
+class ClientDemand(NamedTuple):
+    """One of the variables that an image asks for, since a release of it."""
+
+    image: re.Pattern[str]
+    needs: tuple[str, ...]
+    otherwise: str
+    source: str
+    since: int = 0
+    before: int = 99
+
+
+_REGISTRY = re.compile(r"(?:.*/)?cp-schema-registry")
+_BROKERS = "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"
+_OF_REGISTRY = (
+    "https://github.com/confluentinc/schema-registry-images/blob/master/schema-registry/include/"
+    "etc/confluent/docker/configure"
+)
+_EXITS = "refuses to start"
+_DEMANDS = (
+    ClientDemand(_REGISTRY, (_BROKERS,), _EXITS, _OF_REGISTRY, since=8),
+    ClientDemand(
+        _REGISTRY,
+        (_BROKERS, "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL"),
+        _EXITS,
+        _OF_REGISTRY,
+        before=8,
+    ),
+    ClientDemand(
+        re.compile(r"(?:.*/)?cp-(?:kafka|server)-connect(?:-base)?"),
+        ("CONNECT_BOOTSTRAP_SERVERS",),
+        _EXITS,
+        "https://github.com/confluentinc/kafka-images/blob/master/kafka-connect-base/include/etc/"
+        "confluent/docker/configure",
+    ),
+    ClientDemand(
+        re.compile(r"(?:.*/)?cp-enterprise-control-center"),
+        ("CONTROL_CENTER_BOOTSTRAP_SERVERS",),
+        _EXITS,
+        "https://docs.confluent.io/platform/current/installation/docker/config-reference.html",
+    ),
+    ClientDemand(
+        re.compile(r"(?:.*/)?debezium/connect(?:-base)?"),
+        ("BOOTSTRAP_SERVERS",),
+        "asks 0.0.0.0:9092, its own container",
+        "https://github.com/debezium/container-images/blob/main/connect/3.0/docker-entrypoint.sh",
+    ),
+)
+
+
+def refusals(service: str, container: Container) -> Iterator[Finding]:
+    """What the image of a client lacks, which runs its own script and has all of its variables."""
+    own = (*START_SCRIPTS, "/kafka/config", "/etc/schema-registry", "/etc/kafka-connect")
+    if container.unknown or any(path.startswith(own) for path in container.mounts):
+        return
+    image = repository_of(container.image)
+    for demand in _DEMANDS:
+        if not demand.image.fullmatch(image) or not _holds(demand, tag_of(container.image)):
+            continue
+        if any(container.env.get(it) or f"{it}_FILE" in container.env for it in demand.needs):
+            continue
+        yield KL014.finding(
+            f"does not set {' or '.join(demand.needs)}, and {container.image} {demand.otherwise}",
+            demand.needs[0],
+            remedy=f"set {demand.needs[0]} to a listener of a broker",
+            container=service,
+            inputs=("image",),
+            source=demand.source,
+        )
+
+
+def _holds(demand: ClientDemand, tag: str) -> bool:
+    major = re.match(r"[0-9]{1,3}", tag, re.ASCII)
+    if major is None:  # no tag is the newest
+        return tag in ("", "latest") and demand.before == 99
+    return demand.since <= int(major[0]) < demand.before

@@ -1,0 +1,241 @@
+"""KL016: nodes of one cluster find its controllers, and agree on voters, id and protocols.
+
+Voters are compared with where each leads, and the lists of nodes with each other. Sources: KIP-595
+(`controller.quorum.voters` is the same on every node), KIP-853 (bootstrap servers; a controller is
+known by what it advertises), and `INCONSISTENT_CLUSTER_ID` of Kafka's protocol.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TypeVar
+
+from earshot.listeners.address import Address
+from earshot.listeners.listed import by_key, shortened
+from earshot.rules.kl015_clients import failure
+from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.broker import Arrival, Broker
+from earshot.topology.container import is_loopback
+from earshot.topology.model import Deployment
+from earshot.topology.ways import End, Way
+
+VOTERS = "controller.quorum.voters"
+SERVERS = "controller.quorum.bootstrap.servers"
+_LOST = {
+    End.SELF: "that is the node's own container, where no controller listens",
+    End.NOWHERE: "nothing is called {host} there",
+    End.REFUSED: "nobody listens there",
+}
+T = TypeVar("T", bound=Hashable)
+
+
+def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+    """Where voters and servers lead, then what nodes of one cluster do not agree on."""
+    yield from _voters(deployment, rule)
+    yield from _servers(deployment, rule)
+    yield from _advertised(deployment, rule)
+    for nodes in by_key(
+        (item.cluster, item) for item in deployment.brokers if item.is_kafka
+    ).values():
+        yield from _lists(deployment, nodes, rule)
+        yield from _ids(deployment, nodes, rule)
+        yield from _protocols(deployment, nodes, rule)
+
+
+def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+    nodes = {(item.cluster, item.id): item for item in deployment.brokers}
+    seen: set[tuple[str, int, Address]] = set()
+    for broker in deployment.brokers:
+        for id, address in broker.voters.items():
+            key = (broker.cluster, id, address)
+            voter = nodes.get((broker.cluster, id))
+            if key in seen or (
+                voter is not None and deployment.apart(broker.service, voter.service)
+            ):
+                continue
+            way = deployment.way(broker.service, address)
+            if voter is None or not voter.endpoints:
+                problem = _lost(deployment, broker, way, address)
+                remedy = "write the address of a controller's listener"
+            else:
+                problem = _misplaced(broker, voter, way, address)
+                remedy = _to_list(id, voter, address)
+            if problem:
+                seen.add(key)
+                yield rule.finding(
+                    f"{VOTERS} places voter {id} at {address}, and {problem}",
+                    "the address of that node's controller listener",
+                    container=broker.service,
+                    remedy=remedy,
+                    inputs=(VOTERS,),
+                )
+
+
+def _misplaced(broker: Broker, voter: Broker, way: Way, address: Address) -> str:
+    """What is wrong where ``broker`` expects ``voter`` at ``address``, or an empty text."""
+    problem = failure(way, address, broker.service, voter)
+    if way is End.SELF and voter is not broker:
+        problem = f"{address} is the node's own container"
+    known = any(item.is_controller for item in voter.endpoints or ())
+    if isinstance(way, Arrival) and known and not (problem or way.endpoint.is_controller):
+        problem = f"{address} is the listener {way.endpoint.name}, no controller's"
+    return problem
+
+
+def _lost(deployment: Deployment, broker: Broker, way: Way, address: Address) -> str:
+    """The same of a controller that the file does not show; one of another file may be meant."""
+    others = [item for item in deployment.brokers if item.is_controller and item.is_kafka]
+    if not others or (broker.is_controller and others == [broker]):
+        return ""
+    if isinstance(way, Arrival):
+        return "" if way.endpoint.is_controller else f"that is {_listener(way)}, no controller's"
+    lost = _LOST.get(way, "") if isinstance(way, End) else ""
+    return lost.format(host=address.host)
+
+
+def _listener(way: Arrival) -> str:
+    return f"the listener {way.endpoint.name} of {way.broker.service}"
+
+
+def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+    seen: set[tuple[Address, ...]] = set()
+    for broker in deployment.brokers:
+        problems = {}
+        for address in broker.quorum_servers:
+            way = deployment.way(broker.service, address)
+            problems[address] = _lost(deployment, broker, way, address)
+        lost = [f"{address}: {problem}" for address, problem in problems.items() if problem]
+        if not lost or broker.quorum_servers in seen:
+            continue
+        seen.add(broker.quorum_servers)
+        yield rule.finding(
+            f"{SERVERS} leads to no controller ({'; '.join(lost)})",
+            "addresses of controllers' listeners",
+            container=broker.service,
+            severity=None if len(lost) == len(problems) else Severity.WARNING,
+            remedy="write the names of the controllers' services and the ports of their listeners",
+            inputs=(SERVERS,),
+        )
+
+
+def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+    """What a controller of a dynamic quorum calls itself must lead the other nodes to it."""
+    for broker in deployment.brokers:
+        address = broker.quorum_address
+        if address is None:
+            continue
+        for other in deployment.brokers:
+            if other is broker or other.cluster != broker.cluster:
+                continue
+            way = deployment.way(other.service, address)
+            problem = failure(way, address, other.service, broker)
+            if is_loopback(address.host) and not other.container.on_host_network:
+                problem = f"{address} is {other.service} itself"
+            if problem:
+                yield rule.finding(
+                    f"advertises {address} as its controller's address, and for {other.service} "
+                    f"{problem}",
+                    "an address at which the other nodes reach this controller",
+                    container=broker.service,
+                    remedy=f"advertise {broker.service}:{address.port}",
+                    inputs=("advertised.listeners",),
+                )
+                break
+
+
+def _lists(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
+    for broker, usual, others in _minority(deployment, nodes, _ids_of_voters):
+        own = _ids_of_voters(broker)
+        yield rule.finding(
+            f"{VOTERS} lists {_counted(own)}, and that of {shortened(others)} lists "
+            f"{_counted(usual)}",
+            "the same voters on every node",
+            container=broker.service,
+            remedy=f"give it the list of {others[0]}",
+            inputs=(VOTERS,),
+        )
+
+
+def _ids_of_voters(broker: Broker) -> tuple[int, ...] | None:
+    return tuple(sorted(broker.voters)) or None
+
+
+def _counted(ids: tuple[int, ...] | None) -> str:
+    return shortened([str(id) for id in ids or ()])
+
+
+def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
+    random = [item for item in nodes if item.cluster_id == ""]
+    together = [
+        it
+        for it in nodes
+        if it.cluster_id is not None and not deployment.apart(it.service, nodes[0].service)
+    ]
+    if random and len(together) > 1:
+        others = [item.service for item in together if item is not random[0]]
+        yield rule.finding(
+            f"sets no cluster id, and {random[0].container.image} makes a random one: "
+            f"{shortened(others)} of the same cluster will not have it",
+            "one cluster id on all nodes",
+            container=random[0].service,
+            remedy="set KAFKA_KRAFT_CLUSTER_ID to the same value on all nodes",
+            inputs=("image",),
+        )
+        return
+    for broker, usual, others in _minority(deployment, nodes, lambda item: item.cluster_id or None):
+        yield rule.finding(
+            f"has the cluster id {broker.cluster_id}, and {shortened(others)} of the same cluster "
+            f"{'has' if len(others) == 1 else 'have'} {usual}: Kafka refuses it "
+            "(INCONSISTENT_CLUSTER_ID)",
+            "one cluster id on all nodes",
+            container=broker.service,
+            remedy=f"set CLUSTER_ID to {usual}",
+            inputs=("CLUSTER_ID", "KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID"),
+        )
+
+
+def _protocols(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
+    """Who connects and who listens must speak one protocol: to controllers, and between brokers."""
+    questions: tuple[tuple[str, Callable[[Broker], Hashable | None]], ...] = (
+        ("controllers", lambda item: item.quorum_protocol),
+        ("other brokers", _between_brokers),
+    )
+    for whom, asked in questions:
+        for broker, usual, others in _minority(deployment, nodes, asked):
+            yield rule.finding(
+                f"speaks {asked(broker)} with {whom}, and {shortened(others)} "
+                f"{'speaks' if len(others) == 1 else 'speak'} {usual}",
+                "one protocol on all nodes of a cluster",
+                container=broker.service,
+                remedy=f"map the listener to {usual}, or to {asked(broker)} on all nodes",
+                inputs=("listener.security.protocol.map",),
+            )
+
+
+def _between_brokers(broker: Broker) -> Hashable | None:
+    endpoint = broker.named(broker.inter_broker) if broker.is_broker else None
+    return endpoint.protocol if endpoint is not None else None
+
+
+def _minority(
+    deployment: Deployment, nodes: Sequence[Broker], asked: Callable[[Broker], T | None]
+) -> Iterator[tuple[Broker, T, list[str]]]:
+    """Nodes that differ from what most answer (of equal numbers the first), with who does."""
+    known = [(item, answer) for item in nodes if (answer := asked(item)) is not None]
+    counts = Counter(answer for _, answer in known)
+    if len(counts) < 2:
+        return
+    usual, _ = counts.most_common(1)[0]
+    holders = [item for item, answer in known if answer == usual]
+    for item, answer in known:
+        beside = [it.service for it in holders if not deployment.apart(item.service, it.service)]
+        if answer != usual and beside:
+            yield item, usual, beside
+
+
+def _to_list(id: int, voter: Broker, listed: Address) -> str:
+    """What to do about a voter that is not where it is ``listed``."""
+    host = listed.host if voter.container.on_host_network else voter.service
+    port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
+    if f"{host}:{port}" == str(listed):
+        return "put the nodes on one network"
+    return f"write {id}@{host}:{port}, on every node"

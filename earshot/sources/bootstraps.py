@@ -1,0 +1,239 @@
+"""What the services of a file begin with: their bootstrap addresses, wherever these stand.
+
+They are found by the names that clients have for them (`bootstrap.servers` in every spelling,
+`KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`): in variables, in a configuration that stands in one, in the
+command, in files that are mounted from beside the Compose file where no variable says it, and in a
+connector that a command sends to a worker. Among the arguments of any program an address counts
+where a broker of the file has its port.
+
+The security protocol of a client is known where its image takes it from a variable: without one it
+is PLAINTEXT. Sources: the documentation of Confluent's images
+(https://docs.confluent.io/platform/current/installation/docker/config-reference.html), of kafka-ui
+(https://ui.docs.kafbat.io/configuration/misc-configuration-properties), and `security.protocol` of
+https://kafka.apache.org/documentation/#consumerconfigs_security.protocol.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.images import repository_of
+from earshot.listeners.placeholders import is_known
+from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Protocol
+from earshot.sources.compose import Service
+from earshot.topology.broker import Bootstrap, Broker
+from earshot.topology.container import is_loopback
+from earshot.yaml_document import read_yaml_texts
+
+_SETTING = re.compile(
+    r"(?:.*[_.\-])?(?:BOOTSTRAP[_.\-]?(?:SERVERS?|BROKERS?)|BROKERCONNECT|BROKER[_.\-]LIST"
+    r"|KAFKA[_.\-](?:BROKERS?|SERVERS?|HOSTS?|URLS?|ADDR(?:ESS(?:ES)?)?|BROKER[_.\-](?:ADDR(?:ESS(?:ES)?)?|URLS?|HOSTS?|SERVERS?))"
+    r"|BOOTSTRAPSERVERS|KAFKASTORE[_.\-]BOOTSTRAP[_.\-]SERVERS)(?:[_.\-][0-9]+)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ADDRESS = re.compile(
+    r"(?:(?!https?:)[A-Za-z_]+://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{2,5})", re.ASCII
+)
+_OPTION = re.compile(
+    r"(?<![\w.-])(?:--|-D)(?:[\w.-]*bootstrap[.-]servers?|broker-list|kafka-server|brokers?)"
+    r"[= ]([^\s'\";|&]+)"
+    r"|\b(?:cub kafka-ready (?:-b|.{0,200}? -b)|kcat -b|kafkacat -b) ([^\s'\";|&]+)",
+    re.ASCII,
+)
+_REPORTERS = "KAFKA_METRIC_REPORTERS"
+_REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
+_WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
+"""In a variable that holds a whole configuration, as AKHQ's."""
+_ASSIGNED = re.compile(
+    r"""^[^#\n]*\bbootstrap[._]servers["']?\s*(?:=>|=|:)\s*\[?["']?([^\s"'\]]+)""",
+    re.ASCII | re.MULTILINE,
+)
+"""As Logstash and Vector write it."""
+_CONNECTOR = "bootstrap.servers of a connector"
+_WORKER = re.compile(r"https?://([A-Za-z0-9_.-]+):[0-9]+/connectors", re.ASCII)
+_HOST = re.compile(r"((?:.*_)?KAFKA_(?:BROKER_|BOOTSTRAP_)?)HOST(?:NAME)?", re.ASCII)
+_OWN_OPTION = re.compile(r"(?i)listen|bind|addr|advertise")
+"""Before an address that the program gives itself."""
+_SERVES = re.compile(r"(?i)kafka-server-start|socat|ssh |port-forward|proxy")
+_UI = re.compile(r"(?:.*/)?(?:provectuslabs|kafbat)/kafka-ui")
+_PROTOCOLS = (
+    (_UI, r"(KAFKA_CLUSTERS_[0-9]+)_BOOTSTRAP_?SERVERS", r"\1_PROPERTIES_SECURITY_PROTOCOL"),
+    *(
+        (
+            re.compile(rf"(?:.*/)?confluentinc/(?:{images})"),
+            rf"({begin})BOOTSTRAP_SERVERS",
+            variable,
+        )
+        for images, begin, variable in (
+            ("cp-schema-registry", "SCHEMA_REGISTRY_KAFKASTORE_", r"\1SECURITY_PROTOCOL"),
+            (
+                "cp-kafka-connect(?:-base)?|cp-server-connect(?:-base)?",
+                "CONNECT_",
+                r"\1SECURITY_PROTOCOL",
+            ),
+            ("(?:cp-)?ksqldb-server", "KSQL_", r"\1SECURITY_PROTOCOL"),
+            ("cp-kafka-rest", "KAFKA_REST_", r"\1CLIENT_SECURITY_PROTOCOL"),
+        )
+    ),
+)
+"""By image: the variable with its addresses, and the one with its security protocol."""
+
+
+def is_client_setting(name: str) -> bool:
+    """Whether a variable of this name holds what a client begins with, or a part of it."""
+    is_port = name.endswith("PORT") and "KAFKA" in name
+    return bool(_SETTING.fullmatch(name) or _HOST.fullmatch(name)) or is_port
+
+
+def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
+    """The ports at which ``brokers`` listen, or say that they do."""
+    endpoints = [item for broker in brokers for item in broker.for_clients]
+    advertised = {item.advertised.port for item in endpoints if item.advertised}
+    return frozenset({item.bind.port for item in endpoints} | advertised)
+
+
+def bootstraps(
+    services: Iterable[Service], brokers: Iterable[str], ports: Collection[int] = ()
+) -> Iterator[Bootstrap]:
+    """Those of ``services``; of ``brokers``, their listeners' own settings are none.
+
+    ``ports`` are those of brokers, by which an argument of a program is known to be one.
+    """
+    own = set(brokers)
+    for service in services:
+        is_broker = service.name in own
+        listed = [*_in_variables(service, is_broker=is_broker)]
+        if not is_broker:
+            listed += _in_command(service, ports)
+            listed += [] if listed else _in_files(service)
+        for setting, value in listed:
+            if found := _addresses(value):
+                protocol = _protocol(service, setting)
+                yield Bootstrap(_asker(service, setting), setting, found, protocol)
+
+
+def _asker(service: Service, setting: str) -> str:
+    """Who connects: a worker, where ``service`` sends it a connector."""
+    worker = _WORKER.search(" ".join(service.command)) if setting == _CONNECTOR else None
+    return worker[1] if worker else service.name
+
+
+def _protocol(service: Service, setting: str) -> Protocol | None:
+    """The security protocol of the client that ``setting`` is for; None where it is not known."""
+    container = service.container
+    image = repository_of(container.image)
+    for shape, begins, variable in _PROTOCOLS:
+        if not shape.fullmatch(image) or container.unknown or service.command or service.is_built:
+            continue
+        found = re.fullmatch(begins, setting)
+        if found is None or any(
+            it.endswith((".properties", ".yml", ".yaml")) for it in container.mounts
+        ):
+            continue
+        text = container.env.get(found.expand(variable), Protocol.PLAINTEXT).strip().upper()
+        return Protocol(text) if text in list(Protocol) else None
+    return None
+
+
+def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:
+    env = service.container.env
+    for name, value in env.items():
+        if not _SETTING.fullmatch(name):
+            yield from ((name, item) for item in dict.fromkeys(_WITHIN.findall(value)))
+            if "\n" in value and "brokers:" in value and not is_broker:
+                yield from ((name, item) for item in _in_yaml(value, name))
+            continue
+        if is_broker and "QUORUM" in name.upper():
+            continue
+        if "METRICS_REPORTER" in name.upper() and not env.get(_REPORTERS):
+            continue  # nobody reads it
+        yield name, value
+    if not is_broker:
+        yield from _in_pairs(env)
+
+
+def _in_pairs(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """A host and a port in two variables: KAFKA_HOST and KAFKA_PORT."""
+    for name, host in env.items():
+        begin = _HOST.fullmatch(name)
+        port = env.get(f"{begin[1]}PORT", "") if begin else ""
+        if re.fullmatch(r"[0-9]{2,5}", port, re.ASCII) and ":" not in host and "," not in host:
+            yield name, f"{host}:{port}"
+
+
+def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str, str]]:
+    text = " ".join(service.command)
+    found = False
+    for match in _OPTION.finditer(text):
+        found = True
+        yield "command", match[1] or match[2]
+    if servers := _REPEATED.findall(text):  # one each, and all of one client
+        found = True
+        yield "command", ",".join(servers)
+    for value in dict.fromkeys(_WITHIN.findall(text)):
+        found = True
+        yield (_CONNECTOR if _WORKER.search(text) else "command"), value
+    before = ""
+    for word in service.command if not found else ():
+        at = _addresses(word)
+        if len(at) == 1 and at[0].port in ports and not _OWN_OPTION.search(before):
+            if is_loopback(at[0].host) and _SERVES.search(text):
+                continue
+            yield "command", word
+        before = word
+
+
+def _in_files(service: Service) -> Iterator[tuple[str, str]]:
+    """What stands in files that are mounted from beside the Compose file."""
+    text = " ".join(service.command)
+    named = [path for path in service.files if path in text]
+    for path in named or service.files:
+        content = service.files[path]
+        if path.endswith((".yml", ".yaml")):
+            yield from ((path, value) for value in _in_yaml(content, path))
+        elif path.endswith((".conf", ".toml")):
+            yield from ((path, value) for value in _ASSIGNED.findall(content))
+        elif path.endswith(".properties"):
+            for key, value in read_properties(content).values.items():
+                if re.fullmatch(r"(?:.*\.)?bootstrap\.servers", key):
+                    yield path, value
+
+
+def _in_yaml(content: str, shown: str) -> Iterator[str]:
+    """Addresses in a configuration such as Spring's, kafka-ui's, AKHQ's or Redpanda Console's."""
+    if "kafka" not in content.lower():
+        return
+    try:
+        document = read_yaml_texts(content, shown, unique=False)
+    except EarshotError:
+        return
+    yield from _walked(document, "")
+
+
+def _walked(value: object, parent: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            plain = re.sub(r"[._-]", "", str(key)).lower()
+            if plain == "bootstrapservers" or (plain == "brokers" and parent == "kafka"):
+                listed = item if isinstance(item, list) else [item]
+                yield ",".join(str(it) for it in listed)
+            else:
+                yield from _walked(item, plain)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _walked(item, parent)
+
+
+def _addresses(text: str) -> tuple[Address, ...]:
+    """All of them, or none where one cannot be read: a part proves nothing."""
+    if not is_known(text):
+        return ()
+    found = []
+    for entry in re.split(r"[,;\s]+", text.strip().strip("[]\"'")):
+        match = _ADDRESS.fullmatch(entry.strip("\"'"))
+        if match is None or int(match[2]) > 65_535:
+            return ()
+        found.append(Address(match[1].strip("[]"), int(match[2])))
+    return tuple(found)

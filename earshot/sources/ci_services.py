@@ -1,0 +1,227 @@
+"""Containers that a CI job starts beside its steps: `services:` of GitHub workflows and GitLab CI.
+
+Each job is a group of its own, with a client: what the job itself runs. On GitHub the steps run on
+the machine, where they reach published ports, or in the job's `container`, which is on one network
+with the services, under their keys. On GitLab the job is a container that knows each service by its
+alias and by its image's name; whether services know each other depends on the runner, and is not
+known. What a template, another file or an expression decides is not known either. Sources:
+https://docs.github.com/en/actions/using-containerized-services/about-service-containers and
+https://docs.gitlab.com/ci/services/.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from earshot.errors import EarshotError
+from earshot.sources.bootstraps import is_client_setting
+from earshot.sources.compose import Service
+from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.kubernetes import Keys
+from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
+
+STEPS = "steps"
+"""What the service is called that stands for a GitHub job's own commands on the machine."""
+JOB = "job"
+"""… and in its container, and on GitLab."""
+_NETWORK = "of the job"
+_ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
+"""Commands that run others in another place."""
+_OWN_KEYS = frozenset(
+    {"default", "include", "stages", "variables", "workflow", "image", "services", "cache", "spec"}
+)
+"""Of GitLab's top level, those that are no job."""
+
+
+@dataclass(frozen=True)
+class CiJob:
+    """One job: its containers, and where the section of each stands in the file.
+
+    ``variables`` is where variables that a section does not set itself may stand.
+    """
+
+    name: str
+    services: tuple[Service, ...]
+    places: Mapping[str, Keys]
+    variables: tuple[Keys, ...] = ()
+
+
+def github_jobs(document: object) -> tuple[CiJob, ...]:
+    """The jobs of a workflow that have services; none where it is no workflow."""
+    if not (isinstance(document, Mapping) and isinstance(document.get("jobs"), Mapping)):
+        return ()
+    jobs = document["jobs"]
+    return tuple(
+        _github_job(str(name), job, _texts(document.get("env")))
+        for name, job in jobs.items()
+        if isinstance(job, Mapping) and isinstance(job.get("services"), Mapping)
+    )
+
+
+def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) -> CiJob:
+    listed = job["services"]
+    assert isinstance(listed, Mapping)
+    path: Keys = (0, "jobs", name, "services")
+    services = [_github_service(str(key), _section(item)) for key, item in listed.items()]
+    places = {item.name: (*path, item.name) for item in services}
+    client = _github_client(job, {**env, **_texts(job.get("env"))})
+    places[client.name] = (0, "jobs", name)
+    return CiJob(name, (*services, client), places, ((0, "jobs", name), (0,)))
+
+
+def _github_service(key: str, section: Mapping[str, object]) -> Service:
+    options = _options(str(section.get("options") or ""))
+    unknown: list[str] = []
+    published: list[PublishedPort] = []
+    ports = section.get("ports")
+    for item in ports if isinstance(ports, list) else []:
+        try:
+            published += read_port(item, "ports")
+        except EarshotError:
+            hidden = read_hidden_port(item)
+            published += hidden
+            unknown += [] if hidden else ["ports"]
+    aliases = (key, *options.get("network-alias", ()))
+    given = dict(item.partition("=")[::2] for item in options.get("env", ()))
+    container = Container(
+        name=(*options.get("name", ()), key)[0],
+        image=str(section.get("image") or ""),
+        hostname=(*options.get("hostname", ()), "")[0],
+        networks=(JoinedNetwork(_NETWORK, aliases),),
+        published=tuple(published),
+        env={**_texts(section.get("env")), **given},
+        mounts=tuple(item.split(":")[1] for item in _list(section.get("volumes")) if ":" in item),
+        unknown=tuple(unknown),
+    )
+    return Service(key, container)
+
+
+def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service:
+    """The job's own steps: with their variables for clients, and what they run."""
+    found = dict(env)
+    words: list[str] = []
+    steps = job.get("steps")
+    for step in steps if isinstance(steps, list) else []:
+        section = _section(step)
+        found |= _texts(section.get("env"))
+        words += _commands(str(section.get("run") or ""))
+    found = {name: value for name, value in found.items() if is_client_setting(name)}
+    inside = job.get("container")
+    if not inside:
+        machine = Container(STEPS, env=found, network_mode=HOST_NETWORK)
+        return Service(STEPS, machine, tuple(words))
+    section = _section(inside)
+    own = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
+    container = Container(
+        JOB,
+        image=str(section.get("image") or ""),
+        networks=(JoinedNetwork(_NETWORK),),
+        env={**own, **found},
+    )
+    return Service(JOB, container, tuple(words))
+
+
+def gitlab_jobs(document: object) -> tuple[CiJob, ...]:
+    """The jobs of a `.gitlab-ci.yml` that have services; none where it has no jobs."""
+    if not isinstance(document, Mapping):
+        return ()
+    default = _section(document.get("default"))
+    common = document.get("services", default.get("services"))
+    found = []
+    for name, item in document.items():
+        job = _section(item)
+        runs = "script" in job or "services" in job
+        if str(name) in _OWN_KEYS or not runs or (str(name).startswith(".") and "script" in job):
+            continue
+        listed = job.get("services", common)
+        if not isinstance(listed, list):
+            continue
+        path: Keys = (0, str(name), "services") if "services" in job else (0, "services")
+        found.append(_gitlab_job(str(name), job, listed, path, _texts(document.get("variables"))))
+    return tuple(found)
+
+
+def _gitlab_job(
+    name: str,
+    job: Mapping[str, object],
+    listed: Sequence[object],
+    path: Keys,
+    common: Mapping[str, str],
+) -> CiJob:
+    env = {**common, **_texts(job.get("variables"))}
+    services, places = [], {}
+    for i, item in enumerate(listed):
+        section = {"name": item} if isinstance(item, str) else _section(item)
+        service = _gitlab_service(section, env, is_extended="extends" in job)
+        if service.name and service.name not in places:
+            services.append(service)
+            places[service.name] = (*path, i)
+    scripts = (job.get("before_script"), job.get("script"))
+    words = [word for it in scripts for line in _list(it) for word in _commands(line)]
+    own = {key: value for key, value in env.items() if is_client_setting(key)}
+    client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=own)
+    places[JOB] = (0, name)
+    return CiJob(name, (*services, Service(JOB, client, tuple(words))), places, ((0, name), (0,)))
+
+
+def _gitlab_service(
+    section: Mapping[str, object], env: Mapping[str, str], *, is_extended: bool
+) -> Service:
+    image = str(section.get("name") or "")
+    plain = re.sub(r"(?::[^:/]*)?(?:@.*)?$", "", image)
+    aliases = re.split(r"[,\s]+", str(section.get("alias") or "").strip())
+    names = [*filter(None, aliases), plain.replace("/", "__"), plain.replace("/", "-")]
+    container = Container(
+        name=names[0],
+        image=image,
+        networks=(JoinedNetwork(_NETWORK, tuple(names)),),
+        env={**env, **_texts(section.get("variables"))},
+        unknown=("extends",) if is_extended else (),
+        open_networks=True,
+    )
+    words = (*_list(section.get("entrypoint")), *_list(section.get("command")))
+    return Service(names[0], container, tuple(words))
+
+
+def _commands(text: str) -> Iterator[str]:
+    """The words of a script, but for lines that run something in another place."""
+    for line in text.splitlines():
+        if not (_ELSEWHERE.search(line) or line.lstrip().startswith("#")):
+            yield from line.split()
+
+
+def _options(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Those options of `docker create` that decide names and variables."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return {}
+    long = {"-h": "hostname", "-e": "env"}
+    found: dict[str, tuple[str, ...]] = {}
+    for i, word in enumerate(words):
+        name, sign, value = word.partition("=")
+        key = long.get(name, name.removeprefix("--"))
+        if key in ("name", "hostname", "network-alias", "env") and name.startswith("-"):
+            value = value if sign else next(iter(words[i + 1 : i + 2]), "")
+            found[key] = (*found.get(key, ()), value)
+    return found
+
+
+def _section(value: object) -> Mapping[str, object]:
+    if isinstance(value, str):
+        return {"image": value}
+    return {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _texts(value: object) -> dict[str, str]:
+    """Variables by name; GitLab's may be maps with a value."""
+    if not isinstance(value, Mapping):
+        return {}
+    plain = {k: v.get("value", "") if isinstance(v, Mapping) else v for k, v in value.items()}
+    return {str(k): str(v) for k, v in plain.items() if not isinstance(v, list) and v is not None}
+
+
+def _list(value: object) -> list[str]:
+    listed = value if isinstance(value, list) else [value] if value else []
+    return [str(item) for item in listed]

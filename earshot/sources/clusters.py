@@ -1,0 +1,138 @@
+"""Which brokers of a file are of one cluster, and what each says of its quorum and cluster id.
+
+Nodes are of one cluster if they name the same voters or the same ZooKeeper, or if one names the
+address of another: so a node whose own list is wrong is still compared with the others. Sources for
+the cluster id: `configureDefaults` in `docker/resources/common-scripts` of apache/kafka (a fixed id
+where none is set), `kafka_initialize` in `libkafka.sh` of bitnami/containers (a random one on each
+node), and `ensure CLUSTER_ID` in `kafka/include/etc/confluent/docker/configure` of kafka-images.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from earshot.facts.settings import ForeignSettings, Unreadable
+from earshot.listeners.address import Address
+from earshot.listeners.images import Family, cluster_id_variables
+from earshot.listeners.placeholders import is_known
+from earshot.listeners.terms import Protocol
+from earshot.sources.compose import Service
+from earshot.topology.broker import Broker
+from earshot.topology.container import is_loopback
+
+QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
+_APACHE_ID = "5L6g3nShT-eMCtK--X86sw"
+_STORAGE = ("/bitnami/kafka",)
+"""Where bitnami's image keeps what it has formatted."""
+
+
+def cluster_of(service: Service, values: Mapping[str, str]) -> str:
+    """What nodes of one cluster have in common; a node that asks only itself is alone."""
+    alone = f"of {service.name} alone"
+    for key in QUORUM:
+        listed = values.get(key, "").replace(" ", "")
+        if not listed or not is_known(listed):
+            continue
+        host = listed.rpartition("@")[2].rpartition(":")[0]
+        itself = host in ("", "0.0.0.0") or is_loopback(host)
+        if "," not in listed and itself and not service.container.on_host_network:
+            return alone
+        return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
+    return alone
+
+
+def joined(brokers: Sequence[Broker]) -> tuple[Broker, ...]:
+    """``brokers`` with one cluster for those that name each other, or that share a voter."""
+    leaders = {item.cluster: item.cluster for item in brokers}
+
+    def leader(cluster: str) -> str:
+        while leaders[cluster] != cluster:
+            cluster = leaders[cluster]
+        return cluster
+
+    holders: dict[str, str] = {}
+    named: dict[str, str] = {}
+    for item in brokers:
+        names = item.container.names if item.is_controller else ()
+        named |= dict.fromkeys((*names, item.service.lower()), item.cluster)
+    for item in brokers:
+        for mark in _marks(item):
+            other = holders.setdefault(mark, item.cluster)
+            leaders[leader(item.cluster)] = leader(other)
+        for address in (*item.voters.values(), *item.quorum_servers):
+            if (
+                other := named.get(address.host.lower(), "")
+            ) and not item.container.on_host_network:
+                leaders[leader(item.cluster)] = leader(other)
+    return tuple(replace(item, cluster=leader(item.cluster)) for item in brokers)
+
+
+def _marks(broker: Broker) -> Iterator[str]:
+    """What nodes of one cluster share: its voters, but for those on each one's own machine."""
+    for id, address in broker.voters.items():
+        if not is_loopback(address.host) and address.host != "0.0.0.0":
+            yield f"{id}@{address}".lower()
+
+
+def voters_of(view: ForeignSettings) -> Mapping[int, Address]:
+    """`controller.quorum.voters`, an empty host as what Kafka takes it for; none if not known."""
+    with suppress(Unreadable):
+        if view.has("controller.quorum.voters"):
+            return {id: Address(it.host or "localhost", it.port) for id, it in view.voters.items()}
+    return {}
+
+
+def servers_of(view: ForeignSettings) -> tuple[Address, ...]:
+    """`controller.quorum.bootstrap.servers`, none where voters are set or it is not known."""
+    with suppress(Unreadable):
+        if "controller.quorum.voters" not in view.values:
+            return view.servers if view.has("controller.quorum.bootstrap.servers") else ()
+    return ()
+
+
+def quorum_address(view: ForeignSettings) -> Address | None:
+    """What a controller without static voters advertises by its own entry."""
+    with suppress(Unreadable):
+        if view.values.get("controller.quorum.voters") or not view.is_controller:
+            return None
+        advertised = view.advertised if "advertised.listeners" in view.values else {}
+        found = (advertised.get(name) for name in view.controllers)
+        return next((item for item in found if item is not None and item.host), None)
+    return None
+
+
+def quorum_protocol(view: ForeignSettings) -> Protocol | None:
+    """That of the first of `controller.listener.names`, over which controllers are asked."""
+    with suppress(Unreadable):
+        if view.has("process.roles") and view.controllers:
+            return view.protocols.get(view.controllers[0])
+    return None
+
+
+def protocols_of(view: ForeignSettings) -> Mapping[str, Protocol]:
+    """The protocols of listeners by name, as far as they are known."""
+    try:
+        return view.protocols
+    except Unreadable:
+        return {}
+
+
+def cluster_id(service: Service) -> str | None:
+    """Under which id the image formats the storage of a KRaft node, "" for a random one.
+
+    None where it is not known: another start script, variables of elsewhere, or storage that is
+    kept and that may have been formatted before.
+    """
+    container = service.container
+    family = container.family
+    if service.command or service.is_built or container.unknown or container.has_own_script:
+        return None
+    for name in cluster_id_variables(family):
+        if value := container.env.get(name, ""):
+            return value if is_known(value) else None
+    if any(name.endswith(("CLUSTER_ID_FILE", "SKIP_KRAFT_STORAGE_INIT")) for name in container.env):
+        return None
+    if family is Family.APACHE and "CLUSTER_ID" not in container.env:
+        return _APACHE_ID
+    kept = any(path.startswith(_STORAGE) for path in container.mounts)
+    return "" if family is Family.BITNAMI and not kept else None

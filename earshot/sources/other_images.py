@@ -1,0 +1,52 @@
+"""Images whose broker takes its listeners from variables of their own, and what these become.
+
+Sources: `setup-and-run.sh` of lensesio/fast-data-dev (ADV_HOST), `docker-entrypoint.sh` in `kafka`
+of debezium/container-images (HOST_NAME, ADVERTISED_HOST_NAME, PORT), and `start-kafka.sh` of
+spotify/docker-kafka (ADVERTISED_HOST, ADVERTISED_PORT).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from earshot.listeners.images import Family, family_of, is_broker, repository_of
+from earshot.topology.container import Container
+
+_LENSES = re.compile(r"(?:.*/)?(?:landoop|lensesio)/(?:fast-data-dev|box)")
+_DEBEZIUM = re.compile(r"(?:.*/)?debezium/kafka")
+_SPOTIFY = re.compile(r"(?:.*/)?spotify/kafka(?:proxy)?")
+_LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broker|docker|alpine))?")
+
+
+def with_listeners(container: Container) -> Container:
+    """``container`` with the variables for listeners that its image makes of its own."""
+    env, own = container.env, _variables(container)
+    if not own or "KAFKA_ADVERTISED_LISTENERS" in env:
+        return container
+    return replace(container, env={**own, **env})
+
+
+def _variables(container: Container) -> Mapping[str, str]:
+    env, image = container.env, repository_of(container.image)
+    name = container.hostname or container.name
+    if _LENSES.fullmatch(image):
+        host, port = env.get("ADV_HOST", name), env.get("BROKER_PORT", "9092")
+        bind = f"PLAINTEXT://:{port}"
+    elif _DEBEZIUM.fullmatch(image):
+        host = env.get("ADVERTISED_HOST_NAME", env.get("HOST_NAME", name))
+        bind = f"PLAINTEXT://{env.get('HOST_NAME', '')}:{env.get('PORT', '9092')}"
+        port = env.get("ADVERTISED_PORT", env.get("PORT", "9092"))
+    elif _SPOTIFY.fullmatch(image):
+        host, port = env.get("ADVERTISED_HOST", name), env.get("ADVERTISED_PORT", "9092")
+        bind = "PLAINTEXT://:9092"
+    else:
+        return {}
+    advertised = f"PLAINTEXT://{host}:{port}"
+    return {"KAFKA_LISTENERS": bind, "KAFKA_ADVERTISED_LISTENERS": advertised}
+
+
+def may_be_broker(container: Container) -> bool:
+    """Whether its image is called as a broker is, and nobody knows what it makes of variables."""
+    image = repository_of(container.image)
+    known = family_of(image) is not Family.UNKNOWN or is_broker(image, container.env)
+    return not known and _LIKE_A_BROKER.fullmatch(image) is not None

@@ -1,0 +1,140 @@
+"""Podman's units for systemd (Quadlet): `*.container`, and the `*.pod` that they belong to.
+
+A container is known on its networks by its own name (`ContainerName`, else `systemd-UNIT`) and its
+aliases; on Podman's default network no name is known. Containers of a pod share its network and its
+ports. Source: https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from earshot.errors import EarshotError
+from earshot.sources.compose import Service
+from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
+
+ENDINGS = (".container", ".pod")
+Entries = Mapping[str, Sequence[str]]
+_ENTRY = re.compile(r"([A-Za-z]+)[ \t]*=[ \t]*(.*)")
+
+
+def read_units(units: Mapping[str, str]) -> tuple[Service, ...]:
+    """The containers of units, each by its file's name with its text."""
+    pods = {name: _entries(text, "Pod") for name, text in units.items() if name.endswith(".pod")}
+    containers = {
+        name: _entries(text, "Container")
+        for name, text in units.items()
+        if name.endswith(".container")
+    }
+    found = [_pod(name, entries) for name, entries in pods.items()]
+    found += [_container(name, entries, pods) for name, entries in containers.items()]
+    return tuple(found)
+
+
+def name_of(unit: str, text: str) -> str:
+    """What the container, or the pod, of a unit is called."""
+    is_pod = unit.endswith(".pod")
+    entries = _entries(text, "Pod" if is_pod else "Container")
+    return _name(unit, entries, "PodName" if is_pod else "ContainerName")
+
+
+def _name(unit: str, entries: Entries, key: str) -> str:
+    return _last(entries, key) or f"systemd-{PurePosixPath(unit).stem}"
+
+
+def _pod(unit: str, entries: Entries) -> Service:
+    name = _name(unit, entries, "PodName")
+    unknown: list[str] = []
+    container = Container(
+        name,
+        networks=tuple(_networks(entries)),
+        published=tuple(_ports(entries, unknown)),
+        network_mode=_mode(entries),
+        unknown=tuple(unknown),
+    )
+    return Service(name, container)
+
+
+def _container(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Service:
+    name, pod = _name(unit, entries, "ContainerName"), _last(entries, "Pod")
+    unknown = ["env_file"] if "EnvironmentFile" in entries else []
+    mode = _mode(entries)
+    if pod in pods:
+        mode = f"service:{_name(pod, pods[pod], 'PodName')}"
+    elif pod:
+        unknown.append("the pod")
+    volumes = [item.split(":") for item in entries.get("Volume", ())]
+    hosts = (item.partition(":")[::2] for item in entries.get("AddHost", ()))
+    container = Container(
+        name,
+        image=_last(entries, "Image"),
+        networks=() if pod else tuple(_networks(entries)),
+        published=() if pod else tuple(_ports(entries, unknown)),
+        env=dict(_variables(entries)),
+        mounts=tuple(item[1] if len(item) > 1 else item[0] for item in volumes),
+        network_mode=mode,
+        unknown=tuple(unknown),
+        extra_hosts={host.lower(): address for host, address in hosts},
+        open_networks="PodmanArgs" in entries,
+    )
+    words = (*_last(entries, "Entrypoint").split(), *_last(entries, "Exec").split())
+    is_built = _last(entries, "Image").endswith((".build", ".image"))
+    return Service(name, container, words, is_built=is_built)
+
+
+def _entries(text: str, section: str) -> Entries:
+    """The entries of one section; an empty value takes those before it away, as systemd does."""
+    found: dict[str, list[str]] = {}
+    inside = False
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.strip().startswith(("#", ";")):
+            continue
+        if line.strip().startswith("["):
+            inside = line.strip() == f"[{section}]"
+        elif inside and (match := _ENTRY.fullmatch(line.strip())):
+            listed = found.setdefault(match[1], [])
+            listed.clear() if not match[2] else listed.append(match[2])
+    return found
+
+
+def _last(entries: Entries, key: str) -> str:
+    return next(iter(entries.get(key, ())[-1:]), "")
+
+
+def _mode(entries: Entries) -> str:
+    listed = [item.partition(":")[0] for item in entries.get("Network", ())]
+    if HOST_NETWORK in listed:
+        return HOST_NETWORK
+    return "" if listed else "bridge"
+
+
+def _networks(entries: Entries) -> Iterator[JoinedNetwork]:
+    aliases = tuple(entries.get("NetworkAlias", ()))
+    for item in entries.get("Network", ()):
+        name = item.partition(":")[0].removesuffix(".network")
+        if name not in (HOST_NETWORK, "none", "bridge"):
+            yield JoinedNetwork(name, aliases)
+
+
+def _ports(entries: Entries, unknown: list[str]) -> Iterator[PublishedPort]:
+    for item in entries.get("PublishPort", ()):
+        try:
+            yield from read_port(item, "PublishPort")
+        except EarshotError:
+            hidden = read_hidden_port(item)
+            yield from hidden
+            unknown += [] if hidden else ["ports"]
+
+
+def _variables(entries: Entries) -> Iterator[tuple[str, str]]:
+    for line in entries.get("Environment", ()):
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            words = line.split()
+        for word in words:
+            name, sign, value = word.partition("=")
+            if sign:
+                yield name, value

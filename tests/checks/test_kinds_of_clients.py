@@ -1,0 +1,181 @@
+"""Clients that are found outside of plain variables, and what images and ports leave open."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.checks.deployment import mistakes
+from tests.rules.deployment_examples import services
+
+BROKER = """
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka:9093
+      KAFKA_LISTENERS: INNER://:29092,HOST://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: INNER://kafka:29092,HOST://localhost:9092
+      KAFKA_INTER_BROKER_LISTENER_NAME: INNER
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INNER:PLAINTEXT,HOST:PLAINTEXT,CONTROLLER:PLAINTEXT
+"""
+TLS = BROKER.replace("INNER:PLAINTEXT", "INNER:SSL") + (
+    "      KAFKA_SSL_KEYSTORE_LOCATION: /etc/kafka/secrets/broker.jks\n"
+)
+FILES = {
+    "./worker.properties": "bootstrap.servers={}\ngroup.id=workers\n",
+    "./ksql.properties": "bootstrap.servers={}\nlisteners=http://0.0.0.0:8088\n",
+    "./spring.yml": "spring:\n  kafka:\n    bootstrap-servers: {}\n",
+    "./ui.yaml": "kafka:\n  clusters:\n    - name: all\n      bootstrapServers: {}\n",
+    "./console.yaml": 'kafka:\n  brokers: ["{}"]\n',
+    "./logstash.conf": 'input {{ kafka {{\n  bootstrap_servers => "{}"\n}} }}\n',
+    "./vector.toml": '[sources.kafka]\nbootstrap_servers = "{}"\n',
+    "./akhq.yml": "akhq:\n  connections:\n    a:\n      properties:\n"
+    "        bootstrap.servers: {}  # of kafka\n",
+}
+
+
+def found(text: str, files: dict[str, str] | None = None) -> list[tuple[str, str, str]]:
+    listed = mistakes(services(f"services:\n{text}\n", files))
+    return [(item.rule, item.container, item.observed) for item in listed]
+
+
+def client(*lines: str) -> str:
+    return "\n".join(["  app:", "    image: registry.example.com/app:1", *lines])
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("address", "well"), [("kafka:29092", True), ("kafka:9092", False)])
+def test_a_mounted_file_is_a_client(name: str, address: str, well: bool) -> None:
+    mounted = client(f"    volumes: ['{name}:/etc/app/{name[2:]}']")
+    listed = found(BROKER + mounted, {name: FILES[name].format(address)})
+    assert [item[:2] for item in listed] == ([] if well else [("KL015", "kafka")])
+
+
+def test_what_a_variable_says_counts_before_a_mounted_file() -> None:
+    app = client(
+        "    volumes: ['./spring.yml:/etc/app/application.yml']",
+        "    environment: {SPRING_KAFKA_BOOTSTRAP_SERVERS: 'kafka:29092'}",
+    )
+    assert found(BROKER + app, {"./spring.yml": FILES["./spring.yml"].format("kafka:9092")}) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "rules"),
+    [
+        (["    command: spark-submit job.py kafka:9092 events"], [("KL015", "kafka")]),
+        (["    command: spark-submit job.py kafka:29092 events"], []),
+        (["    command: spark-submit job.py localhost:9092 events"], [("KL015", "app")]),
+        (["    command: serve localhost:8080"], []),  # no port of a broker
+        (["    command: serve --listen localhost:9092"], []),
+        (["    command: socat TCP-LISTEN:9092,fork localhost:9092"], []),
+        (["    environment: {KAFKA_HOST: kafka, KAFKA_PORT: '9092'}"], [("KL015", "kafka")]),
+        (["    environment: {KAFKA_HOST: kafka, KAFKA_PORT: '29092'}"], []),
+        (["    environment: {DB_HOST: kafka, DB_PORT: '9092'}"], []),
+        (
+            [
+                "    environment:",
+                "      CONSOLE: |",
+                "        kafka:",
+                "          brokers: [kafka:9092]",
+            ],
+            [("KL015", "kafka")],
+        ),
+    ],
+)
+def test_arguments_pairs_and_inline_yaml(lines: list[str], rules: list[tuple[str, str]]) -> None:
+    assert [item[:2] for item in found(BROKER + client(*lines))] == rules
+
+
+def test_a_connector_is_its_worker_s_client() -> None:
+    connector = r'{"config": {"database.history.kafka.bootstrap.servers": "kafka:9092"}}'
+    setup = client(f"    command: >\n      curl -d '{connector}' http://connect:8083/connectors")
+    connect = "\n  connect:\n    image: registry.example.com/connect:1\n"
+    ((rule, broker, observed),) = found(BROKER + setup + connect)
+    assert (rule, broker) == ("KL015", "kafka")
+    assert observed.startswith("connect bootstraps to HOST")
+
+
+@pytest.mark.parametrize(
+    ("image", "variables"),
+    [
+        ("kafbat/kafka-ui:v1.2.0", "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS"),
+        (
+            "confluentinc/cp-schema-registry:7.9.0",
+            "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS",
+        ),
+        ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_BOOTSTRAP_SERVERS"),
+    ],
+)
+def test_a_client_without_tls_on_a_listener_with_tls(image: str, variables: str) -> None:
+    text = f"  app:\n    image: {image}\n    environment:\n      {variables}: kafka:29092\n"
+    protocol = {
+        "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS": "KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL"
+    }.get(variables, variables.replace("BOOTSTRAP_SERVERS", "SECURITY_PROTOCOL"))
+    spoken = f"      {protocol}: SSL\n"
+    assert [item[:2] for item in found(TLS + text) if item[0] == "KL015"] == [("KL015", "app")]
+    assert found(TLS + text + spoken) == []
+    assert found(BROKER + text) == []
+    assert [item[:2] for item in found(BROKER + text + spoken)] == [("KL015", "app")]
+
+
+def test_a_client_of_an_unknown_image_may_speak_anything() -> None:
+    assert found(TLS + client("    environment: {KAFKA_BROKERS: 'kafka:29092'}")) == []
+
+
+@pytest.mark.parametrize(
+    ("ports", "advertised", "level"),
+    [
+        ("'9092'", "kafka:9092", ""),
+        ("'9092'", "localhost:9092", "error"),
+        ("{target: 9092}", "localhost:9092", "error"),
+        ("'${PORT}:9092'", "kafka:9092", "error"),
+        ("'${PORT:-}:9092'", "kafka:9092", ""),
+        ("{target: 9092, published: '${PORT}'}", "kafka:9092", "error"),
+        ("'${IP}:9092:9092'", "kafka:9092", "error"),
+        ("'${PORT}:9092'", "localhost:9092", ""),
+        ("'${PORT}:9092'", "localhost:${PORT}", ""),
+        ("'${PORTS}'", "kafka:9092", ""),
+        ("'${PORT}:9999'", "kafka:9092", ""),
+    ],
+)
+def test_ports_of_the_machine_that_are_not_known(ports: str, advertised: str, level: str) -> None:
+    text = BROKER.replace("'9092:9092'", ports).replace('"9092:9092"', ports)
+    text = text.replace("HOST://localhost:9092", f"HOST://{advertised}")
+    listed = mistakes(services(f"services:\n{text}\n"))
+    assert [(item.rule, str(item.severity)) for item in listed] == (
+        [("KL017", level)] if level else []
+    )
+
+
+BITNAMI = """
+  kafka:
+    image: {image}
+    ports: ["9092:9092"]
+    environment:
+      ALLOW_PLAINTEXT_LISTENER: "yes"
+      KAFKA_CFG_NODE_ID: 1
+      KAFKA_CFG_PROCESS_ROLES: broker,controller
+      KAFKA_CFG_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CFG_CONTROLLER_QUORUM_VOTERS: 1@kafka:9093
+      KAFKA_CFG_LISTENERS: INNER://:9092,CONTROLLER://:9093
+      KAFKA_CFG_ADVERTISED_LISTENERS: INNER://localhost:9092
+      KAFKA_CFG_INTER_BROKER_LISTENER_NAME: INNER
+"""
+MAPPED = "      KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP: INNER:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+
+
+@pytest.mark.parametrize("image", ["bitnami/kafka:3.9", "bitnamilegacy/kafka:3.7.1-debian-12-r4"])
+def test_what_bitnami_s_new_script_is_not_given_is_not_set(image: str) -> None:
+    text = BITNAMI.format(image=image)
+    assert [item[:2] for item in found(text)] == [("KL002", "kafka")]
+    assert found(text + MAPPED) == []
+    mounted = "    volumes: ['./conf:/bitnami/kafka/config']\n"
+    assert found(text + mounted) == []
+
+
+@pytest.mark.parametrize("image", ["bitnami/kafka:3.1.0", "bitnami/kafka:${TAG}"])
+def test_of_an_older_or_unknown_script_of_bitnami_it_is_not_known(image: str) -> None:
+    assert found(BITNAMI.format(image=image)) == []
