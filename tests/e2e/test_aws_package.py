@@ -15,7 +15,6 @@ import psutil
 import pytest
 import yaml
 
-from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
 from tests.components.constructed import offered
 from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
@@ -140,25 +139,6 @@ def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
         changed = project.outputs()
         assert changed["contract"] == found["contract"]
         assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
-
-
-@pytest.mark.combination
-def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> None:
-    project.write(cluster())
-    with nodes_reporting(project.server) as nodes:
-        project.up()
-        nodes.state[2] = NodeState.FAILED
-        project.write(cluster(heap="2g"))
-        done = project.pulumi("up", "--yes", "--skip-preview")
-        assert done.returncode != 0
-        assert "not in sync; last report" in done.stdout
-        assert "node 2: failed: as the test wants it" in done.stdout
-        assert "EarshotError" not in done.stdout
-        assert [node for node, _ in nodes.history[3:]] == [1, 2]
-        nodes.state.clear()
-        project.write(cluster(heap="1500m"))
-        project.up()
-        assert [node for node, _ in nodes.history[5:]] == [1, 2, 3]
 
 
 @pytest.mark.combination

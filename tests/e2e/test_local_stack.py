@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import time
@@ -17,12 +16,8 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from earshot_pulumi.change_memory import CompleteChange
-from earshot_pulumi.local.brokers import LocalNode, LocalPreflight, LocalReadiness
 from earshot_pulumi.local.quorum import node_directory, recall
 from earshot_pulumi.node_data import feature_level
-from earshot_pulumi.provider.internal import InternalResource
-from earshot_pulumi.validation import Validation
 
 from earshot.jvm.jars import KAFKA_VERSION
 from earshot.report.json import read_report
@@ -31,13 +26,12 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
 from tests.e2e.engine import FEW_PARTITIONS, Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
-from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 GIB = 1024**3
-RELEASES = ("before the plugin", "0.1.0")
+GATE = "pulumi:providers:earshot"
 
 
 @pytest.fixture(scope="module")
@@ -420,96 +414,6 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     assert removed.returncode == 0, removed.stdout
     stack.up()
     assert stack.pids() == before
-
-
-DYNAMIC = "pulumi:providers:pulumi-python"
-GATE = "pulumi:providers:earshot"
-PICKLED = "gASVPgAAAAAAAACMHGVhcnNob3Q"
-"""A class of an earlier release, as its dynamic resources name it."""
-
-
-def of_dynamic_providers(state: str, *, oldest: bool) -> str:
-    """``state`` as if dynamic providers had made its resources, as they did before the plugin.
-
-    With ``oldest``, they have the types of release 0.1.0.
-    """
-    former = {it.__name__: it.FORMER_NAMES or (it.__name__,) for it in local_resources()}
-
-    def type_before(found: re.Match[str]) -> str:
-        return f"pulumi-python:dynamic/earshot:{former[found[1]][-1 if oldest else 0]}"
-
-    document = json.loads(re.sub(r"earshot:index:(\w+)", type_before, state))
-    deployed = document["deployment"]
-    provider = {"urn": f"urn:pulumi:test::earshot::{DYNAMIC}::default", "custom": True}
-    provider |= {"id": "e752f2e7-6969-4eb7-a051-1b6ed7948ee1", "type": DYNAMIC}
-    kept = [it for it in deployed["resources"] if f"{GATE}::default" not in it["urn"]]
-    gate, approval = approved_by_the_pack(kept, "GateSeal" if oldest else "GateApproval")
-    deployed["resources"] = [kept[0], provider, *kept[1:]]
-    for item in deployed["resources"]:
-        if item["type"].startswith("pulumi-python:dynamic/") and "Gate" not in item["type"]:
-            item["provider"] = f"{provider['urn']}::{provider['id']}"
-            for properties in (item["inputs"], item["outputs"]):
-                properties["__provider"] = PICKLED
-    return json.dumps(document).replace(gate, approval)  # in dependencies
-
-
-def local_resources() -> list[type[InternalResource]]:
-    return [LocalNode, LocalPreflight, LocalReadiness, Validation, CompleteChange]
-
-
-@pytest.mark.parametrize("release", with_combinations("before the plugin", RELEASES))
-def test_a_state_of_an_earlier_release_is_gone_on_with(
-    stack: Deployment, tmp_path: Path, release: str
-) -> None:
-    stack.up("--refresh")  # brokers were restarted by updates that failed
-    before, state = stack.pids(), stack.pulumi("stack", "export").stdout
-    known = urns(state)
-    earlier = of_dynamic_providers(state, oldest=release == "0.1.0")
-    assert "earshot:index" not in earlier
-    file = tmp_path / "state.json"
-    file.write_text(earlier)
-    imported = stack.pulumi("stack", "import", "--file", str(file))
-    assert imported.returncode == 0, imported.stdout
-    output = stack.up("--refresh")  # as `make up` does
-    # the gate replaces the approval and the provider that it had
-    assert "+ 1 created" in output and "- 2 deleted" in output, output
-    assert "replaced" not in output and "updated" not in output, output
-    assert stack.pids() == before
-    assert urns(stack.pulumi("stack", "export").stdout) == known
-
-
-def approved_by_the_pack(resources: list[dict[str, Any]], name: str) -> tuple[str, str]:
-    """Puts the provider and the approval of earlier releases, which called it ``name``, in the
-    place of the gate; the URNs of gate and approval."""
-    (gate,) = (item for item in resources if item["type"] == GATE)
-    urn = str(gate["urn"]).replace(GATE, DYNAMIC)
-    provider = {key: gate[key] for key in ("custom", "id", "parent")} | {
-        "urn": urn,
-        "type": DYNAMIC,
-        "inputs": {},
-        "outputs": {},
-    }
-    type = f"pulumi-python:dynamic/earshot:{name}"
-    props = {"__provider": PICKLED, "digest": "d"}
-    approval = {
-        "urn": urn.replace(DYNAMIC, type),
-        "custom": True,
-        "id": "approved",
-        "type": type,
-        "inputs": props,
-        "outputs": props,
-        "parent": gate["parent"],
-        "provider": f"{urn}::{gate['id']}",
-    }
-    place = resources.index(gate)
-    resources[place : place + 1] = [provider, approval]
-    return str(gate["urn"]), str(approval["urn"])
-
-
-def urns(state: str) -> set[str]:
-    """All but the default provider of the states before, which stays until it is not needed."""
-    found = {item["urn"] for item in json.loads(state)["deployment"]["resources"]}
-    return {urn for urn in found if not urn.endswith(f"{DYNAMIC}::default")}
 
 
 def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:

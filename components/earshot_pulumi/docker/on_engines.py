@@ -90,11 +90,9 @@ class WantedStack:
         del props["deployment"]  # the update makes it up
         if not self.network:
             del props["network"]  # as in states of earlier releases
-        for container in props["containers"].values():
-            container["environment"] = {}
-            for port in container["ports"]:
-                del port["variable"]  # as in states of earlier releases: no plan has any
-        return {**props, "containers": list(props["containers"].values())}
+        return props | {
+            "containers": [{**it, "environment": {}} for it in props["containers"].values()]
+        }
 
     def host_of(self, id: int) -> str:
         return self.hosts[self.containers[id].host].name
