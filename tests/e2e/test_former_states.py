@@ -123,7 +123,7 @@ def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) 
             return done.stdout
 
         stack.up()
-        # containers start with other settings in this release: they are replaced, nothing else is
+        # not known yet: what differs in the container, or whether carrying the state over does it
         imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
         planned = steps(runs("preview", "--json"))
         assert planned["replace"] == {"Container"}
