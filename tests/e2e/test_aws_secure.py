@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -83,6 +84,10 @@ def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack:
     with attacked(stack.project.folder, lambda: secrets_by_now(stack), list) as attack:
         stack.project.up()
     assert_nothing_got(attack, stack)
+    state = stack.project.runs("stack", "export")
+    assert [
+        it for it, text in secrets_by_now(stack).items() if json.dumps(text)[1:-1] in state
+    ] == []
     first = ids(stack)
     assert sorted(first) == ["test-broker-1", "test-broker-2", "test-controller-10001"]
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")

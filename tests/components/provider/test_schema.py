@@ -10,10 +10,12 @@ from typing import Any
 import earshot_pulumi.package
 import pytest
 import yaml
+from earshot_pulumi.provider import parts
 from earshot_pulumi.provider.resource import PACKAGE
 
 from earshot import __version__
 from tests.components.constructed import offered
+from toolchain.paths import ROOT
 
 ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
 
@@ -73,3 +75,21 @@ def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> Non
 
 def test_no_description_breaks_within(schema: dict[str, Any]) -> None:
     assert [name for name, text in described(schema) if "\n" in text] == []
+
+
+SCANS = {
+    "AwsCluster": "test_aws_secure.py::"
+    "test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
+    "DockerCluster": "test_docker_secure.py::test_no_secret_is_anywhere_but_in_its_own_file",
+    "Listeners": "test_component_secrets.py::test_secret_inputs_of_listeners_are_nowhere_in_clear",
+    "LocalCluster": "test_local_secure.py::test_no_secret_is_anywhere_but_in_its_own_file",
+    "Proof": "test_module.py::test_own_brokers_are_checked_and_proved_without_a_pack",
+}
+"""By resource: the test with real parts that looks for its secrets in the state."""
+WITHOUT_SECRETS = {"AwsNetwork"}
+
+
+def test_the_secrets_of_every_resource_are_looked_for() -> None:
+    assert {*parts.COMPONENTS, *parts.PUBLIC} == SCANS.keys() | WITHOUT_SECRETS
+    for file, _, test in (it.partition("::") for it in SCANS.values()):
+        assert f"def {test}(" in (ROOT / "tests" / "e2e" / file).read_text()
