@@ -92,8 +92,6 @@ class WantedStack:
             del props["network"]  # as in states of earlier releases
         for container in props["containers"].values():
             container["environment"] = {}
-            for port in container["ports"]:
-                del port["variable"]  # as in states of earlier releases: no plan has any
         return {**props, "containers": list(props["containers"].values())}
 
     def host_of(self, id: int) -> str:
