@@ -24,9 +24,9 @@ CLUSTER: dict[str, Any] = {
 
 
 def example() -> str:
-    """The README's example without Pulumi; the one before it is of a Pulumi program."""
+    """The README's example without Pulumi, after those of Pulumi programs."""
     text = (ROOT / "README.md").read_text()
-    _, code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    *_, code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     return str(code)
 
 

@@ -63,7 +63,8 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
         kind = self.kind(request.type)
-        state, inputs = self.values(request.old_state), self.values(request.new_inputs)
+        state = self.state(kind, request.old_state)
+        inputs = self.values(request.new_inputs)
         names = [n for n in changed(kind, state, inputs) if n not in request.ignore_changes]
         replaces = [name for name in names if kind.needs_replacement(name, state, inputs)]
         return protocol.DiffResponse(
@@ -77,6 +78,10 @@ class Double(protocol.Provider, Generic[Client]):
         kind, inputs = self.kind(request.type), self.values(request.properties)
         id, state = await self._call("create", request.urn, lambda c: kind.create(c, inputs))
         return protocol.CreateResponse(id, wrapped(state))
+
+    def state(self, kind: Kind[Any], known: Mapping[str, PropertyValue]) -> Plain:
+        """A state, as inputs are compared with it."""
+        return self.values(known)
 
     def values(self, given: Mapping[str, PropertyValue]) -> Plain:
         """Inputs or a state, as ``kinds`` see them."""
