@@ -14,8 +14,17 @@ _KEPT: list[asyncio.AbstractEventLoop] = []
 
 
 @pytest.fixture(autouse=True)
-def a_loop_to_work_with() -> None:
-    """Pulumi's mocks take the current event loop, and `asyncio.run` leaves none behind."""
+def a_loop_to_work_with() -> Iterator[None]:
+    """Pulumi's mocks take the current event loop, and `asyncio.run` leaves none behind.
+
+    A module's fixtures come before a test's: they find the loop that the last test leaves.
+    """
+    _ensure_loop()
+    yield
+    _ensure_loop()
+
+
+def _ensure_loop() -> None:
     try:
         loop = asyncio.get_event_loop_policy().get_event_loop()
     except RuntimeError:

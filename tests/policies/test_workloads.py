@@ -51,11 +51,14 @@ def said(pack: Pack, *resources: tuple[str, dict[str, Any]]) -> dict[str, list[t
     return pack.analyze_stack([])
 
 
-def test_a_workload_that_is_well_passes() -> None:
-    off = broker(variables())
-    off["spec"]["template"]["spec"]["enableServiceLinks"] = False
-    resources = [(STATEFUL_SET, off), (SERVICE, service()), (POD, client("kafka:9092"))]
-    assert said(Pack(), *resources) == {}
+def test_a_workload_passes_whose_clients_are_sent_to_it() -> None:
+    advertised = KRAFT["KAFKA_ADVERTISED_LISTENERS"]
+    for host, findings in (("kafka", set()), ("localhost", {"kl015-stack"})):
+        text = advertised.replace("localhost", host)
+        off = broker(variables(KAFKA_ADVERTISED_LISTENERS=text))
+        off["spec"]["template"]["spec"]["enableServiceLinks"] = False
+        resources = [(STATEFUL_SET, off), (SERVICE, service()), (POD, client("kafka:9092"))]
+        assert set(said(Pack(), *resources)) == findings, host
 
 
 def test_what_kafka_refuses_is_named_with_its_path() -> None:
