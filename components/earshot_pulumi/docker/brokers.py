@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pulumi_docker as docker
 
-from earshot.config.docker import DockerHost, DockerSpec
+from earshot.config.docker import DockerSpec
 from earshot.engine import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
@@ -18,10 +18,10 @@ from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
+from earshot_pulumi.docker.host_resources import HostResources, labelled
 from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
 from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
-from earshot_pulumi.docker.leftovers import clearing
 from earshot_pulumi.docker.on_engines import WantedStack, spots
 from earshot_pulumi.docker.preflight import DockerPreflight
 from earshot_pulumi.gate import AdvertisedListeners
@@ -53,36 +53,6 @@ class DockerReadiness(InternalResource):
     """Starts containers that do not run, and waits until their nodes are in sync."""
 
     incarnation: pulumi.Output[str]
-
-
-class _Host:
-    """The provider, network and image of one Docker host."""
-
-    def __init__(
-        self,
-        cluster: DockerBrokers,
-        host: DockerHost,
-        container: NodeContainer,
-        opts: Callable[..., pulumi.ResourceOptions],
-    ) -> None:
-        self.hooks = clearing(host, cluster.hosts)
-        name = child_name(cluster.stack, host.name)
-        certificates = host.cert_path and str(Path(host.cert_path).expanduser())
-        self.provider = docker.Provider(
-            name, host=address_of(host), cert_path=certificates, opts=opts()
-        )
-        self.network: pulumi.Input[str] = container.network
-        if cluster.makes_network:
-            self.network = docker.Network(
-                name,
-                name=container.network,
-                driver="bridge",
-                labels=cluster.own_labels,
-                opts=opts(provider=self.provider, hooks=self.hooks),
-            ).name
-        self.image = docker.RemoteImage(
-            name, name=container.image, keep_locally=True, opts=opts(provider=self.provider)
-        )
 
 
 class DockerBrokers(pulumi.ComponentResource):
@@ -145,11 +115,11 @@ class DockerBrokers(pulumi.ComponentResource):
         )
         self.preflight = self._engine_preflight()
         self.own_labels = self.preflight.deployment.apply(
-            lambda deployment: _labels(labels.of_deployment(name, deployment))
+            lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
         self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
         self._hosts = {
-            index: _Host(self, planned.hosts[index], container, self._opts)
+            index: HostResources(self, planned.hosts[index], container, self._opts)
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
         self._image_preflight = DockerPreflight(
@@ -214,7 +184,7 @@ class DockerBrokers(pulumi.ComponentResource):
 
         return reached(self.stack, self._spec, self._planned, self._addresses.values())
 
-    def _keys(self, node: Node, host: _Host, name: str) -> DockerKeys | None:
+    def _keys(self, node: Node, host: HostResources, name: str) -> DockerKeys | None:
         """The node's key store, where its container finds it."""
         if self._certificates is None:
             return None
@@ -278,7 +248,7 @@ class DockerBrokers(pulumi.ComponentResource):
             name=container.volume,
             driver="local",
             labels=self.cluster_id.apply(
-                lambda known: _labels(labels.of_volume(self.stack, known, self.plan, node))
+                lambda known: labelled(labels.of_volume(self.stack, known, self.plan, node))
             ),
             opts=self._opts(
                 provider=host.provider,
@@ -313,7 +283,7 @@ class DockerBrokers(pulumi.ComponentResource):
         return self._readiness(name, (node,), self._containers[node.id])
 
     def _settings(
-        self, node: Node, host: _Host, volume: docker.Volume, keys: DockerKeys | None
+        self, node: Node, host: HostResources, volume: docker.Volume, keys: DockerKeys | None
     ) -> dict[str, Any]:
         """All inputs of a node's container. Defaults too: where the engine filled one in, the next
         update would find a difference."""
@@ -359,7 +329,7 @@ class DockerBrokers(pulumi.ComponentResource):
             "labels": pulumi.Output.all(
                 self.preflight.deployment, keys.certificate if keys else ""
             ).apply(
-                lambda it: _labels(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
+                lambda it: labelled(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
             ),
             "restart": "unless-stopped",
             # True would make a refresh report no ports of a stopped container, which then is
@@ -418,7 +388,3 @@ def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> d
 
     variables = container.variables(cluster_id)
     return with_versions(variables, certificate) if certificate else variables
-
-
-def _labels(values: Mapping[str, str]) -> Any:
-    return [{"label": key, "value": value} for key, value in sorted(values.items())]

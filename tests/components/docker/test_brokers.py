@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.docker import brokers as module
+from earshot_pulumi.docker import host_resources as module
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.identity import TO_BE_MADE

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from earshot_pulumi.change_memory import HeldChanges, Made
 from earshot_pulumi.deployment import Deployment
-from earshot_pulumi.docker import brokers, deployment
+from earshot_pulumi.docker import deployment, host_resources
 from pulumi.runtime import mocks
 
 from earshot.config.docker import DockerSpec
@@ -43,7 +43,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
 ) -> None:
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
-    monkeypatch.setattr(brokers, "clearing", lambda *_: pulumi.ResourceHookBinding())
+    monkeypatch.setattr(host_resources, "clearing", lambda *_: pulumi.ResourceHookBinding())
     monkeypatch.setattr(deployment, "unsettled", lambda *_: {2})
     monkeypatch.setattr(deployment, "resources", dict)
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")

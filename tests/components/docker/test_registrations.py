@@ -14,7 +14,7 @@ from unittest import mock
 import pulumi
 import pytest
 import yaml
-from earshot_pulumi.docker import brokers as module
+from earshot_pulumi.docker import host_resources as module
 from pulumi.runtime import mocks
 
 from tests.components.aws.test_registrations import shown
