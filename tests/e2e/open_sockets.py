@@ -6,7 +6,8 @@ import contextlib
 import ipaddress
 import os
 import re
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from toolchain.paths import ROOT
 
 VALIDATION = "validation"
 """The process that validates: a command, or the process of the test itself."""
+LISTEN = "0A"
+"""The state of a socket that listens, in the kernel's tables."""
 PROCESSES: dict[str, str] = {
     "Kafka node": r"\bkafka\.Kafka\b",
     "Docker's proxy of a published port": r"\bdocker-proxy\b",
@@ -59,12 +62,31 @@ def open_sockets(
             if _namespace(process.pid) != namespace:
                 continue
             command = process.cmdline()
-            for item in process.net_connections("tcp"):
-                if item.status == psutil.CONN_LISTEN:
-                    address = item.laddr.ip.removeprefix("::ffff:")
-                    name = VALIDATION if process == psutil.Process() else _name(command)
-                    found.append(OpenSocket(name, address, item.laddr.port))
+            for address, port in _listening(process.pid):
+                name = VALIDATION if process == psutil.Process() else _name(command)
+                found.append(OpenSocket(name, address, port))
     return found
+
+
+def _listening(pid: int) -> Iterator[tuple[str, int]]:
+    """Where a process listens, in whichever namespace: psutil sees those of its own alone.
+
+    https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
+    """
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            inodes.add(str(descriptor.readlink()))
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == LISTEN and f"socket:[{inode}]" in inodes:
+                host, port = local.split(":")
+                words = struct.unpack(f">{len(host) // 8}I", bytes.fromhex(host))
+                packed = struct.pack(f"={len(words)}I", *words)
+                address = ipaddress.ip_address(packed)
+                mapped = address.ipv4_mapped if address.version == 6 else None
+                yield str(mapped or address), int(port, 16)
 
 
 def _namespace(pid: int) -> Path:
