@@ -120,7 +120,7 @@ def spark(contract: Contract, runs: int) -> None:
 
 
 def authenticates(command: Sequence[str], folder: Path) -> bool:
-    """Whether the driver of a short validation asked whoever connected for a secret.
+    """Whether the Spark driver of a short validation required authentication.
 
     The report notes it where the session that ran had no authentication, whatever was asked for.
     """

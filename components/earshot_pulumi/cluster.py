@@ -41,7 +41,7 @@ class Cluster(pulumi.ComponentResource):
     contract: pulumi.Output[dict[str, Any]]
     """What clients of each listener should see: the input of `Proof` and of `earshot doctor`."""
     incarnations: pulumi.Output[dict[str, str]]
-    """By node id, a value that changes when the node is made anew or restarted."""
+    """By node id, a value that changes when the node is replaced or restarted."""
     approved: pulumi.Output[str]
     """The digest of the plan that the gate has approved; `off` without a gate."""
     proof: pulumi.Output[str]

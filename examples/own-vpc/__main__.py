@@ -1,7 +1,7 @@
 """Kafka brokers in a VPC that this program makes.
 
-Cost: three m7g.large instances, three 100 GiB volumes and a NAT gateway, about 330 USD a month in
-us-east-1. Removal: set `deletion_protection` to False, `pulumi up`, `pulumi destroy`.
+Cost: three m7g.large instances, three times 116 GiB of gp3 and a NAT gateway, at the prices of your
+region. Removal: `pulumi config set protected false`, `pulumi up`, `pulumi destroy`.
 """
 
 import pulumi

@@ -98,8 +98,8 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
 
 
 def _check_unused(stack: str, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
-    """Raises EarshotError where a listener goes that clients use, or may use, and nobody says that
-    it may."""
+    """Raises EarshotError where a change removes a listener that clients may use, and `remove` does
+    not allow it."""
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
     if held.proved is None or not going or not matters(spec.remove):
         return

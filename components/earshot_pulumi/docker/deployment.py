@@ -1,10 +1,12 @@
 """A cluster of placement docker: its brokers, its outputs, and the proof of its listeners."""
 
+import re
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from earshot.config.docker import DockerSpec
+from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan, network_of, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
 from earshot.topology.container import PublishedPort
@@ -23,6 +25,9 @@ from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
+
+MAX_LABEL: Final = 63
+"""Characters of a host's name without dots (RFC 1123, section 2.1)."""
 
 
 def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
@@ -67,10 +72,22 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
 
 
 def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:
-    """``spec`` whose containers are not called as those of the program's other clusters."""
+    """``spec`` whose containers are not called as those of the program's other clusters.
+
+    Raises EarshotError where a name would be too long for a host.
+    """
     if is_of_stack_file(full_name):
         return spec
-    names = {id: f"{full_name}-{spec.name_of(id)}" for id in spec.node_ids if id not in spec.names}
+    # a stack's name may have characters that no host has
+    prefix = re.sub(r"[^A-Za-z0-9]+", "-", full_name)
+    names = {id: f"{prefix}-{spec.name_of(id)}" for id in spec.node_ids if id not in spec.names}
+    for id, name in names.items():
+        if len(name) > MAX_LABEL:
+            raise EarshotError(
+                f"names.{id}",
+                observed=f"is missing, and {name} has more than {MAX_LABEL} characters",
+                remedy="give the container a shorter name",
+            )
     return spec.model_copy(update={"names": {**names, **spec.names}})
 
 

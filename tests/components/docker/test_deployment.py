@@ -14,6 +14,7 @@ from pulumi.runtime import mocks
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
+from earshot.errors import EarshotError
 from earshot.placement.docker import plan_docker
 from earshot.transition import memory
 from tests.components.docker.test_brokers import (
@@ -94,3 +95,19 @@ def test_an_old_listener_has_the_port_of_what_was_proved() -> None:
     )
     found = deployment._published([Made(it.plan, deployment._ports(it)) for it in (proved, begun)])
     assert [port.host_port for port in found[1]] == [9092]
+
+
+@pytest.mark.parametrize(
+    ("full_name", "name"),
+    [("dev-kafka", "dev-kafka-kafka-1"), ("Dev_eu.2-kafka", "Dev-eu-2-kafka-kafka-1")],
+)
+def test_containers_of_further_clusters_have_names_that_hosts_may_have(
+    full_name: str, name: str
+) -> None:
+    found = deployment.with_own_names(spec_of(INTERNAL, HOST), full_name)
+    assert found.name_of(1) == name
+
+
+def test_a_name_that_would_be_too_long_for_a_host_is_asked_for() -> None:
+    with pytest.raises(EarshotError, match=r"names\.1: is missing"):
+        deployment.with_own_names(spec_of(INTERNAL, HOST), f"{'s' * 60}-kafka")
