@@ -67,9 +67,9 @@ class Cluster(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         made: Any
         if isinstance(args, ClusterSpec):
-            self._listeners = [item.name for item in args.listeners]
-            self._secured = args.security is not None
             made = self._made(args, with_run_errors(Deployment.of)(name, own, {}))
+            self._listeners = made["listeners"]
+            self._secured = args.security is not None
         elif contains_output(args):
             made = self._made_later(name, args)
         else:

@@ -7,7 +7,7 @@ of earlier releases have in their states, so nothing of it is replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -108,8 +108,11 @@ class Deployment:
         for note in filter(None, (*planned.notes, change.note)):
             pulumi.log.info(note)
 
-    def outputs(self, contract: Any, brokers: Any, proof: Validation) -> dict[str, Any]:
-        """The outputs that all placements have, for ``contract``, which is without an id yet.
+    def outputs(
+        self, contract: Any, listeners: Iterable[str], brokers: Any, proof: Validation
+    ) -> dict[str, Any]:
+        """The outputs that all placements have, for ``contract``, which is without an id yet, and
+        the names of its ``listeners``: those of this step, also the ones that are leaving.
 
         Addresses are known in a preview. What uses them waits until ``brokers`` are ready.
         """
@@ -118,6 +121,7 @@ class Deployment:
             lambda it: it[0].identified(it[1])
         )
         return {
+            "listeners": tuple(listeners),
             "cluster_id": brokers.cluster_id,
             "bootstrap": once_there(
                 after,

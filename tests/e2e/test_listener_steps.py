@@ -79,6 +79,7 @@ def test_three_steps_each_proved_with_all_brokers_serving(
     assert "step 1 of 3: INTERNAL and REPL side by side" in stack.up()
     assert restarted(before, stack) == [1, 2, 3]
     assert proved(stack) == seen(stack).keys() == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")
     assert "step 2 of 3: brokers reach each other through REPL" in stack.up()
     assert proved(stack) == {"INTERNAL", "REPL", "EXTERNAL"}
     assert "step 3 of 3: INTERNAL taken away" in stack.up()

@@ -87,7 +87,7 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
     ids = _ids(brokers)
     return {
-        **at.outputs(contract, brokers, proof),
+        **at.outputs(contract, [item.name for item in spec.listeners], brokers, proof),
         **access.outputs,
         "vpc_id": brokers.vpc_id,
         "names": brokers.plan.apply(_names),

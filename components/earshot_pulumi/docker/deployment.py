@@ -68,7 +68,8 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
         access.file,
     )
     ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
-    return {**at.outputs(contract, brokers, proof), **access.outputs}
+    listeners = [item.name for item in contract.listeners]
+    return {**at.outputs(contract, listeners, brokers, proof), **access.outputs}
 
 
 def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:

@@ -44,4 +44,5 @@ def deploy(at: Deployment, spec: LocalSpec) -> dict[str, Any]:
         client_config=access.file or client_config,
     )
     CompleteChange(name, change, state, at.options(depends_on=[proof]))
-    return {**at.outputs(contract, brokers, proof), **access.outputs}
+    listeners = [item.name for item in contract.listeners]
+    return {**at.outputs(contract, listeners, brokers, proof), **access.outputs}
