@@ -14,15 +14,16 @@ from earshot.topology.names import Machine, Names, Resolution
 from earshot.topology.ways import Ways
 from tests.e2e.docker_hosts import docker_network
 from tests.e2e.images.base import hindrance
-from tests.e2e.images.load import client_image
+from tests.e2e.images.load import client_image, kafka_image
 from tests.skips import lacking
 from tests.topologies.compare import compared
 from tests.topologies.engine import Judge, judge
 from tests.topologies.generate import Topology, topology
+from tests.topologies.kafka import compared_with_kafka, kafka_topology
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 CASES = sorted((Path(__file__).parents[1] / "topologies" / "cases").glob("*.yaml"))
-COUNT = 10
+COUNT, KAFKA_COUNT = 10, 2
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def judging() -> Iterator[Judge]:
         lacking(reason)
     with docker_network() as network:
         host = network.host()
-        with judge(host, client_image(host.engine)) as made:
+        with judge(host, client_image(host.engine), kafka_image(host.engine)) as made:
             yield made
 
 
@@ -57,6 +58,17 @@ def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
         for i, path in enumerate(CASES)
     ]
     assert differences(judging, drawn) == []
+
+
+@pytest.mark.combination
+def test_records_arrive_in_real_brokers_where_the_walk_says_so(judging: Judge) -> None:
+    first = random.SystemRandom().randrange(10**6)
+    address = judging.host.address
+    drawn = [kafka_topology(first + i, address, i) for i in range(KAFKA_COUNT)]
+    with judging.running(drawn) as running:
+        outcomes = [compared_with_kafka(item) for item in running]
+    assert [text for outcome in outcomes for text in outcome.differences] == []
+    assert any(outcome.agreed or outcome.unknown for outcome in outcomes)
 
 
 @pytest.mark.parametrize("broken", ["bind", "published", "networks", "names"])

@@ -15,8 +15,10 @@ from tests.e2e.docker_engine import WANTED
 from tests.topologies.compare import Outcome, compared, text_of
 from tests.topologies.engine import judge
 from tests.topologies.generate import topology
+from tests.topologies.kafka import compared_with_kafka, kafka_topology
 
 AT_ONCE = 8
+KAFKA_AT_ONCE = 3
 SHOWN = 12
 
 
@@ -25,21 +27,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.topologies")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--kafka", action="store_true", help="with real brokers and clients")
     parser.add_argument("--keep", type=Path, help="a folder for topologies that differ")
     options = parser.parse_args()
     os.environ.setdefault(WANTED, "1")
     from tests.e2e.docker_hosts import docker_network
-    from tests.e2e.images.load import client_image
+    from tests.e2e.images.load import client_image, kafka_image
+
+    draw, compare = (kafka_topology, compared_with_kafka) if options.kafka else (topology, compared)
+    at_once = KAFKA_AT_ONCE if options.kafka else AT_ONCE
 
     total, wrong, began = Outcome(), 0, time.monotonic()
     with docker_network() as network:
         host = network.host()
-        with judge(host, client_image(host.engine)) as made:
-            for start in range(options.seed, options.seed + options.count, AT_ONCE):
-                seeds = range(start, min(start + AT_ONCE, options.seed + options.count))
-                drawn = [topology(it, host.address, slot) for slot, it in enumerate(seeds)]
-                with made.running(drawn) as running, ThreadPoolExecutor(AT_ONCE) as pool:
-                    for item, outcome in zip(running, pool.map(compared, running), strict=True):
+        kafka = kafka_image(host.engine) if options.kafka else ""
+        with judge(host, client_image(host.engine), kafka) as made:
+            for start in range(options.seed, options.seed + options.count, at_once):
+                seeds = range(start, min(start + at_once, options.seed + options.count))
+                drawn = [draw(it, host.address, slot) for slot, it in enumerate(seeds)]
+                with made.running(drawn) as running, ThreadPoolExecutor(at_once) as pool:
+                    for item, outcome in zip(running, pool.map(compare, running), strict=True):
                         total.agreed += outcome.agreed
                         total.unknown += outcome.unknown
                         if outcome.differences:

@@ -72,7 +72,7 @@ def compared(running: Running) -> Outcome:
                 arrives = bool(mine) and mine == greeted
                 expected = sent.answer
                 if expected is Answer.UNKNOWN:
-                    outcome.unknown["walk: " + _generic(_missing(sent.hops))] += 1
+                    outcome.unknown["walk: " + cause_of(sent.hops)] += 1
                 elif (expected is Answer.YES) != arrives:
                     outcome.differences.append(
                         f"walk of {client.service} by {item.trace.address} to {sent.broker.service}"
@@ -83,8 +83,9 @@ def compared(running: Running) -> Outcome:
     return outcome
 
 
-def _missing(hops: tuple[Hop, ...]) -> str:
-    return next((it.because for it in hops if it.answer is Answer.UNKNOWN), "")
+def cause_of(hops: tuple[Hop, ...]) -> str:
+    """The first fact that is not known, without the names of this topology."""
+    return _generic(next((it.because for it in hops if it.answer is Answer.UNKNOWN), ""))
 
 
 def _addresses(model: Deployment) -> Iterator[Address_]:

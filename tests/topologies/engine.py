@@ -24,6 +24,7 @@ from tests.topologies.generate import Document, Topology
 PLACE = Path(__file__).with_name("place.py")
 READY_SECONDS = 60.0
 MOUNTED = "/judge"
+HEAP = "-Xms96m -Xmx256m"
 NO_NAMESERVER = "127.0.0.1"
 """Refuses at once: names beyond Docker's own are none, instead of a wait for another server."""
 
@@ -44,6 +45,9 @@ class Running:
     folder: Path
     addresses: dict[str, dict[str, str]] = field(default_factory=dict)
     """By service and the network's key; the key of the default bridge is empty."""
+    client: docker.DockerClient | None = None
+    ids: dict[str, str] = field(default_factory=dict)
+    """By service, the id of its container."""
 
     def ask(self, place: str, addresses: Sequence[tuple[str, int]]) -> list[Tried]:
         """What ``place`` sees of each address; an empty place is the machine."""
@@ -56,6 +60,19 @@ class Running:
                 stream.flush()
                 return [Tried(**item) for item in json.loads(stream.readline())]
 
+    def run(self, service: str, command: str) -> tuple[int, str]:
+        """The exit code of a shell's ``command`` in the container, and its standard output."""
+        assert self.client is not None
+        done = self.client.containers.get(self.ids[service]).exec_run(
+            ["sh", "-c", command], stderr=False
+        )
+        return int(done.exit_code), done.output.decode(errors="replace")
+
+    def logs(self, service: str) -> str:
+        """What the container's process printed."""
+        assert self.client is not None
+        return str(self.client.api.logs(self.ids[service]).decode(errors="replace"))
+
 
 @dataclass
 class Judge:
@@ -65,11 +82,13 @@ class Judge:
     image: str
     folder: Path
     client: docker.DockerClient
+    kafka_image: str = ""
+    """What brokers with Kafka's own settings run; a place like all others without it."""
 
     @contextlib.contextmanager
     def running(self, topologies: Sequence[Topology]) -> Iterator[list[Running]]:
         """``topologies`` at once, all of them gone at the end."""
-        made = [Running(it, self.folder / f"t{it.seed}") for it in topologies]
+        made = [Running(it, self.folder / f"t{it.seed}", client=self.client) for it in topologies]
         try:
             with ThreadPoolExecutor(6) as pool:
                 list(pool.map(self._start, made))
@@ -92,7 +111,7 @@ class Judge:
                 ipam=docker.types.IPAMConfig(pool_configs=pools),
                 labels={"judge": str(running.topology.seed)},
             )
-        started: dict[str, str] = {}
+        started = running.ids
         services = document["services"]
         order = sorted(services, key=lambda name: _waits(services[name]))
         for name in order:
@@ -100,7 +119,10 @@ class Judge:
             api.start(started[name])
         end = time.monotonic() + READY_SECONDS
         for name in services:
-            while not (running.folder / f"{name}.sock").exists():
+            while (
+                not self._runs_kafka(services[name])
+                and not (running.folder / f"{name}.sock").exists()
+            ):
                 if time.monotonic() > end:
                     raise TimeoutError(f"{name}: {api.logs(started[name]).decode()}")
                 time.sleep(0.05)
@@ -136,12 +158,17 @@ class Judge:
         )
         links = _links(running, service)
         own = {key: self._endpoint(name, it or {}, links) for key, it in joined.items()}
+        image, command = self.image, ["python3", "/place.py", MOUNTED, name]
+        environment = service["environment"]
+        if self._runs_kafka(service):
+            image, command = self.kafka_image, []
+            environment = {"KAFKA_HEAP_OPTS": HEAP, **environment}
         made = api.create_container(
-            self.image,
-            ["python3", "/place.py", MOUNTED, name],
+            image,
+            command or None,
             name=_container_name(running, name),
             hostname=None if mode.startswith(("container", "host")) else service.get("hostname"),
-            environment=service["environment"],
+            environment=environment,
             ports=None if mode == "host" else _exposed(service),
             host_config=config,
             networking_config=api.create_networking_config({real[first]: own[first]})
@@ -152,6 +179,9 @@ class Judge:
         for key in list(joined)[1:]:
             api.connect_container_to_network(made["Id"], real[key], **self._plain(own[key]))
         return str(made["Id"])
+
+    def _runs_kafka(self, service: Document) -> bool:
+        return bool(self.kafka_image) and "KAFKA_PROCESS_ROLES" in service["environment"]
 
     def _endpoint(self, name: str, own: Document, links: list[tuple[str, str]]) -> Any:
         aliases = [name, *own.get("aliases", [])]
@@ -223,7 +253,7 @@ def _exposed(service: Document) -> list[int]:
 
 
 @contextlib.contextmanager
-def judge(host: Host, image: str) -> Iterator[Judge]:
+def judge(host: Host, image: str, kafka_image: str = "") -> Iterator[Judge]:
     """A judge on ``host``; a process of its machine answers for the machine's own place."""
     folder = Path(tempfile.mkdtemp(prefix="earshot-judge-", dir="/tmp"))
     resolver = folder / "resolv.conf"
@@ -233,7 +263,7 @@ def judge(host: Host, image: str) -> Iterator[Judge]:
     machine = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
         with contextlib.closing(host.engine.client()) as client:
-            yield Judge(host, image, folder, client)
+            yield Judge(host, image, folder, client, kafka_image)
     finally:
         machine.kill()
         machine.wait()

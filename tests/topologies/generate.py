@@ -22,10 +22,15 @@ class Topology:
 
 def topology(seed: int, machine: str, slot: int) -> Topology:
     """The topology of ``seed``, with ports of the machine that no other ``slot`` has."""
-    return Topology(seed, _Maker(random.Random(seed), seed, machine, slot).document(), machine)
+    return Topology(seed, Maker(random.Random(seed), seed, machine, slot).document(), machine)
 
 
-class _Maker:
+class Maker:
+    """Draws one topology."""
+
+    image = IMAGE
+    modes: tuple[str, ...] = ("",) * 85 + ("host",) * 8 + ("bridge",) * 7
+
     def __init__(self, chance: random.Random, seed: int, machine: str, slot: int) -> None:
         self.chance = chance
         self.seed = seed
@@ -64,8 +69,8 @@ class _Maker:
         return self.next_port
 
     def broker(self, name: str, number: int) -> Document:
-        found: Document = {"image": IMAGE}
-        mode = self.chance.choices(("", "host", "bridge"), (85, 8, 7))[0]
+        found: Document = {"image": self.image}
+        mode = self.chance.choice(self.modes)
         if mode:
             found["network_mode"] = mode
         else:
@@ -164,10 +169,11 @@ class _Maker:
         port = self.chance.choice([bind, bind, outside or bind, outside or bind, 9999])
         return self.chance.choice(hosts), port
 
-    def client(self, name: str, number: int) -> Document:
+    def client(self, name: str, number: int, mode: str | None = None) -> Document:
+        """A client; ``mode`` is its `network_mode`, drawn without it."""
         found: Document = {"image": "example/app"}
         modes = ["", "host", "bridge", "none", *(f"service:{it}" for it in self.brokers[:1])]
-        mode = self.chance.choices(modes, (78, 6, 6, 2, 8))[0]
+        mode = self.chance.choices(modes, (78, 6, 6, 2, 8))[0] if mode is None else mode
         if mode:
             found["network_mode"] = mode
         else:

@@ -1,0 +1,184 @@
+"""Random topologies whose brokers are real Kafka, and whose clients are real ones (librdkafka's).
+
+Brokers reach each other and the quorum on a network of their own, so that every cluster comes up;
+what clients meet on the other networks is as random as without Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from earshot.topology.walk import walk
+from earshot.topology.ways import Answer
+from tests.topologies.compare import Outcome, cause_of, modelled, text_of
+from tests.topologies.engine import READY_SECONDS, Running
+from tests.topologies.generate import Document, Maker, Topology
+
+IMAGE = "apache/kafka:4.1.1"
+"""What the model reads; on the engine it is the stand-in of the tests."""
+QUORUM = "quorum"
+REPLICATION_PORT, CONTROLLER_PORT = 19092, 19093
+TOPIC = "judge"
+MESSAGE_SECONDS = 6
+AT_ONCE = 6
+"""Clients that run at a time: each is given up after a time of its own."""
+ALL_DOWN = "All broker connections are down"
+ATTEMPTS = 8
+SUBNET = 110
+FIRST_PORT = 9092
+RIGHT = 0.6
+"""How often an address is one that works in a simple file."""
+
+
+def kafka_topology(seed: int, machine: str, slot: int) -> Topology:
+    """The topology of ``seed`` with Kafka brokers, and one client on the machine's own network."""
+    return Topology(seed, _KafkaMaker(random.Random(seed), seed, machine, slot).document(), machine)
+
+
+class _KafkaMaker(Maker):
+    """Adds what a cluster needs to come up, and leaves what its clients meet to chance."""
+
+    image = IMAGE
+    modes = ("",)
+
+    def document(self) -> Document:
+        made = super().document()
+        made["networks"][QUORUM] = {
+            "ipam": {"config": [{"subnet": f"10.{SUBNET}.{self.slot}.0/24"}]}
+        }
+        made["services"]["machine"] = self.client("machine", len(self.clients) + 1, "host")
+        return made
+
+    def advertised(self, name: str, found: Document, bind: int, outside: int) -> tuple[str, int]:
+        """As in a file that works, in half of all cases: else hardly a record would arrive."""
+        if self.chance.random() < RIGHT:
+            return ("localhost", outside) if outside and bind != FIRST_PORT else (name, bind)
+        return super().advertised(name, found, bind, outside)
+
+    def client(self, name: str, number: int, mode: str | None = None) -> Document:
+        found = super().client(name, number, mode)
+        if self.chance.random() < RIGHT:
+            first = f"{self.chance.choice(self.brokers)}:{FIRST_PORT}"
+            outside = [it for own in self.listeners.values() for it in own if it[0] == "localhost"]
+            if found.get("network_mode") == "host" and outside:
+                first = f"localhost:{self.chance.choice(outside)[1]}"
+            found["environment"] = {"KAFKA_BOOTSTRAP_SERVERS": first}
+        return found
+
+    def broker(self, name: str, number: int) -> Document:
+        found = super().broker(name, number)
+        networks = found.get("networks") or {"default": {}}
+        found["networks"] = {**networks, QUORUM: {"aliases": [_alias(number)]}}
+        own: dict[str, str] = found["environment"]
+        del own["KAFKA_ZOOKEEPER_CONNECT"]
+        repl, quorum = f"REPL://:{REPLICATION_PORT}", f"CONTROLLER://:{CONTROLLER_PORT}"
+        advertised = f"REPL://{_alias(number)}:{REPLICATION_PORT}"
+        ids = range(1, len(self.brokers) + 1)
+        own |= {
+            "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw",
+            "KAFKA_PROCESS_ROLES": "broker,controller",
+            "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+            "KAFKA_CONTROLLER_QUORUM_VOTERS": ",".join(
+                f"{id}@{_alias(id)}:{CONTROLLER_PORT}" for id in ids
+            ),
+            "KAFKA_LISTENERS": f"{own['KAFKA_LISTENERS']},{repl},{quorum}",
+            "KAFKA_ADVERTISED_LISTENERS": f"{own['KAFKA_ADVERTISED_LISTENERS']},{advertised}",
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
+                f"{own['KAFKA_LISTENER_SECURITY_PROTOCOL_MAP']},REPL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+            ),
+            "KAFKA_INTER_BROKER_LISTENER_NAME": "REPL",
+            "KAFKA_NUM_PARTITIONS": str(len(self.brokers)),
+            "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
+        }
+        return found
+
+
+def _alias(number: int) -> str:
+    return f"q{number}"
+
+
+def compared_with_kafka(running: Running) -> Outcome:
+    """Every client's walk, by each of its addresses to each broker, beside a record that it sends.
+
+    A partition is led by one broker alone: a record arrives where the client came back to it.
+    """
+    model, outcome = modelled(text_of(running.topology)), Outcome()
+    leaders = _leaders(running)
+    walks = [
+        (client.service, item, sent)
+        for client in model.bootstraps
+        for item in walk(model, client).entrances
+        for sent in item.sent or (None,)
+    ]
+
+    def sends(service: str, bootstrap: str, partition: int) -> bool:
+        command = (
+            f"echo x | timeout {3 * MESSAGE_SECONDS} kcat -P -b {bootstrap} -t {TOPIC}"
+            f" -p {partition} -X message.timeout.ms={MESSAGE_SECONDS * 1000} 2>&1"
+        )
+        for _ in range(ATTEMPTS):
+            code, said = running.run(service, command)
+            # kcat gives up where the first address of a host refuses; librdkafka tries the others
+            if ALL_DOWN not in said:
+                return code == 0
+        return False
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        arrived = list(
+            pool.map(
+                lambda it: sends(
+                    it[0],
+                    str(it[1].trace.address),
+                    leaders[it[2].broker.id] if it[2] is not None else 0,
+                ),
+                walks,
+            )
+        )
+    for (service, item, sent), arrives in zip(walks, arrived, strict=True):
+        answers = {item.answer, *([sent.answer] if sent is not None else [])}
+        expected = next((it for it in (Answer.NO, Answer.UNKNOWN) if it in answers), Answer.YES)
+        if sent is None and expected is Answer.YES:
+            expected = Answer.NO  # a controller answers no client
+        hops = (*item.hops, *(sent.hops if sent is not None else ()))
+        if expected is Answer.UNKNOWN:
+            outcome.unknown["kafka: " + cause_of(hops)] += 1
+        elif (expected is Answer.YES) != arrives:
+            outcome.differences.append(
+                f"record of {service} by {item.trace.address} to"
+                f" {sent.broker.service if sent else 'any broker'}: model {expected},"
+                f" {[f'{it.stage} {it.answer}: {it.because}' for it in hops]};"
+                f" {'arrived' if arrives else 'did not arrive'}"
+            )
+        else:
+            outcome.agreed[f"record, {expected}"] += 1
+    return outcome
+
+
+def _leaders(running: Running) -> Mapping[int | None, int]:
+    """By broker id, the partition that it leads; once all brokers are up."""
+    services = running.topology.document["services"]
+    brokers = [it for it in services if "KAFKA_PROCESS_ROLES" in services[it]["environment"]]
+    ask = f"kcat -J -L -b {_alias(1)}:{REPLICATION_PORT} -m 5"
+    end, said, are_up = time.monotonic() + READY_SECONDS, "", False
+    while time.monotonic() < end:
+        # the first question for the topic makes it, on the brokers that are there
+        code, said = running.run(brokers[0], f"{ask} -t {TOPIC}" if are_up else ask)
+        seen: Mapping[str, Any] = json.loads(said) if code == 0 else {"brokers": (), "topics": ()}
+        leaders = _led(seen["topics"])
+        if are_up and len(leaders) == len(brokers):
+            return leaders
+        are_up = are_up or len(seen["brokers"]) == len(brokers)
+        time.sleep(0.3)
+    logs = "\n".join(running.logs(it)[-2000:] for it in brokers)
+    raise TimeoutError(f"seed {running.topology.seed}: no topic with a leader each: {said}\n{logs}")
+
+
+def _led(topics: Sequence[Mapping[str, Any]]) -> dict[int | None, int]:
+    """By leader, a partition of the one topic."""
+    partitions = [it for topic in topics if topic["topic"] == TOPIC for it in topic["partitions"]]
+    return {it["leader"]: it["partition"] for it in partitions if it["leader"] > 0}
