@@ -46,6 +46,7 @@ TOOLS = (
     Tool("chromium", "chromium", "looking at the HTML report", alias="chromium-browser"),
     Tool("dockerd", "docker.io", "tests on a Docker engine"),
     Tool("debootstrap", "debootstrap", "images for it, without a registry"),
+    Tool("sshd", "openssh-server", "a machine behind ssh"),
     Tool("shellcheck", "shellcheck", "the scripts in user data"),
     Tool("cloud-init", "cloud-init", "user data against its schema"),
 )

@@ -26,6 +26,13 @@ class Document(StrEnum):
     JSON = "json"
 
 
+class TunnelKind(StrEnum):
+    """How a tunnel's brokers are told apart on this machine."""
+
+    PORTS = "ports"
+    ADDRESSES = "addresses"
+
+
 class ClientScope(StrEnum):
     """Whom a listener can be for, as an option names it."""
 
@@ -72,6 +79,20 @@ Output = Annotated[list[Path] | None, Option(
     "may be repeated.")]
 Force = Annotated[bool, Option("--force", help="Let --output replace any file.")]
 DocumentFormat = Annotated[Document, Option("--format", "-f")]
+
+# tunnel
+TunnelVia = Annotated[str, Option(
+    "--via", metavar="WAY",
+    help="ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE.")]
+TunnelListener = Annotated[str | None, Option(
+    "--listener", metavar="NAME", help="Of the contract. Default: one for external clients.")]
+TunnelAs = Annotated[TunnelKind | None, Option(
+    "--as", help="Default: addresses for a listener with TLS, else ports.")]
+TunnelPort = Annotated[int, Option(
+    "--port", min=1, max=65000, help="Of the bootstrap; brokers have the ports after it.")]
+TunnelCommand = Annotated[list[str] | None, Argument(
+    metavar="[-- COMMAND...]",
+    help="Started once the tunnel is there, with EARSHOT_BOOTSTRAP; the tunnel ends with it.")]
 
 # plan
 PlanFormat = Annotated[Document, Option("--format", "-f", help="json: the contract.")]
@@ -226,6 +247,36 @@ def doctor(
     chosen = scope and scope.value
     asked = (looked_at, chosen, client_config, deadline, produce, format, output or [])
     _exit(command.run(*asked, idle=idle, force=force))
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def tunnel(
+    command: TunnelCommand = None,
+    via: TunnelVia = "",
+    stack: Stack = None,
+    contract: ContractFile = None,
+    bootstrap: Bootstrap = None,
+    listener: TunnelListener = None,
+    kind: TunnelAs = None,
+    port: TunnelPort = 19092,
+) -> None:
+    """Reach the brokers of a private cluster from here, through one machine.
+
+    Each broker has an address of this machine. Without TLS, these are ports of
+    127.0.0.1, and Kafka's answers are rewritten on the way. With TLS (or --as
+    addresses) nothing is rewritten: brokers keep their names, which lead to
+    loopback addresses for a COMMAND that is started here, or for a JVM with the
+    file of hosts that is printed. See docs/tunnel.md.
+
+      earshot tunnel --via ssh://me@bastion --contract contract.json
+      earshot tunnel --via kubectl:kafka/client --bootstrap kafka-0.kafka:9092
+      earshot tunnel --via ssm:i-0123456789abcdef0 --stack aws-prod
+      earshot tunnel --via ssh://bastion --stack prod -- kcat -L -b kafka-1:9094
+    """
+    from earshot.cli import tunnel as work
+
+    chosen = kind and kind.value
+    _exit(work.run((stack, contract, bootstrap), via, listener, chosen, port, command or []))
 
 
 @app.command()

@@ -25,6 +25,7 @@ PROCESSES: dict[str, str] = {
     "Spark driver": r"\bdeploy\.SparkSubmit\b",
     "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
     VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
+    "tunnel": r"-m earshot tunnel\b",
     "policy pack": r"\bpulumi\.policy\b",
     "earshot's plugin, gate": r"\bpulumi-resource-earshot\b",
     "provider plugins of others": r"\bpulumi-resource-",

@@ -1,0 +1,217 @@
+"""`earshot tunnel`: a private cluster on this machine, through one other machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Final
+
+from earshot.cli.output import to_stderr
+from earshot.cli.target import Target, target
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.terms import Scope
+from earshot.report.visible import visible
+from earshot.tunnel.tunnel import Tunnel, tunnel
+from earshot.tunnel.via import FORMS, read_via
+from earshot.validation.contract import ContractListener
+
+BOOTSTRAP_VARIABLE: Final = "EARSHOT_BOOTSTRAP"
+COMMAND_SECONDS: Final = 5.0
+INTERRUPTED: Final = 130
+_SWITCH: Final = "/etc/nsswitch.conf"
+_HOSTS_FIRST: Final = "hosts: files dns\n"
+_ENTER: Final = """
+mount --bind "$1" /etc/hosts || exit 125
+if [ -f "$2" ]; then mount --bind "$2" "$3" || exit 125; fi
+shift 3
+exec "$@"
+"""
+"""In mounts of its own: names of brokers first, before any other way to look names up."""
+
+
+def run(
+    looked_at: tuple[str | None, str | None, str | None],
+    way: str,
+    listener: str | None,
+    kind: str | None,
+    port: int,
+    command: Sequence[str],
+) -> int:
+    """Runs a tunnel until it is interrupted, or until ``command`` has ended; the exit code.
+
+    ``looked_at`` is stack, contract and bootstrap. Raises EarshotError.
+    """
+    if not way:
+        raise EarshotError("--via", observed="is not given", allowed=FORMS)
+    via = read_via(way)
+    named = target(*looked_at)
+    chosen = _listener(named, listener)
+    has_tls = chosen is not None and chosen.protocol.value.endswith("SSL")
+    kind = kind or ("addresses" if has_tls else "ports")
+    if kind == "ports" and has_tls and chosen is not None:
+        raise EarshotError(
+            "--as ports",
+            observed=f"{chosen.name} is {chosen.protocol}, and nothing can be rewritten in it",
+            allowed="--as addresses",
+        )
+    if kind == "addresses" and named.contract is None:
+        raise EarshotError(
+            "--as addresses",
+            observed="only a contract has the names of all brokers",
+            remedy="name a --stack or a --contract",
+        )
+    if kind == "addresses" and command:
+        _check_mounts()
+    brokers = _brokers(named, chosen)
+    title = str(chosen.name) if chosen is not None else "brokers"
+    seed = named.contract.cluster if named.contract is not None else ""
+    first = port if kind == "ports" else None
+
+    async def work(folder: Path) -> int:
+        async with tunnel(via, brokers, folder, _note, first=first, seed=seed) as made:
+            _show(made, title)
+            if command:
+                return await _ended(made, command, folder)
+            await asyncio.Event().wait()  # until it is cancelled
+            return 0
+
+    with tempfile.TemporaryDirectory(prefix="earshot-tunnel-") as name:
+        return asyncio.run(_until_signal(work(Path(name)), ends_itself=bool(command)))
+
+
+async def _until_signal(work: Coroutine[None, None, int], *, ends_itself: bool) -> int:
+    """The result of ``work``; when the user ends it, 0, and 130 where it had not yet a result."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    running = asyncio.ensure_future(work)
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not running.done():
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return INTERRUPTED if ends_itself else 0
+    return running.result()
+
+
+async def _ended(made: Tunnel, command: Sequence[str], folder: Path) -> int:
+    """The exit code of ``command``, which finds the brokers by their names or ports."""
+    whole = [*_with_names(made.hosts, folder), *command]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *whole, env={**os.environ, BOOTSTRAP_VARIABLE: made.bootstrap}
+        )
+    except OSError as fault:
+        raise EarshotError(command[0], observed=fault.strerror or str(fault)) from None
+    try:
+        code = await process.wait()
+    except asyncio.CancelledError:  # a terminal's Ctrl-C has reached it as well
+        with contextlib.suppress(TimeoutError, ProcessLookupError):
+            process.terminate()
+            async with asyncio.timeout(COMMAND_SECONDS):
+                await process.wait()
+        if process.returncode is None:
+            process.kill()
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def _with_names(hosts: Path | None, folder: Path) -> list[str]:
+    """What runs a command in mounts of its own with that file of hosts; nothing without one."""
+    if hosts is None:
+        return []
+    switch = folder / "nsswitch.conf"
+    if Path(_SWITCH).exists():
+        lines = Path(_SWITCH).read_text(errors="replace").splitlines(keepends=True)
+        kept = (it for it in lines if not it.lstrip().startswith("hosts:"))
+        switch.write_text("".join([*kept, _HOSTS_FIRST]))
+    given = [str(hosts), str(switch), _SWITCH]
+    return [*_unshare(), "sh", "-c", _ENTER, "sh", *given]
+
+
+def _unshare() -> list[str]:
+    if os.geteuid() == 0:
+        return ["unshare", "--mount", "--propagation", "private", "--"]
+    return ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "--"]
+
+
+def _check_mounts() -> None:
+    """Raises EarshotError where this machine gives a command no mounts of its own."""
+    why = "there is no unshare on PATH"
+    if shutil.which("unshare") is not None:
+        trial = [*_unshare(), "sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
+        done = subprocess.run(trial, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode == 0:
+            return
+        why = done.stderr.strip() or "unshare failed"
+    raise EarshotError(
+        "a COMMAND with --as addresses",
+        observed=f"needs Linux and a mount namespace: {why}",
+        remedy="start the tunnel without COMMAND, and give its file of hosts to the JVM "
+        "(-Djdk.net.hosts.file=FILE), or its lines to /etc/hosts",
+    )
+
+
+def _listener(named: Target, name: str | None) -> ContractListener | None:
+    """The listener that is meant; None without a contract. Raises EarshotError."""
+    if named.contract is None:
+        if name is not None:
+            raise EarshotError("--listener", observed="needs a --stack or a --contract")
+        return None
+    listeners = {str(it.name): it for it in named.contract.listeners}
+    if name is not None:
+        if name not in listeners:
+            allowed = ", ".join(listeners)
+            raise EarshotError("--listener", observed=f"found {name!r}", allowed=allowed)
+        return listeners[name]
+    for scope in (Scope.EXTERNAL, Scope.INTERNAL):
+        usable = [it for it in named.contract.listeners if scope in it.scopes and not it.leaving]
+        if len(usable) == 1:
+            return usable[0]
+        if usable:
+            allowed = ", ".join(str(it.name) for it in usable)
+            raise EarshotError("--listener", observed="is not given", allowed=allowed)
+    raise EarshotError(
+        "--contract", observed="has no listener for clients on other machines", allowed="one"
+    )
+
+
+def _brokers(named: Target, chosen: ContractListener | None) -> list[Address]:
+    """Where the tunnel leads; those of --bootstrap first."""
+    if named.contract is None or chosen is None:
+        return list(named.bootstrap)
+    ordered = sorted(named.contract.brokers, key=lambda it: it.id)
+    return [it.advertised[chosen.name].address for it in ordered if chosen.name in it.advertised]
+
+
+def _show(made: Tunnel, title: str) -> None:
+    """The local addresses, once they can be used."""
+    rewritten = made.hosts is None
+    print(visible(f"{title} through {made.via.text}"))
+    width = max(len(str(it.local)) for it in made.routes)
+    for route in made.routes:
+        if route.broker is None:
+            print(f"  {route.local!s:<{width}}  bootstrap")
+            continue
+        why = made.problems.get(route.broker)
+        state = f"  NOT REACHED: {why}" if why else ""
+        print(visible(f"  {route.local!s:<{width}}  {route.broker}{state}"))
+    if rewritten:
+        print(f"clients: bootstrap.servers={made.bootstrap}")
+    else:
+        print(visible(f"clients: bootstrap.servers={made.bootstrap}"))
+        print(f"names: in {made.hosts}; for a JVM -Djdk.net.hosts.file={made.hosts}")
+    print("ready; Ctrl-C ends it", flush=True)
+
+
+def _note(text: str) -> None:
+    to_stderr(visible(text))

@@ -1,0 +1,1 @@
+"""A private cluster on this machine: a local address for each broker, through one machine."""

@@ -1,0 +1,203 @@
+"""One client's connection and the broker's: bytes as they are, or Kafka's answers rewritten."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable, Coroutine
+from typing import Final
+
+from earshot.listeners.address import Address
+from earshot.tunnel.rewriting import (
+    API_VERSIONS,
+    NEWEST,
+    OLDEST,
+    REWRITTEN,
+    Local,
+    RewriteError,
+    rewritten,
+)
+from earshot.tunnel.via import Stream, Via, ViaError
+
+MOST_BYTES: Final = 2**26
+"""Bytes of an answer that is read as a whole: the metadata of 100,000 partitions has a tenth."""
+MOST_PENDING: Final = 1000
+"""Requests of one client whose answers are waited for and rewritten."""
+CHUNK: Final = 2**18
+ANSWER_SECONDS: Final = 10.0
+"""For the first answer of a broker."""
+SETTLE_SECONDS: Final = 1.0
+"""After which a connection that was not refused counts as made."""
+
+_HEADER: Final = 8
+_TLS: Final = b"\x16\x03"
+
+
+_Directions = Callable[[Stream], tuple[Coroutine[None, None, None], Coroutine[None, None, None]]]
+
+
+class RelayError(Exception):
+    """The connection was ended by the tunnel; the text says why."""
+
+
+async def passed(via: Via, address: Address, reader: StreamReader, writer: StreamWriter) -> None:
+    """Bytes both ways until one side ends. Raises RelayError where the broker is not reached."""
+    await _both(via, address, writer, lambda stream: (
+        _copied(reader, stream.writer), _copied(stream.reader, writer)
+    ))  # fmt: skip
+
+
+async def rewriting(
+    via: Via, address: Address, local: Local, reader: StreamReader, writer: StreamWriter
+) -> None:
+    """Requests as they are, and answers with ``local`` addresses, until one side ends.
+
+    Raises RelayError where the broker is not reached, or one side does not speak Kafka's protocol.
+    """
+    pending: dict[int, tuple[int, int]] = {}
+    await _both(via, address, writer, lambda stream: (
+        _requests(reader, stream.writer, pending), _answers(stream.reader, writer, pending, local)
+    ))  # fmt: skip
+
+
+async def reached(via: Via, address: Address, *, speaks_kafka: bool) -> str:
+    """Why no broker answers at ``address``; empty where one does.
+
+    Without ``speaks_kafka``, as with TLS, that a connection was not refused is all that is seen.
+    """
+    try:
+        stream = await via.open(address)
+    except ViaError as fault:
+        return str(fault)
+    try:
+        if speaks_kafka:
+            body = b"\0\0\0\x01\0\x07earshot"
+            request = API_VERSIONS.to_bytes(2, "big") + b"\0\0" + body
+            stream.writer.write(len(request).to_bytes(4, "big") + request)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                start = await stream.reader.readexactly(_HEADER)
+            if start[4:] != body[:4]:
+                return "what answers is no Kafka listener without TLS"
+            return ""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await stream.reader.read(1)
+                return await _complaint(stream) or "the connection was closed at once"
+        return ""
+    except TimeoutError:
+        return f"no answer within {ANSWER_SECONDS:g} s"
+    except (asyncio.IncompleteReadError, OSError):
+        return await _complaint(stream) or "it closed the connection"
+    finally:
+        await stream.close()
+
+
+async def _both(via: Via, address: Address, writer: StreamWriter, directions: _Directions) -> None:
+    try:
+        stream = await via.open(address)
+    except ViaError as fault:
+        raise RelayError(str(fault)) from None
+    tasks = [asyncio.ensure_future(it) for it in directions(stream)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            try:
+                await task
+            except RewriteError as fault:
+                raise RelayError(str(fault)) from None
+            except OSError:
+                pass  # a side that is gone
+        if tasks[1] in done and not writer.is_closing() and (said := await _complaint(stream)):
+            raise RelayError(said)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await stream.close()
+
+
+async def _complaint(stream: Stream) -> str:
+    """What the command said, once it has ended; empty where it ended well."""
+    if stream.process is None:
+        return ""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await stream.process.wait()
+            await asyncio.sleep(0.05)  # its last line
+    return stream.complaints[-1] if stream.complaints and stream.process.returncode else ""
+
+
+async def _copied(reader: StreamReader, writer: StreamWriter) -> None:
+    while data := await reader.read(CHUNK):
+        writer.write(data)
+        await writer.drain()
+
+
+async def _rest(reader: StreamReader, writer: StreamWriter, size: int) -> bool:
+    """Copies the next ``size`` bytes; whether they came."""
+    while size > 0:
+        data = await reader.read(min(size, CHUNK))
+        if not data:
+            return False
+        size -= len(data)
+        writer.write(data)
+        await writer.drain()
+    return True
+
+
+async def _frame_start(reader: StreamReader, size: int) -> bytes | None:
+    """The first bytes of a frame; None where the other side has ended before one."""
+    try:
+        return await reader.readexactly(size)
+    except asyncio.IncompleteReadError:
+        return None
+
+
+async def _requests(
+    reader: StreamReader, writer: StreamWriter, pending: dict[int, tuple[int, int]]
+) -> None:
+    while (start := await _frame_start(reader, 4 + _HEADER)) is not None:
+        if start.startswith(_TLS):
+            raise RewriteError("the client speaks TLS, and the listener has none")
+        size = int.from_bytes(start[:4], "big", signed=True)
+        if size < _HEADER:
+            raise RewriteError(f"the client sent a request of {size} bytes")
+        key, version = int.from_bytes(start[4:6], "big"), int.from_bytes(start[6:8], "big")
+        if version > NEWEST.get(key, version) and key != API_VERSIONS:
+            raise RewriteError(f"the client sent version {version} of request {key}")
+        if version < OLDEST.get(key, version):
+            raise RewriteError("the client logs in as before Kafka 1.0")
+        if key in REWRITTEN:
+            if len(pending) >= MOST_PENDING:
+                raise RewriteError(f"the client waits for more than {MOST_PENDING} answers")
+            # a broker answers a version of ApiVersions that it does not know in version 0
+            known = min(version, NEWEST[key])
+            pending[int.from_bytes(start[8:12], "big")] = (key, known)
+        writer.write(start)
+        if not await _rest(reader, writer, size - _HEADER):
+            return
+
+
+async def _answers(
+    reader: StreamReader, writer: StreamWriter, pending: dict[int, tuple[int, int]], local: Local
+) -> None:
+    while (start := await _frame_start(reader, _HEADER)) is not None:
+        size = int.from_bytes(start[:4], "big", signed=True)
+        if size < 4:
+            raise RewriteError(f"the broker sent an answer of {size} bytes")
+        asked = pending.pop(int.from_bytes(start[4:], "big"), None)
+        if asked is None:
+            writer.write(start)
+            if not await _rest(reader, writer, size - 4):
+                return
+            continue
+        if size > MOST_BYTES:
+            raise RewriteError(f"the broker sent an answer of {size:,} bytes")
+        try:
+            frame = start[4:] + await reader.readexactly(size - 4)
+        except asyncio.IncompleteReadError:
+            return
+        changed = rewritten(*asked, frame, local)
+        writer.write(len(changed).to_bytes(4, "big") + changed)
+        await writer.drain()

@@ -1,0 +1,240 @@
+"""Kafka's answers with local addresses in place of the brokers' own.
+
+Three answers hold addresses that clients connect to: of Metadata, FindCoordinator and
+DescribeCluster. From newer versions on, so do those of requests for data. A client learns from
+ApiVersions which versions it may use, so that answer leaves out what this module does not rewrite.
+What comes after the addresses is copied. Formats: https://kafka.apache.org/protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from earshot.listeners.address import Address
+
+PRODUCE: Final = 0
+FETCH: Final = 1
+METADATA: Final = 3
+FIND_COORDINATOR: Final = 10
+SASL_HANDSHAKE: Final = 17
+API_VERSIONS: Final = 18
+DESCRIBE_CLUSTER: Final = 60
+SHARE_FETCH: Final = 78
+SHARE_ACKNOWLEDGE: Final = 79
+
+REWRITTEN: Final = frozenset({METADATA, FIND_COORDINATOR, API_VERSIONS, DESCRIBE_CLUSTER})
+"""Requests whose answers are read as a whole."""
+NEWEST: Final[Mapping[int, int]] = {
+    METADATA: 13,
+    FIND_COORDINATOR: 6,
+    API_VERSIONS: 4,
+    DESCRIBE_CLUSTER: 2,
+    PRODUCE: 9,  # from 10 on its answer names leaders (KIP-951)
+    FETCH: 15,  # from 16 on its answer names leaders (KIP-951)
+}
+"""The newest version of a request that clients may use."""
+OLDEST: Final[Mapping[int, int]] = {
+    SASL_HANDSHAKE: 1,  # after version 0, a login is no request of Kafka's any more (KIP-152)
+}
+LEFT_OUT: Final = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
+"""Requests whose answers name leaders in every version (KIP-932)."""
+LAST_KEY: Final = 92
+"""The last request of Kafka 4.1: the answers of later ones may have addresses."""
+FLEXIBLE_FROM: Final[Mapping[int, int]] = {
+    METADATA: 9,
+    FIND_COORDINATOR: 3,
+    API_VERSIONS: 3,
+    DESCRIBE_CLUSTER: 0,
+}
+"""The first version whose texts and lists are compact, and that has tagged fields (KIP-482)."""
+
+_UNSUPPORTED_VERSION: Final = 35
+_LONGEST_VARINT: Final = 5
+
+Local = Callable[[Address], Address]
+
+
+class RewriteError(Exception):
+    """An answer that is not rewritten; the text says why."""
+
+
+def rewritten(key: int, version: int, frame: bytes, local: Local) -> bytes:
+    """The answer ``frame`` (header included, size excluded) to a request of `REWRITTEN`.
+
+    ``local`` gives the address on this machine for one of a broker. Raises RewriteError.
+    """
+    if version > NEWEST[key]:
+        raise RewriteError(f"version {version} of request {key} is not known")
+    if key == API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        version = 0  # a broker answers so whatever version was asked for (KIP-511)
+    answer = _Answer(frame, local, compact=version >= FLEXIBLE_FROM[key])
+    answer.skip(4)
+    if key == API_VERSIONS:  # its header has no tagged fields in any version (KIP-511)
+        answer.skip(2)
+        _offer(answer)
+        return answer.result()
+    answer.skip_tags()
+    if key == METADATA:
+        _metadata(answer, version)
+    elif key == FIND_COORDINATOR:
+        _coordinators(answer, version)
+    else:
+        _cluster(answer, version)
+    return answer.result()
+
+
+def _metadata(answer: _Answer, version: int) -> None:
+    if version >= 3:
+        answer.skip(4)
+    for _ in range(answer.count()):
+        answer.skip(4)
+        answer.move()
+        if version >= 1:
+            answer.text()
+        answer.skip_tags()
+
+
+def _coordinators(answer: _Answer, version: int) -> None:
+    if version >= 1:
+        answer.skip(4)
+    if version >= 4:
+        for _ in range(answer.count()):
+            answer.text()
+            answer.skip(4)
+            answer.move()
+            answer.skip(2)
+            answer.text()
+            answer.skip_tags()
+        return
+    answer.skip(2)
+    if version >= 1:
+        answer.text()
+    answer.skip(4)
+    answer.move()
+
+
+def _cluster(answer: _Answer, version: int) -> None:
+    answer.skip(6)
+    answer.text()
+    if version >= 1:
+        answer.skip(1)
+    answer.text()
+    answer.skip(4)
+    for _ in range(answer.count()):
+        answer.skip(4)
+        answer.move()
+        answer.text()
+        if version >= 2:
+            answer.skip(1)
+        answer.skip_tags()
+
+
+def _offer(answer: _Answer) -> None:
+    """Put the versions that clients may use in place of those that the broker has."""
+    start = answer.at
+    entries: list[bytes] = []
+    for _ in range(answer.count()):
+        key, oldest, newest = (answer.number(2) for _ in range(3))
+        tags = answer.at
+        answer.skip_tags()
+        newest = min(newest, NEWEST.get(key, newest))
+        oldest = max(oldest, OLDEST.get(key, oldest))
+        if key not in LEFT_OUT and key <= LAST_KEY and oldest <= newest:
+            numbers = (it.to_bytes(2, "big", signed=True) for it in (key, oldest, newest))
+            entries.append(b"".join(numbers) + answer.between(tags, answer.at))
+    answer.replace(start, answer.at, answer.counted(len(entries)) + b"".join(entries))
+
+
+class _Answer:
+    """An answer that is read from its beginning, and its changes. Raises RewriteError."""
+
+    def __init__(self, content: bytes, local: Local, *, compact: bool) -> None:
+        self._content, self._local, self._compact = content, local, compact
+        self.at = 0
+        self._parts: list[bytes] = []
+        self._copied = 0
+
+    def result(self) -> bytes:
+        """The answer with all changes."""
+        return b"".join([*self._parts, self._content[self._copied :]])
+
+    def between(self, start: int, end: int) -> bytes:
+        return self._content[start:end]
+
+    def replace(self, start: int, end: int, new: bytes) -> None:
+        """Put ``new`` for what is between; later changes begin at ``end`` or after."""
+        self._parts += [self._content[self._copied : start], new]
+        self._copied = end
+
+    def skip(self, size: int) -> None:
+        self.at += size
+        if size < 0 or self.at > len(self._content):
+            raise RewriteError(f"it ends after {len(self._content):,} bytes, in a field")
+
+    def number(self, size: int) -> int:
+        start = self.at
+        self.skip(size)
+        return int.from_bytes(self._content[start : self.at], "big", signed=True)
+
+    def text(self) -> str | None:
+        """The next text; None for null."""
+        length = self._varint() - 1 if self._compact else self.number(2)
+        if length < 0:
+            return None
+        start = self.at
+        self.skip(length)
+        return self._content[start : self.at].decode("utf-8", "backslashreplace")
+
+    def count(self) -> int:
+        """How many entries follow, each of at least a byte; null is none."""
+        entries = self._varint() - 1 if self._compact else self.number(4)
+        if entries > len(self._content) - self.at:
+            raise RewriteError(f"{entries:,} entries in {len(self._content) - self.at:,} bytes")
+        return max(0, entries)
+
+    def counted(self, entries: int) -> bytes:
+        """The number of a list, as it is in front of it."""
+        return _varint(entries + 1) if self._compact else entries.to_bytes(4, "big")
+
+    def move(self) -> None:
+        """Put the local address for the next one. No host, as in answers with an error, stays."""
+        start = self.at
+        host = self.text()
+        port = self.number(4)
+        if not host or port < 0:
+            return
+        own = self._local(Address(host, port))
+        name = own.host.encode()
+        length = _varint(len(name) + 1) if self._compact else len(name).to_bytes(2, "big")
+        self.replace(start, self.at, length + name + own.port.to_bytes(4, "big"))
+
+    def skip_tags(self) -> None:
+        if not self._compact:
+            return
+        for _ in range(self._tags()):
+            self._varint()
+            self.skip(self._varint())
+
+    def _tags(self) -> int:
+        tags = self._varint()
+        if tags > len(self._content) - self.at:
+            raise RewriteError(f"{tags:,} tagged fields")
+        return tags
+
+    def _varint(self) -> int:
+        value = 0
+        for position in range(_LONGEST_VARINT):
+            byte = self.number(1) & 0xFF
+            value |= (byte & 0x7F) << 7 * position
+            if byte < 0x80:
+                return value
+        raise RewriteError("a number of more than five bytes")
+
+
+def _varint(value: int) -> bytes:
+    digits = bytearray()
+    while value >= 0x80:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*digits, value])

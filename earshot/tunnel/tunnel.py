@@ -1,0 +1,170 @@
+"""A tunnel to one listener of a cluster: local sockets, and what is behind each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.tunnel.places import (
+    LOOPBACK,
+    Ports,
+    bound,
+    loopback_addresses,
+    write_hosts,
+)
+from earshot.tunnel.relay import RelayError, passed, reached, rewriting
+from earshot.tunnel.via import BUFFER, Via
+
+MOST_CONNECTIONS: Final = 500
+"""At a time: with ssh and kubectl each is a process."""
+CHECKED_AT_ONCE: Final = 8
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Route:
+    """A local address and the broker's address behind it; without one, the first that answers."""
+
+    local: Address
+    broker: Address | None
+
+
+@dataclass
+class Tunnel:
+    """A tunnel that runs."""
+
+    via: Via
+    brokers: Sequence[Address]
+    note: Note
+    bootstrap: str = ""
+    routes: list[Route] = field(default_factory=list)
+    hosts: Path | None = None
+    """A file of hosts with the brokers' names, where their names are kept."""
+    problems: Mapping[Address, str] = field(default_factory=dict)
+    """By a broker's address, why it is not reached."""
+    _ports: Ports | None = None
+    _first: list[Address] = field(default_factory=list)
+    """The brokers in the order in which they are asked as bootstrap."""
+    _servers: list[asyncio.Server] = field(default_factory=list)
+    _starting: set[asyncio.Task[None]] = field(default_factory=set)
+    _open: int = 0
+    _noted: set[str] = field(default_factory=set)
+
+    async def with_ports(self, first: int) -> None:
+        """Listens at a port of 127.0.0.1 for each broker, and rewrites answers."""
+        self._ports = Ports(first, self._serve)
+        own = Address(LOOPBACK, first)
+        self._serve(bound(own), None)
+        for broker in self.brokers:
+            self._ports.add(broker)
+        self.bootstrap = str(own)
+        await self._ready(speaks_kafka=True)
+
+    async def with_addresses(self, folder: Path, seed: str) -> None:
+        """Listens at the brokers' own ports of loopback addresses, and passes bytes."""
+        names = loopback_addresses(self.brokers, seed)
+        for broker in dict.fromkeys(self.brokers):
+            own = Address(names[broker.host.lower()], broker.port)
+            self._serve(bound(own), broker)
+        self.hosts = folder / "hosts"
+        write_hosts(self.hosts, names)
+        self.bootstrap = ",".join(map(str, self.brokers))
+        await self._ready(speaks_kafka=False)
+
+    async def close(self) -> None:
+        for server in self._servers:
+            server.close()
+        await self.via.close()
+
+    async def _ready(self, *, speaks_kafka: bool) -> None:
+        """Waits for the sockets, and asks every broker. Raises EarshotError where none answers."""
+        await asyncio.gather(*self._starting)
+        turn = asyncio.Semaphore(CHECKED_AT_ONCE)
+
+        async def asked(broker: Address) -> str:
+            async with turn:
+                return await reached(self.via, broker, speaks_kafka=speaks_kafka)
+
+        brokers = list(dict.fromkeys(self.brokers))
+        answers = await asyncio.gather(*map(asked, brokers))
+        self.problems = {it: why for it, why in zip(brokers, answers, strict=True) if why}
+        self._first = sorted(brokers, key=lambda it: it in self.problems)
+        if len(self.problems) == len(brokers):
+            said = "; ".join(f"{broker}: {why}" for broker, why in self.problems.items())
+            raise EarshotError(
+                f"--via {self.via.text}",
+                observed=f"no broker is reached from there: {said}",
+                remedy="the names must resolve, and the ports be open, on that machine",
+            )
+
+    def _serve(self, listening: socket.socket, broker: Address | None) -> None:
+        self.routes.append(Route(Address(*listening.getsockname()[:2]), broker))
+
+        async def accept(reader: StreamReader, writer: StreamWriter) -> None:
+            try:
+                await self._accepted(broker, reader, writer)
+            finally:
+                with contextlib.suppress(OSError):
+                    writer.close()
+
+        async def start() -> None:
+            self._servers.append(await asyncio.start_server(accept, sock=listening, limit=BUFFER))
+
+        task = asyncio.get_running_loop().create_task(start())
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _accepted(
+        self, broker: Address | None, reader: StreamReader, writer: StreamWriter
+    ) -> None:
+        if self._open >= MOST_CONNECTIONS:
+            self._say(f"a connection was refused: {MOST_CONNECTIONS} are open")
+            return
+        self._open += 1
+        target = broker or self._first[0]
+        try:
+            if self._ports is not None:
+                await rewriting(self.via, target, self._ports.local, reader, writer)
+            else:
+                await passed(self.via, target, reader, writer)
+        except RelayError as fault:
+            self._say(f"{target}: {fault}")
+            if broker is None:  # the client tries again, and meets another broker
+                self._first.append(self._first.pop(self._first.index(target)))
+        finally:
+            self._open -= 1
+
+    def _say(self, text: str) -> None:
+        """Each text once: clients try again and again."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text)
+
+
+@contextlib.asynccontextmanager
+async def tunnel(
+    via: Via, brokers: Sequence[Address], folder: Path, note: Note, *, first: int | None, seed: str
+) -> AsyncIterator[Tunnel]:
+    """A tunnel to ``brokers``: at ports from ``first`` on, or without it at loopback addresses.
+
+    ``folder`` is private. Raises EarshotError.
+    """
+    made = Tunnel(via, brokers, note)
+    try:
+        await via.start(folder)
+        if first is not None:
+            await made.with_ports(first)
+        else:
+            await made.with_addresses(folder, seed)
+        yield made
+    finally:
+        await made.close()

@@ -1,0 +1,290 @@
+"""The machine that a tunnel goes through: how a connection from there is made.
+
+`ssh://[USER@]HOST[:PORT]` is this machine's own ssh, `kubectl:NAMESPACE/POD` runs bash in a pod,
+`ssm:INSTANCE` is a port forwarding session of AWS. With ssh and kubectl a connection is the
+standard input and output of a command: no other port of this machine is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import shutil
+import socket
+from abc import ABC, abstractmethod
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address, bracketed
+
+START_SECONDS: Final = 30.0
+"""For a login; ssh may ask for a password meanwhile."""
+END_SECONDS: Final = 0.5
+BUFFER: Final = 2**20
+FORMS: Final = "ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE"
+
+_POD: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}/[a-z0-9][a-z0-9.-]{0,252}", re.ASCII)
+_INSTANCE: Final = re.compile(r"(i|mi)-[0-9a-f]{8,32}", re.ASCII)
+_SHELL: Final = """
+exec 3<>"/dev/tcp/$1/$2" 4<&0 || exit 1
+cat <&3 & down=$!
+cat <&4 >&3 & up=$!
+wait -n
+kill $down $up 2>/dev/null
+"""
+"""bash in a pod: what comes in goes to the broker, and back, until one side ends."""
+_SESSION: Final = "AWS-StartPortForwardingSessionToRemoteHost"
+
+
+class ViaError(Exception):
+    """No connection was made; the text says why."""
+
+
+@dataclass
+class Stream:
+    """A connection to a broker. ``process`` is the command whose input and output it is."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    process: Process | None = None
+    complaints: list[str] = field(default_factory=list)
+    """The last lines that the command wrote to its standard error."""
+
+    async def close(self) -> None:
+        """Ends it, and its command."""
+        with contextlib.suppress(OSError):
+            self.writer.close()
+        if self.process is not None:
+            await _end(self.process)
+
+
+class Via(ABC):
+    """A way to brokers. ``text`` is what the user wrote."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    async def start(self, folder: Path) -> None:  # noqa: B027 - not every way has a login
+        """Log in. ``folder`` is private and has room for a socket. Raises EarshotError."""
+
+    @abstractmethod
+    async def open(self, address: Address) -> Stream:
+        """A connection to ``address`` as that machine names it. Raises ViaError."""
+
+    async def close(self) -> None:  # noqa: B027 - nor an end
+        """End what `start` and `open` have started."""
+
+
+class _Commands(Via):
+    """A connection is a command of its own."""
+
+    def command(self, address: Address) -> Sequence[str]:
+        raise NotImplementedError
+
+    async def open(self, address: Address) -> Stream:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.command(address),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                limit=BUFFER,
+                start_new_session=True,  # a terminal's Ctrl-C is ours to handle
+            )
+        except OSError as fault:
+            raise ViaError(fault.strerror or str(fault)) from None
+        assert process.stdout is not None and process.stdin is not None
+        stream = Stream(process.stdout, process.stdin, process)
+        _start(_listen(process, stream.complaints))
+        return stream
+
+
+class SshVia(_Commands):
+    """One login by the user's own ssh, with its configuration; each connection goes through it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        url = urlsplit(text)
+        try:
+            port = url.port
+        except ValueError:
+            raise _refused(text) from None
+        if not url.hostname or url.path not in ("", "/") or url.password or url.query:
+            raise _refused(text)
+        options = ["-l", unquote(url.username)] if url.username else []
+        self._there = [*options, *(["-p", str(port)] if port else []), "--", url.hostname]
+        self._ssh = _found("ssh", text, "apt-get install openssh-client")
+        self._options: list[str] = []
+        self._login: Process | None = None
+
+    async def start(self, folder: Path) -> None:
+        control = folder / "ssh"
+        self._options = ["-o", "ControlMaster=no", "-o", f"ControlPath={control}"]
+        alive = ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]
+        # its standard input is the user's, as it may ask for a password
+        self._login = await asyncio.create_subprocess_exec(
+            self._ssh, "-M", "-N", "-T", "-S", control, *alive, *self._there,
+            stdout=DEVNULL, stderr=PIPE,
+        )  # fmt: skip
+        complaints: list[str] = []
+        _start(_listen(self._login, complaints))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                while not control.exists() and self._login.returncode is None:
+                    await asyncio.sleep(0.02)
+        if self._login.returncode is not None or not control.exists():
+            await self.close()
+            await asyncio.sleep(0)
+            raise EarshotError(
+                f"--via {self.text}",
+                observed=_last(complaints) or f"no login within {START_SECONDS:g} s",
+                remedy="try the same with ssh alone; its configuration and keys are used",
+            )
+
+    def command(self, address: Address) -> Sequence[str]:
+        target = f"{bracketed(address.host)}:{address.port}"
+        return [self._ssh, *self._options, "-o", "BatchMode=yes", "-W", target, *self._there]
+
+    async def close(self) -> None:
+        if self._login is not None:
+            await _end(self._login)
+
+
+class KubectlVia(_Commands):
+    """bash in a pod of the cluster: each connection is a `kubectl exec`."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        pod = text.removeprefix("kubectl:")
+        if not _POD.fullmatch(pod):
+            raise _refused(text)
+        self._namespace, _, self._pod = pod.partition("/")
+        self._kubectl = _found("kubectl", text, "see https://kubernetes.io/docs/tasks/tools/")
+
+    def command(self, address: Address) -> Sequence[str]:
+        run = ["bash", "-c", _SHELL, "bash", address.host, str(address.port)]
+        return [self._kubectl, "exec", "-i", "-n", self._namespace, self._pod, "--", *run]
+
+
+class SsmVia(Via):
+    """Sessions of AWS Systems Manager: one for each address, on a port of this machine."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._instance = text.removeprefix("ssm:")
+        if not _INSTANCE.fullmatch(self._instance):
+            raise _refused(text)
+        self._aws = _found("aws", text, "see https://docs.aws.amazon.com/cli/")
+        _found("session-manager-plugin", text, "install AWS's Session Manager plugin")
+        self._sessions: dict[Address, tuple[Process, int]] = {}
+        self._starting: dict[Address, asyncio.Lock] = {}
+
+    async def open(self, address: Address) -> Stream:
+        async with self._starting.setdefault(address, asyncio.Lock()):
+            process, port = self._sessions.get(address, (None, 0))
+            if process is None or process.returncode is not None:
+                process, port = await self._session(address)
+                self._sessions[address] = (process, port)
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=BUFFER)
+        except OSError as fault:
+            raise ViaError(fault.strerror or str(fault)) from None
+        return Stream(reader, writer)
+
+    async def _session(self, address: Address) -> tuple[Process, int]:
+        with socket.create_server(("127.0.0.1", 0)) as trial:
+            port = trial.getsockname()[1]
+        to = {"host": [address.host], "portNumber": [str(address.port)]}
+        given = json.dumps({**to, "localPortNumber": [str(port)]})
+        process = await asyncio.create_subprocess_exec(
+            self._aws, "ssm", "start-session", "--target", self._instance,
+            "--document-name", _SESSION, "--parameters", given,
+            stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True,
+        )  # fmt: skip
+        complaints: list[str] = []
+        _start(_listen(process, complaints))
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while line := await process.stdout.readline():
+                    if b"Waiting for connections" in line:
+                        _start(_drained(process.stdout))
+                        return process, port
+        except TimeoutError:
+            complaints.append(f"no session within {START_SECONDS:g} s")
+        await _end(process)
+        raise ViaError(_last(complaints) or "the session ended")
+
+    async def close(self) -> None:
+        for process, _ in self._sessions.values():
+            await _end(process)
+
+
+def read_via(text: str) -> Via:
+    """The way that ``text`` names. Raises EarshotError."""
+    for prefix, kind in (("ssh://", SshVia), ("kubectl:", KubectlVia), ("ssm:", SsmVia)):
+        if text.startswith(prefix):
+            made: Via = kind(text)
+            return made
+    raise _refused(text)
+
+
+def _refused(text: str) -> EarshotError:
+    return EarshotError("--via", observed=f"found {text!r}", allowed=FORMS)
+
+
+def _found(name: str, text: str, remedy: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        observed = f"there is no {name} on PATH"
+        raise EarshotError(f"--via {text}", observed=observed, remedy=remedy)
+    return path
+
+
+def _last(lines: Sequence[str]) -> str:
+    return lines[-1] if lines else ""
+
+
+_tasks: Final[set[asyncio.Task[None]]] = set()
+
+
+def _start(work: Coroutine[None, None, None]) -> None:
+    """Runs ``work`` beside everything else; asyncio keeps no reference to a task."""
+    task = asyncio.get_running_loop().create_task(work)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+async def _listen(process: Process, complaints: list[str]) -> None:
+    """Keeps the last lines of the standard error."""
+    assert process.stderr is not None
+    with contextlib.suppress(ValueError, OSError):
+        while line := await process.stderr.readline():
+            if text := line.decode(errors="replace").strip():
+                complaints[:] = [*complaints[-4:], text]
+
+
+async def _drained(reader: asyncio.StreamReader) -> None:
+    with contextlib.suppress(OSError):
+        while await reader.read(BUFFER):
+            pass
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()

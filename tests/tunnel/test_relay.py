@@ -1,0 +1,179 @@
+"""What passes through a tunnel, and what ends a connection: the way is a double."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from earshot.listeners.address import Address
+from earshot.tunnel.relay import RelayError, passed, reached, rewriting
+from earshot.tunnel.via import Stream, Via, ViaError
+
+BROKER = Address("kafka-1.private", 9092)
+Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class DirectVia(Via):
+    """A double: every address is a server of this process."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__("double:")
+        self._port = port
+
+    async def open(self, address: Address) -> Stream:
+        if not self._port:
+            raise ViaError("Connection refused")
+        return Stream(*await asyncio.open_connection("127.0.0.1", self._port))
+
+
+@contextlib.asynccontextmanager
+async def serving(peer: Peer) -> AsyncIterator[int]:
+    """The port of a server that treats each connection as ``peer`` does."""
+
+    async def treat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await peer(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(treat, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+def local(address: Address) -> Address:
+    return Address("127.0.0.1", 19093)
+
+
+def exchanged(peer: Peer, sent: bytes, *, rewrites: bool = True) -> tuple[bytes, str]:
+    """What a client that sends ``sent`` gets, and why the tunnel has ended the connection."""
+
+    async def work() -> tuple[bytes, str]:
+        why: list[str] = []
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                if rewrites:
+                    await rewriting(DirectVia(port), BROKER, local, reader, writer)
+                else:
+                    await passed(DirectVia(port), BROKER, reader, writer)
+            except RelayError as fault:
+                why.append(str(fault))
+            writer.close()
+
+        async with serving(peer) as port, serving(accept) as own:
+            reader, writer = await asyncio.open_connection("127.0.0.1", own)
+            writer.write(sent)
+            got = await asyncio.wait_for(reader.read(), 10)
+            writer.close()
+        return got, "".join(why)
+
+    return asyncio.run(work())
+
+
+def request(key: int, version: int, number: int = 7, body: bytes = b"") -> bytes:
+    content = struct.pack(">hhi", key, version, number) + body
+    return struct.pack(">i", len(content)) + content
+
+
+def framed(content: bytes) -> bytes:
+    return struct.pack(">i", len(content)) + content
+
+
+def answering(answer: bytes) -> Peer:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(answer)
+        await writer.drain()
+
+    return peer
+
+
+def test_bytes_pass_as_they_are_without_rewriting() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.readexactly(300_000))
+        await writer.drain()
+
+    sent = bytes(range(250)) * 1200
+    assert exchanged(echo, sent, rewrites=False) == (sent, "")
+
+
+def test_an_answer_without_addresses_passes_as_it_is() -> None:
+    answer = framed(struct.pack(">i", 7) + b"\xff" * 100_000)
+    assert exchanged(answering(answer), request(0, 9)) == (answer, "")
+
+
+def test_an_answer_with_addresses_is_rewritten() -> None:
+    node = struct.pack(">ih7si", 1, 7, b"kafka-1", 9092)
+    own = struct.pack(">ih9si", 1, 9, b"127.0.0.1", 19093)
+    start, end = struct.pack(">ii", 7, 1), struct.pack(">i", 0)
+    answer = answering(framed(start + node + end))
+    assert exchanged(answer, request(3, 0)) == (framed(start + own + end), "")
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00\x00", "the client speaks TLS"),
+        (struct.pack(">i", 4) + b"abcdefgh", "a request of 4 bytes"),
+        (struct.pack(">i", -1) + b"abcdefgh", "a request of -1 bytes"),
+        (request(0, 12), "version 12 of request 0"),
+        (request(17, 0), "logs in as before Kafka 1.0"),
+    ],
+)
+def test_a_client_that_would_get_addresses_past_the_tunnel_is_refused(
+    sent: bytes, why: str
+) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    got, said = exchanged(silent, sent)
+    assert got == b"" and why in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (struct.pack(">ii", 2**30, 7), "1,073,741,824 bytes"),
+        (struct.pack(">ii", -5, 7), "-5 bytes"),
+        (framed(struct.pack(">ii", 7, 2**31 - 1)), "entries in"),
+    ],
+)
+def test_a_broker_that_lies_ends_its_own_connection(answer: bytes, why: str) -> None:
+    got, said = exchanged(answering(answer), request(3, 0))
+    assert got == b"" and why in said
+
+
+def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(2**16):
+            pass
+
+    sent = b"".join(request(3, 0, number) for number in range(1001))
+    assert "more than 1000 answers" in exchanged(silent, sent)[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (struct.pack(">ii", 10, 1), ""),
+        (b"HTTP/1.1 400 Bad Request", "no Kafka listener"),
+        (b"", "closed the connection"),
+    ],
+)
+def test_what_answers_is_asked_before_clients_come(answer: bytes, why: str) -> None:
+    async def work() -> str:
+        async with serving(answering(answer)) as port:
+            return await reached(DirectVia(port), BROKER, speaks_kafka=True)
+
+    said = asyncio.run(work())
+    assert why in said and bool(said) == bool(why)
+
+
+def test_a_way_that_refuses_says_why() -> None:
+    assert asyncio.run(reached(DirectVia(0), BROKER, speaks_kafka=False)) == "Connection refused"

@@ -1,0 +1,68 @@
+"""The ways that `--via` names: the commands that they run, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.tunnel.via import KubectlVia, SshVia, read_via
+
+BROKER = Address("kafka-1.private", 9092)
+
+
+@pytest.fixture(autouse=True)
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ssh", "kubectl", "aws", "session-manager-plugin"):
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_ssh_takes_user_and_port() -> None:
+    via = read_via("ssh://me@bastion:2222")
+    assert isinstance(via, SshVia)
+    command = via.command(Address("2001:db8::1", 9092))
+    assert command[command.index("-W") + 1] == "[2001:db8::1]:9092"
+    assert command[-6:] == ["-l", "me", "-p", "2222", "--", "bastion"]
+
+
+def test_kubectl_runs_bash_in_the_pod() -> None:
+    via = read_via("kubectl:kafka/client-0")
+    assert isinstance(via, KubectlVia)
+    command = via.command(BROKER)
+    assert command[1:7] == ["exec", "-i", "-n", "kafka", "client-0", "--"]
+    assert command[-2:] == ["kafka-1.private", "9092"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "bastion", "ssh://", "ssh://h:99999", "ssh://h:x", "ssh://u:secret@h", "ssh://h/path",
+        "kubectl:", "kubectl:pod", "kubectl:a/b/c", "kubectl:-n/x", "kubectl:A/b", "ssm:",
+        "ssm:bastion", "ssm:--target", "http://h",
+    ],
+)  # fmt: skip
+def test_what_is_no_way_is_refused(text: str) -> None:
+    with pytest.raises(EarshotError, match="allowed: ssh://") as refusal:
+        read_via(text)
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["ssh://-oProxyCommand=x", "ssh://h", "ssh://-h:1"])
+def test_a_host_is_never_an_option_of_ssh(text: str) -> None:
+    command = list(SshVia(text).command(BROKER))
+    assert command[command.index("--") + 1 :] == [text.removeprefix("ssh://").lower().split(":")[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [("ssh://h", "ssh"), ("kubectl:a/b", "kubectl"), ("ssm:i-0123456789", "aws")],
+)
+def test_a_missing_tool_is_named(
+    text: str, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / tool).unlink()
+    with pytest.raises(EarshotError, match=f"there is no {tool} on PATH"):
+        read_via(text)
