@@ -68,6 +68,10 @@ class Deployment:
     """Where this machine keeps what belongs to the cluster."""
     gate: Mapping[str, Any] = field(default_factory=dict)
     """The program's own configuration of the gate, on top of the stack's file."""
+    aws: StackSettings = field(default_factory=StackSettings)
+    """The settings of earshot's own calls of AWS."""
+    provider: pulumi.ProviderResource | None = None
+    """The program's own `docker.Provider`."""
 
     @classmethod
     def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]) -> Deployment:
@@ -158,7 +162,7 @@ class Deployment:
                 standpoints, lambda known: [item.model_dump(mode="json") for item in known]
             ),
             "verdict": None,
-            **StackSettings().to_props(),
+            **self.aws.to_props(),
         }
         if client_config is not None:
             props["client_config"] = str(client_config)

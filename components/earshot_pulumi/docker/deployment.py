@@ -25,6 +25,7 @@ from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
+from earshot_pulumi.unknown_inputs import is_marker
 
 MAX_LABEL: Final = 63
 """Characters of a host's name without dots (RFC 1123, section 2.1)."""
@@ -37,7 +38,7 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
     wanted = plan_docker(spec, name, state / "kafka")
     known = resources()
     remembered = recalled(state, name, known)
-    if remembered.proved:
+    if remembered.proved and not any(is_marker(it.engine) for it in wanted.hosts):
         running = settings_of_running(name, wanted.hosts)
         remembered = remembered.by(as_it_runs(state, wanted.plan, running))
     change = Change.of(state, wanted.plan)
@@ -56,6 +57,7 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
         policy=at.policy(spec),
         wanted=wanted.plan,
         begin=partial(BegunChange, name, begun, state),
+        provider=at.provider,
         unsettled=unsettled(name, planned, known) if remembered.proved else (),
     )
     access = client_outputs(spec, planned.plan.security, contract, state / "kafka", brokers.expires)
