@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +88,11 @@ class Deployment:
             return own
         before = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
         return pulumi.ResourceOptions.merge(own, before)
+
+    def changed_by(self, transformation: pulumi.ResourceTransformation) -> Deployment:
+        """The same, where ``transformation`` changes the inputs of every resource."""
+        more = pulumi.ResourceOptions(transformations=[transformation])
+        return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, more))
 
     def policy(self, spec: ClusterSpec) -> Mapping[str, Any] | None:
         """The configuration of the gate; None with `gate: off`.

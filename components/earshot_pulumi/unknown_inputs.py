@@ -79,6 +79,10 @@ class Markers:
         """The inputs that have a marker."""
         return list(self._made.values())
 
+    def text(self, path: str) -> str:
+        """The marker of the input at ``path``, which has one."""
+        return next(text for text, own in self._made.items() if own == path)
+
     def placed(self, value: Any, path: str = "") -> Any:
         """``value`` with markers for the parts of it that are not known."""
         if isinstance(value, Mapping):
@@ -89,7 +93,7 @@ class Markers:
         if isinstance(value, list | tuple):
             return [self.placed(item, f"{path}[{index}]") for index, item in enumerate(value)]
         if pulumi.contains_unknowns(value):
-            return next((text for text, own in self._made.items() if own == path), None)
+            return self.text(path)
         return value
 
     def hidden(self, value: Any) -> Any:
@@ -98,7 +102,11 @@ class Markers:
 
     def judged(self, props: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs of the gate: a plan with unknown hosts, without unknown free properties."""
-        found = {**props, "unknown": self.paths, "plan": self._walked(props["plan"], self._host)}
+        found = {
+            **props,
+            "unknown": [*props.get("unknown", ()), *self.paths],
+            "plan": self._walked(props["plan"], self._host),
+        }
         if "containers" in props:
             found["containers"] = self.hidden(props["containers"])
         return found

@@ -9,7 +9,8 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi import AwsCluster, DockerCluster, LocalCluster
-from earshot_pulumi.docker import host_resources
+from earshot_pulumi.change_memory import HeldChanges, Made
+from earshot_pulumi.docker import deployment, host_resources, on_engines
 from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown
@@ -17,6 +18,9 @@ from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
 from earshot_pulumi.unknown_inputs import SUFFIX
 from pulumi.runtime import mocks
 
+from earshot.config.document import read_spec
+from earshot.errors import EarshotError
+from earshot.placement.docker import plan_docker
 from tests.components.aws.registered import INSTANCE, INTERFACE, Engine
 from tests.components.docker.test_brokers import CONTAINER
 from tests.components.test_options import CLUSTER, LOCAL, Everywhere
@@ -24,6 +28,7 @@ from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE, ZONES
 
 EXTERNAL_LOCAL = {"name": "EXTERNAL", "port": 19030, "scopes": ["external"]}
 NODE = "earshot:index:LocalNode"
+SPEC: Any = read_spec({"placement": "docker"}, "test")
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setattr(host_resources, "clearing", lambda *_: None)  # mocks run no hooks
+    monkeypatch.setattr(deployment, "check_engine", lambda _: None)
 
 
 def previewed(program: Callable[[], Any]) -> tuple[Engine, dict[str, Any]]:
@@ -150,6 +156,34 @@ def test_containers_are_shown_with_what_is_known_of_them(inputs: Any, path: str)
     assert gate(engine)["unknown"] == [path]
     judge(gate(engine), lambda *_: None)
     assert SUFFIX not in str([it.inputs for it in engine.seen if it.type.startswith("docker:")])
+
+
+def silent(_: Any) -> None:
+    raise EarshotError("Docker engine at unix:///x", observed="does not answer (no socket)")
+
+
+def test_a_first_preview_needs_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployment, "check_engine", silent)
+    engine, _ = previewed(lambda: DockerCluster("kafka", {"brokers": 1}))
+    assert list(engine.of(CONTAINER)) == ["stack-kafka-broker-1"]
+    assert plain(engine.one("pulumi:providers:docker").inputs["host"]) is UNKNOWN
+    assert gate(engine)["unknown"] == ["hosts[0].engine"]
+    checked = engine.one("earshot:index:EnginePreflight").inputs
+    assert not on_engines.can_be_asked(checked)
+    wrong: Any = {"hosts": [{"external": "127.0.0.1"}]}
+    engine, _ = previewed(lambda: DockerCluster("kafka", wrong))
+    with pytest.raises(InvalidInputs, match=r"listener EXTERNAL .* advertises 127\.0\.0\.1"):
+        judge(gate(engine), lambda *_: None)
+
+
+def test_a_preview_of_a_cluster_that_runs_asks_its_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deployment, "check_engine", silent)
+    begun = HeldChanges(begun=(Made(plan_docker(SPEC, "x", Path("x")).plan, {}),))
+    monkeypatch.setattr(deployment, "recalled", lambda *_: begun)
+    engine, _ = previewed(lambda: DockerCluster("kafka", {"brokers": 1}))
+    assert plain(engine.one("pulumi:providers:docker").inputs["host"]) is not UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ The package's schema is read from the annotations below and the docstrings benea
 no strings here: this module does without postponed annotations.
 """
 
-from typing import TYPE_CHECKING, NotRequired, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, get_args
 
 import pulumi
 
@@ -49,8 +49,9 @@ class AwsNetwork(pulumi.ComponentResource):
     ) -> None:
         """Raises pulumi.RunError for invalid zones or ranges, for zones of another region than the
         provider's, and without the extra `aws`."""
+        module = with_run_errors(_network_module)()
         super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
-        network = with_run_errors(self._network)(name, args)
+        network = with_run_errors(self._network)(module, name, args)
         self.vpc_id = pulumi.Output.from_input(network.vpc_id)
         self.public_subnets, self.private_subnets = (
             pulumi.Output.all(
@@ -61,11 +62,9 @@ class AwsNetwork(pulumi.ComponentResource):
         names = ("vpc_id", "public_subnets", "private_subnets")
         self.register_outputs({name: getattr(self, name) for name in names})
 
-    def _network(self, name: str, args: AwsNetworkArgs) -> "NetworkFacts":
-        with needed_for("AwsNetwork"):
-            from earshot_pulumi.aws.network import Network, NetworkArgs, check_region
+    def _network(self, module: Any, name: str, args: AwsNetworkArgs) -> "NetworkFacts":
         cidr = args.get("cidr", "10.0.0.0/16")
-        wanted = NetworkArgs(
+        wanted = module.NetworkArgs(
             region=check_zones(args["zones"]),
             cidr=cidr,
             subnets=lay_out(cidr, args["zones"]),
@@ -73,8 +72,17 @@ class AwsNetwork(pulumi.ComponentResource):
             flow_logs=args.get("flow_logs", False),
             deletion_protection=args.get("deletion_protection", True),
         )
-        check_region(wanted.region, self)
-        return Network(name, wanted, pulumi.ResourceOptions(parent=self)).facts
+        module.check_region(wanted.region, self)
+        facts: NetworkFacts = module.Network(
+            name, wanted, pulumi.ResourceOptions(parent=self)
+        ).facts
+        return facts
+
+
+def _network_module() -> Any:
+    with needed_for("AwsNetwork"):
+        from earshot_pulumi.aws import network
+    return network
 
 
 def _nat(given: str) -> Nat:
