@@ -46,11 +46,11 @@ EXTRAS = (*CLOUD, "cryptography", "pulumi", "pulumi_policy")
 """What `pip install earshot` does not install."""
 PUBLIC = "from earshot_pulumi import *; import earshot_policies.pack; from earshot import *"
 WITHOUT_AWS = """
-from earshot.errors import EarshotError
+from pulumi import RunError
 from earshot_pulumi import AwsNetwork
 try:
     AwsNetwork("n", {"zones": ["eu-central-1a", "eu-central-1b"]})
-except EarshotError as error:
+except RunError as error:
     assert "pip install 'earshot[aws]'" in str(error), error
 else:
     raise AssertionError("AwsNetwork needs no pulumi_aws")

@@ -32,10 +32,16 @@ SETTINGS = "settings"
 
 
 class StackSettings:
-    """The `aws:` settings of the running program's stack."""
+    """The `aws:` settings of the running program's stack, or of a provider of its own."""
+
+    def __init__(self, own: Mapping[str, Any] | None = None) -> None:
+        """``own`` are the settings of an `aws.Provider`; None means the stack's."""
+        self._own = own
 
     def get(self, key: str) -> Any:
-        return pulumi.runtime.get_config(key)
+        if self._own is None:
+            return pulumi.runtime.get_config(key)
+        return self._own.get(key.removeprefix("aws:"))
 
     def to_props(self) -> Properties:
         """The input `SETTINGS`, a secret; none where the stack sets nothing."""
@@ -48,11 +54,11 @@ class AwsKind(InternalKind):
     """A kind that calls AWS as the stack does, with `SETTINGS` among its inputs."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        operation.config[SETTINGS] = news.get(SETTINGS) or {}
+        operation.config[_key(operation)] = news.get(SETTINGS) or {}
         return super().check(operation, olds, news)
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
-        if SETTINGS not in operation.config:
+        if _key(operation) not in operation.config:
             # a refresh, which checks nothing before: it has read nothing, and credentials in the
             # state may have expired
             return Difference(False)
@@ -61,8 +67,13 @@ class AwsKind(InternalKind):
     def settings(self, operation: Operation, olds: Properties | None = None) -> Mapping[str, Any]:
         """The stack's `aws:` settings; in a destroy, which checks nothing, those in ``olds``."""
         known = (olds or {}).get(SETTINGS) or operation.config
-        found: Mapping[str, Any] = operation.config.get(SETTINGS, known)
+        found: Mapping[str, Any] = operation.config.get(_key(operation), known)
         return found
+
+
+def _key(operation: Operation) -> str:
+    """Clusters of one program may have different providers."""
+    return f"{SETTINGS} {operation.urn}"
 
 
 def endpoint(config: Any, service: str) -> str | None:

@@ -6,6 +6,7 @@ schema from annotations, which must be no strings.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pulumi
@@ -16,11 +17,20 @@ from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.extras import needed_for
 from earshot.placements import PLACEMENTS
+from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
 from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.outputs import contains_output, unknown, unknown_paths, with_run_errors
+from earshot_pulumi.own_provider import (
+    GivenProvider,
+    Settings,
+    aws_settings,
+    docker_inputs,
+    settings_of,
+)
 from earshot_pulumi.policy_args import policy_document
 from earshot_pulumi.provider.resource import type_token
+from earshot_pulumi.unknown_inputs import Markers
 
 CLIENTS: Final = ("client_properties", "certificates_expire")
 """Outputs that only a cluster with `security` has."""
@@ -31,6 +41,8 @@ class Cluster(pulumi.ComponentResource):
     """A Kafka cluster: names, gate, brokers, and a proof of every listener."""
 
     _placement: str = ""
+    _provider_type: str = ""
+    """A type of the provider that a program may give; empty where there is none."""
     _exported: tuple[str, ...] = ("contract", "incarnations")
     """Outputs that a stack exports, beside the addresses and what has its own conditions."""
 
@@ -64,14 +76,16 @@ class Cluster(pulumi.ComponentResource):
         """
         inputs = {} if isinstance(args, ClusterSpec) else _as_kept(args)
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
+        _check_aliases(name, opts)
         own = pulumi.ResourceOptions(parent=self)
+        provider = self.get_provider(self._provider_type) if self._provider_type else None
         made: Any
         if isinstance(args, ClusterSpec):
             made = self._made(args, with_run_errors(Deployment.of)(name, own, {}))
             self._listeners = made["listeners"]
             self._secured = args.security is not None
-        elif contains_output(args):
-            made = self._made_later(name, args)
+        elif contains_output(args) or provider is not None:
+            made = self._made_later(name, args, provider)
         else:
             made = self._made_now(name, args, own)
         outputs: dict[str, pulumi.Output[Any]] = {}
@@ -81,13 +95,32 @@ class Cluster(pulumi.ComponentResource):
         self.register_outputs(outputs)
 
     def _made_now(
-        self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        opts: pulumi.ResourceOptions,
+        provider: GivenProvider | None = None,
     ) -> Mapping[str, Any]:
         """The outputs of the cluster that ``args`` describe. Raises pulumi.RunError."""
         own = {key: item for key, item in args.items() if key != "policy"}
-        spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)
         at = with_run_errors(Deployment.of)(name, opts, policy_document(args))
+        if provider is not None:
+            at = self._provided(at, provider)
+        spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)
         return self._made(spec, at)
+
+    def _provided_inputs(
+        self, args: dict[str, Any], settings: Settings
+    ) -> tuple[dict[str, Any], Settings]:
+        """The inputs of a cluster with a provider of the program's own, and its further settings.
+
+        Raises EarshotError for a provider that earshot's own calls cannot follow.
+        """
+        return args, settings
+
+    def _provided(self, at: Deployment, provider: GivenProvider) -> Deployment:
+        """``at`` with the ``provider``."""
+        return at
 
     def _made(self, spec: ClusterSpec, at: Deployment) -> Mapping[str, Any]:
         """The outputs, once all resources of ``spec`` are registered. Raises pulumi.RunError."""
@@ -99,24 +132,42 @@ class Cluster(pulumi.ComponentResource):
             raise pulumi.RunError(str(error)) from None
         return outputs
 
-    def _made_later(self, name: str, args: Mapping[str, Any]) -> "pulumi.Output[Mapping[str, Any]]":
-        """The outputs, once ``args`` are known. A preview that knows only some of them shows
-        nothing of the cluster."""
+    def _made_later(
+        self, name: str, args: Mapping[str, Any], provider: pulumi.ProviderResource | None
+    ) -> "pulumi.Output[Mapping[str, Any]]":
+        """The outputs, once ``args`` and the settings of ``provider`` are known.
+
+        A preview that knows only some of them plans the cluster with markers for the others; if one
+        of these decides its nodes, listeners or zones, the preview shows nothing of the cluster.
+        """
         secret = {key: item for key, item in args.items() if key in SECRET_INPUTS}
         known: Any = pulumi.Output.all(
             {key: item for key, item in args.items() if key not in SECRET_INPUTS},
             pulumi.Output.unsecret(pulumi.Output.from_input(secret)),
+            {} if provider is None else {"provider": settings_of(provider)},
         )
 
         async def make(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-            if missing := sorted({path for it in values for path in unknown_paths(it)}):
-                pulumi.log.info(
-                    f"planned in the update, as {', '.join(missing)} is not known yet", self
-                )
+            inputs, settings = {**values[0], **values[1]}, values[2].get("provider", {})
+            if provider is not None:
+                inputs, settings = with_run_errors(self._provided_inputs)(inputs, settings)
+            markers = Markers(
+                sorted({*unknown_paths(inputs), *unknown_paths(settings, "provider")})
+            )
+            if markers.shape:
+                text = f"planned in the update, as {', '.join(markers.shape)} is not known yet"
+                pulumi.log.info(text, self)
                 return {name: unknown() for name in output_names(type(self))}
             after = sorted(await known.resources(), key=id)
-            waiting = pulumi.ResourceOptions(parent=self, transformations=[_waiting_for(after)])
-            return self._made_now(name, {**values[0], **values[1]}, waiting)
+            changes = [_waiting_for(after)]
+            if markers.paths:
+                text = f"not known in this preview: {', '.join(markers.paths)}"
+                pulumi.log.info(text, self)
+                changes.append(markers.transformation)
+            waiting = pulumi.ResourceOptions(parent=self, transformations=changes)
+            given = GivenProvider(provider, settings) if provider else None
+            made = self._made_now(name, markers.placed(inputs), waiting, given)
+            return {key: markers.hidden(item) for key, item in made.items()}
 
         outputs: pulumi.Output[Mapping[str, Any]] = known.apply(make, run_with_unknowns=True)
         return outputs
@@ -147,17 +198,27 @@ class DockerCluster(Cluster):
     """Kafka brokers as containers on Docker hosts; a change replaces one after the other."""
 
     _placement = "docker"
+    _provider_type = "docker:index:Provider"
 
     def __init__(
         self, name: str, args: DockerClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, args, opts)
 
+    def _provided_inputs(
+        self, args: dict[str, Any], settings: Settings
+    ) -> tuple[dict[str, Any], Settings]:
+        return docker_inputs(args, settings), {}
+
+    def _provided(self, at: Deployment, provider: GivenProvider) -> Deployment:
+        return replace(at, provider=provider.resource)
+
 
 class AwsCluster(Cluster):
     """Kafka brokers as EC2 instances; a change replaces one after the other."""
 
     _placement = "aws"
+    _provider_type = "aws:index:Provider"
     _exported = ("contract", "names", "ids", "incarnations")
 
     vpc_id: pulumi.Output[str]
@@ -177,6 +238,14 @@ class AwsCluster(Cluster):
         given: Any = args
         self._reports = isinstance(given, AwsSpec) and given.validator is not None
         super().__init__(name, args, opts)
+
+    def _provided_inputs(
+        self, args: dict[str, Any], settings: Settings
+    ) -> tuple[dict[str, Any], Settings]:
+        return args, aws_settings(settings)
+
+    def _provided(self, at: Deployment, provider: GivenProvider) -> Deployment:
+        return replace(at, aws=StackSettings(provider.settings))
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:
         found = {**super().exports(), "vpc": self.vpc_id}
@@ -226,3 +295,17 @@ def _as_kept(args: Mapping[str, Any]) -> dict[str, Any]:
         key: pulumi.Output.secret(value) if key in SECRET_INPUTS else value
         for key, value in args.items()
     }
+
+
+def _check_aliases(name: str, opts: pulumi.ResourceOptions | None) -> None:
+    """Raises pulumi.RunError for an alias of another name: volumes and folders have the name."""
+    for alias in (opts and opts.aliases) or ():
+        if isinstance(alias, pulumi.Alias):
+            former = alias.name if isinstance(alias.name, str) else name
+        else:
+            former = alias.rpartition("::")[2] if isinstance(alias, str) else name
+        if former != name:
+            raise pulumi.RunError(
+                f"{name}: aliases: found the name {former}; a cluster keeps its name, which "
+                f"containers, volumes and folders have; fix: call it {former}"
+            )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,6 +68,10 @@ class Deployment:
     """Where this machine keeps what belongs to the cluster."""
     gate: Mapping[str, Any] = field(default_factory=dict)
     """The program's own configuration of the gate, on top of the stack's file."""
+    aws: StackSettings = field(default_factory=StackSettings)
+    """The settings of earshot's own calls of AWS."""
+    provider: pulumi.ProviderResource | None = None
+    """The program's own `docker.Provider`."""
 
     @classmethod
     def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]) -> Deployment:
@@ -84,6 +88,11 @@ class Deployment:
             return own
         before = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
         return pulumi.ResourceOptions.merge(own, before)
+
+    def changed_by(self, transformation: pulumi.ResourceTransformation) -> Deployment:
+        """The same, where ``transformation`` changes the inputs of every resource."""
+        more = pulumi.ResourceOptions(transformations=[transformation])
+        return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, more))
 
     def policy(self, spec: ClusterSpec) -> Mapping[str, Any] | None:
         """The configuration of the gate; None with `gate: off`.
@@ -158,7 +167,7 @@ class Deployment:
                 standpoints, lambda known: [item.model_dump(mode="json") for item in known]
             ),
             "verdict": None,
-            **StackSettings().to_props(),
+            **self.aws.to_props(),
         }
         if client_config is not None:
             props["client_config"] = str(client_config)

@@ -36,7 +36,9 @@ WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
 def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a gate with `approved`.
 
-    ``show`` gets what stops nothing. Raises InvalidInputs with every finding that stops an update.
+    ``show`` gets what stops nothing. `unknown` are the inputs of a cluster that a preview does not
+    know: nothing is approved without them. Raises InvalidInputs with every finding that stops an
+    update.
     """
     if any(isinstance(inputs.get(key), Unknown) for key in WHOLE):
         return {**inputs, "approved": UNKNOWN}
@@ -50,7 +52,9 @@ def judge(inputs: Properties, show: Show) -> Properties:
     if refused:
         raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
     known = all(item.known for node in plan.nodes for item in node.listeners)
-    return {**inputs, "approved": _digest(inputs) if known else UNKNOWN}
+    if not known or inputs.get("unknown"):
+        return {**inputs, "approved": UNKNOWN}
+    return {**inputs, "approved": _digest(inputs)}
 
 
 def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPolicy) -> Checked:

@@ -99,7 +99,11 @@ def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator
         )
     elif missing and in_containers(facts.placement):
         what = f"the containers of {numbered('node', missing)}"
-        yield _unknown(kl006_container_ports.RULE, what, "hand in each node's container")
+        yield _unknown(
+            kl006_container_ports.RULE,
+            what,
+            "state `nodes.ID.container`, what each container publishes and is called",
+        )
 
 
 def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:

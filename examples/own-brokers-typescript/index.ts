@@ -19,10 +19,13 @@ const kafka = new earshot.Listeners("kafka", {
         { name: "INTERNAL", port: 19092, scopes: ["internal"] },
         { name: "HOST", port: 9092, scopes: ["host"] },
     ],
-    nodes: { "1": { internal: "kafka-1", host: host, ports: { HOST: port } } },
-    declared: {
-        internal: "alias of the container on its network",
-        controller: "alias of the container on its network",
+    nodes: {
+        "1": {
+            internal: "kafka-1",
+            host: host,
+            ports: { HOST: port },
+            container: { names: ["kafka-1"], ports: { "9092": port } },
+        },
     },
     extra: { "log.cleaner.dedupe.buffer.size": "2097152" },
 });

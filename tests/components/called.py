@@ -58,4 +58,5 @@ class Called:
 
     def _operation(self, preview: bool = False) -> Operation:
         urn = "urn:pulumi:s::earshot::earshot:index:Resource::name"
-        return Operation(urn, preview=preview, config={SETTINGS: {}, **self.config})
+        checked = {f"{SETTINGS} {urn}": self.config.get(SETTINGS, {})}
+        return Operation(urn, preview=preview, config={**self.config, **checked})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.config.aws_documents import ARCHIVE
+from tests.config.aws_documents import ARCHIVE, INTERNAL
 from tests.doubles.aws.nodes import nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e import project
@@ -24,6 +25,7 @@ from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = ROOT / "examples"
+WRONG = {**INTERNAL, "advertised": {"1": "localhost"}}
 
 
 def prepare(made: project.Project, example: str, **config: Any) -> None:
@@ -127,7 +129,14 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
     )
     with nodes_reporting(server) as nodes:
         first = made.runs("preview")
-        assert "planned in the update, as vpc.id" in first and not nodes.history
+        assert "not known in this preview: vpc.id, vpc.private_subnets." in first
+        assert first.count(" aws:ec2:Instance ") == 3 and not nodes.history
+        assert "hosts are not known yet" in first
+        program = (made.folder / "__main__.py").read_text()
+        wrong = f'"region": region, "listeners": [{WRONG}],'
+        (made.folder / "__main__.py").write_text(program.replace('"region": region,', wrong))
+        assert "advertises localhost" in made.fails(command="preview"), "though the VPC is unknown"
+        (made.folder / "__main__.py").write_text(program)
         made.up()
         found = made.outputs()
         ec2 = server.client("ec2")
@@ -138,3 +147,140 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
         assert "unchanged" in made.up("--expect-no-changes")
         made.destroy()
     assert server.holdings() == before
+
+
+OWN_PROVIDER = """
+config = pulumi.Config()
+engine = docker.Provider("engine", host=config.require("engine"))
+
+
+def labelled(args):
+    if args.type_ != "docker:index/container:Container":
+        return None
+    labels = [*args.props["labels"], {"label": "team", "value": "shop"}]
+    return pulumi.ResourceTransformResult({**args.props, "labels": labels}, args.opts)
+
+
+class Shop(pulumi.ComponentResource):
+    def __init__(self):
+        opts = pulumi.ResourceOptions(providers=[engine], transforms=[labelled])
+        super().__init__("shop:index:Shop", "shop", {}, opts)
+        inputs = {
+            "brokers": 1,
+            "image": config.require("image"),
+            "listeners": [
+                {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+                {"name": "HOST", "port": config.require_int("port"), "scopes": ["host"]},
+            ],
+            "validation": {"records": 0},
+            "validator": {"base": config.require("base")},
+            "data": "delete",
+        }
+        protect = config.get_bool("protect") or None
+        opts = pulumi.ResourceOptions(parent=self, protect=protect)
+        self.kafka = DockerCluster("kafka", inputs, opts)
+
+
+shop = Shop()
+pulumi.export("proof", shop.kafka.proof)
+pulumi.export("bootstrap", shop.kafka.bootstrap)
+"""
+
+
+def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
+    docker_engine: Engine, kafka_image: str, tmp_path: Path
+) -> None:
+    """Its provider, and a transform; the engine of the environment would be another one."""
+    (port,) = free_ports(1)
+    made = docker_project(tmp_path / "p", docker_engine)
+    made.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"
+    made.header += "from earshot_pulumi import DockerCluster\n"
+    made.write(OWN_PROVIDER)
+    settings = {"image": kafka_image, "base": base_image(docker_engine), "port": port}
+    for key, value in {**settings, "engine": docker_engine.address}.items():
+        made.runs("config", "set", key, str(value))
+    try:
+        assert "kafka-1" in made.runs("preview", "--diff")
+        made.up()
+        assert made.outputs()["proof"] == "pass"
+        (broker,) = docker_engine.run("ps", "--quiet", "--filter", "label=team=shop").split()
+        assert "unchanged" in made.up("--expect-no-changes")
+        providers = [it for it in resources(made) if it["type"] == "pulumi:providers:docker"]
+        assert [it["urn"].rpartition("::")[2] for it in providers] == ["engine"]
+
+        made.runs("config", "set", "protect", "true")
+        made.up()
+        assert "cannot be deleted" in made.fails("--yes", "--skip-preview", command="destroy")
+        assert docker_engine.run("ps", "--quiet").split() == [broker]
+        made.runs("config", "set", "protect", "false")
+        made.up()
+
+        made.runs("config", "set", "engine", "tcp://127.0.0.1:1")
+        said = made.fails(command="preview")
+        assert "Docker engine at tcp://127.0.0.1:1" in said and "does not answer" in said
+        made.runs("config", "set", "engine", docker_engine.address)
+    finally:
+        made.pulumi("state", "unprotect", "--all", "--yes")
+        made.destroy()
+    assert docker_engine.run("ps", "--all", "--quiet") == ""
+
+
+OWN_ACCOUNT = """
+config = pulumi.Config()
+account = aws.Provider(
+    "account",
+    region=config.require("region"),
+    access_key="own",
+    secret_key=pulumi.Output.secret("own-secret"),
+    endpoints=[config.require_object("endpoints")],
+    s3_use_path_style=True,
+    skip_credentials_validation=True,
+    skip_metadata_api_check=True,
+)
+zones = [config.require("region") + letter for letter in "abc"]
+opts = pulumi.ResourceOptions(provider=account)
+network = AwsNetwork("net", {"zones": zones, "nat": "one", "deletion_protection": False}, opts)
+inputs = {
+    "brokers": 1,
+    "region": config.require("region"),
+    "vpc": {
+        "id": network.vpc_id, "zones": zones, "private_subnets": network.private_subnets,
+    },
+    "archive": config.require_object("archive"),
+    "volume": {"size_gib": 1},
+    "data": "delete",
+    "deletion_protection": False,
+    "policy": config.require_object("policy"),
+}
+kafka = AwsCluster("kafka", inputs, opts)
+pulumi.export("instances", kafka.instances)
+"""
+
+
+def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
+    """The stack's own settings lead to no AWS at all."""
+    before = server.holdings()
+    made = aws_project(tmp_path / "p", server, {})
+    made.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
+    made.header += "from earshot_pulumi import AwsCluster, AwsNetwork\n"
+    made.write(OWN_ACCOUNT)
+    (endpoints,) = server.endpoints()
+    policy = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
+    documents = {"endpoints": endpoints, "archive": ARCHIVE, "policy": policy}
+    for key, value in {"region": REGION, **documents}.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        made.runs("config", "set", key, text)
+    with nodes_reporting(server) as nodes:
+        made.up()
+        assert [node for node, _ in nodes.history] == [1]
+        assert "unchanged" in made.up("--expect-no-changes")
+        assert "own-secret" not in made.runs("stack", "export")
+        made.destroy()
+    assert server.holdings() == before
+
+
+def resources(made: project.Project) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(made.runs("stack", "export"))["deployment"][
+        "resources"
+    ]
+    return found

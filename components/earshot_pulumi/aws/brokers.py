@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-import pulumi_aws as aws
 
 from earshot.config.aws import AwsSpec
-from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
@@ -19,7 +17,7 @@ from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, newest_images
 from earshot_pulumi.aws.names import Names
-from earshot_pulumi.aws.network import Network, NetworkArgs, existing
+from earshot_pulumi.aws.network import Network, NetworkArgs, check_region, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
 from earshot_pulumi.aws.preflight import AwsPreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness
@@ -56,19 +54,22 @@ class AwsBrokers(pulumi.ComponentResource):
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         leaving: frozenset[str] = frozenset(),
         remembered: Remembered | None = None,
+        settings: StackSettings | None = None,
     ) -> None:
         """``name`` is the cluster's full name, and begins the names of all resources.
 
         ``policy`` is the gate's configuration; None turns the gate off. ``root`` is the folder of
         the cluster on this machine, where keys and passwords are with `security`. ``begin`` makes
         what must be there before the first instance is touched. Nodes report the clients of the
-        listeners in ``leaving``. ``remembered`` is the last run's.
+        listeners in ``leaving``. ``remembered`` is the last run's. ``settings`` are those of
+        earshot's own calls; None means the stack's.
         """
         super().__init__("earshot:aws:AwsCluster", name, {}, opts)
         self._name, self._spec, self._root = name, spec, root
         self._begin, self._leaving = begin, leaving
         self._remembered = remembered or Remembered()
-        check_region(spec, self)
+        self._settings = (settings or StackSettings()).to_props()
+        check_region(spec.region, self)
         attached = attached_id(name, self)
         check_given(name, spec, spec.cluster_id or attached, self)
         if warning := idle(name, spec, spec.cluster_id or attached, self):
@@ -110,6 +111,7 @@ class AwsBrokers(pulumi.ComponentResource):
             self.gate,
             self._preflight(),
             newest_images(spec, self),
+            self._settings,
             self._leaving,
         )
         self.secured = self._secured(self.shared)
@@ -138,7 +140,7 @@ class AwsBrokers(pulumi.ComponentResource):
         held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
             self._name,
-            {**held, "region": spec.region, "reports": reports, **StackSettings().to_props()},
+            {**held, "region": spec.region, "reports": reports, **self._settings},
             pulumi.ResourceOptions(parent=self.gate, depends_on=self.gate.before),
         )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
@@ -180,7 +182,7 @@ class AwsBrokers(pulumi.ComponentResource):
                     "others": others,
                     "stack": self._name,
                     "region": spec.region,
-                    **StackSettings().to_props(),
+                    **self._settings,
                 },
                 self.shared.opts(),
             ).granted
@@ -207,18 +209,7 @@ class AwsBrokers(pulumi.ComponentResource):
                 "deadline": self._spec.ready_seconds + GRACE,
                 "whole": whole,
                 "in_turn": self._remembered.served and self._spec.in_turn,
-                **StackSettings().to_props(),
+                **self._settings,
             },
             pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
-        )
-
-
-def check_region(spec: AwsSpec, parent: pulumi.Resource) -> None:
-    """Raises EarshotError where Pulumi's own provider would work in another region."""
-    found = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
-    if found != spec.region:
-        raise EarshotError(
-            f"region: {spec.region}",
-            observed=f"the AWS provider works in {found}",
-            remedy=f"set aws:region: {spec.region} in the stack's file",
         )

@@ -22,7 +22,6 @@ from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.credentials import client, reader
 from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 from earshot_pulumi.aws.validator import Validator
-from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import (
     BegunChange,
     HeldChanges,
@@ -43,10 +42,10 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     held, remembered = recalled(state, name, known), Remembered.read(name, known)
     spec = placed(spec, remembered)
     if held.proved:
-        check_attached(name, known, client(StackSettings(), spec.region, "ec2"))
+        check_attached(name, known, client(at.aws, spec.region, "ec2"))
     root = state / "kafka"
     change = Change.of(state, plan_aws(spec, name, root=root).plan)
-    _check_unused(name, spec, held, change)
+    _check_unused(at, spec, held, change)
     spec = spec_at(spec, name, change.plan, [item.own for item in held.running], root)
     planned = plan_aws(spec, name, root=root)
     at.log_notes(planned, change)
@@ -60,6 +59,7 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
         begin=partial(BegunChange, name, begun, state),
         leaving=change.leaving,
         remembered=remembered,
+        settings=at.aws,
     )
     contract = pulumi.Output.all(brokers.plan, brokers.cluster_id).apply(
         lambda it: Contract.of(it[0].plan, name, spec.placement, it[1], leaving=change.leaving)
@@ -97,18 +97,18 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     }
 
 
-def _check_unused(stack: str, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
+def _check_unused(at: Deployment, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
     """Raises EarshotError where a change removes a listener that clients may use, and `remove` does
     not allow it."""
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
     if held.proved is None or not going or not matters(spec.remove):
         return
     staying = {it.id for it in held.proved.plan.brokers} & {it.id for it in change.plan.brokers}
-    parameters = {id: report_parameter(stack, spec.name_of(id)) for id in sorted(staying)}
+    parameters = {id: report_parameter(at.name, spec.name_of(id)) for id in sorted(staying)}
     found = clients.problems(
         going,
         parameters,
-        reader(StackSettings(), spec.region),
+        reader(at.aws, spec.region),
         gone=change.plan in [it.plan for it in held.open],
         progress=pulumi.log.info,
     )

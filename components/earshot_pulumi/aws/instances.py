@@ -1,7 +1,7 @@
 """What all instances of a stack have in common, nodes and validator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -34,6 +34,8 @@ class SharedInputs:
     """Known once an update was checked."""
     images: Mapping[Architecture, str]
     """By architecture, the id of the current Amazon Linux 2023."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The input of resources that call AWS themselves."""
     leaving: frozenset[str] = frozenset()
     """Listeners that a later change takes away, whose clients nodes report."""
 

@@ -39,7 +39,8 @@ class Names(TaggedComponent):
         self.interfaces = {id: self._interface(id) for id in spec.node_ids}
         self.addresses = {
             id: aws.ec2.Eip(
-                **self._named(spec.name_of(id), protect=spec.deletion_protection), domain="vpc"
+                **self._named(spec.name_of(id), protect=spec.deletion_protection or None),
+                domain="vpc",
             )
             for id in spec.node_ids
             if spec.is_public(id)
@@ -68,7 +69,7 @@ class Names(TaggedComponent):
         return aws.ec2.NetworkInterface(
             # so the instance waits too: it needs a route to what it boots from
             **self._named(
-                name, protect=spec.deletion_protection, depends_on=[*self._network.routes]
+                name, protect=spec.deletion_protection or None, depends_on=[*self._network.routes]
             ),
             subnet_id=self._network.subnets[spec.zone_of[id], spec.is_public(id)],
             security_groups=[self._groups[role] for role in roles],
@@ -87,7 +88,7 @@ class Names(TaggedComponent):
                 aws.route53.ZoneVpcArgs(vpc_id=self._network.vpc_id, vpc_region=self._spec.region)
             ],
             tags=tags(self._name, zone.name),
-            opts=self._opts(protect=self._spec.deletion_protection),
+            opts=self._opts(protect=self._spec.deletion_protection or None),
         )
 
         def record(

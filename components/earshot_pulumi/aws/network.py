@@ -13,6 +13,7 @@ from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.names.aws import VpcDns
 from earshot_pulumi.aws.tags import TaggedComponent, without_public_access
+from earshot_pulumi.unknown_inputs import is_marker
 
 ANYWHERE = "0.0.0.0/0"
 
@@ -63,7 +64,7 @@ class Network(TaggedComponent):
         super().__init__("earshot:aws:Network", name, {}, opts)
         self._name, self._args = name, args
         self.vpc = aws.ec2.Vpc(
-            **self._named(protect=args.deletion_protection),
+            **self._named(protect=args.deletion_protection or None),
             cidr_block=args.cidr,
             # without both, EC2 gives no public names, and private zones do not resolve
             enable_dns_support=True,
@@ -168,7 +169,12 @@ class Network(TaggedComponent):
 
 
 def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:
-    """The VPC that ``spec`` names by id. Raises EarshotError where it differs from the spec."""
+    """The VPC that ``spec`` names by id. Raises EarshotError where it differs from the spec.
+
+    A VPC that a preview does not know cannot be looked up: the update compares it.
+    """
+    if spec.vpc.id and is_marker(spec.vpc.id):
+        return _facts(spec, spec.vpc.id, VpcDns(support=True, hostnames=True))
     found = aws.ec2.get_vpc(id=spec.vpc.id, opts=pulumi.InvokeOptions(parent=parent))
     if found.cidr_block != spec.vpc.cidr:
         raise EarshotError(
@@ -176,12 +182,29 @@ def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:
             observed=f"the range of {spec.vpc.id} is {found.cidr_block}",
             remedy=f"write vpc.cidr: {found.cidr_block}",
         )
+    dns = VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames)
+    return _facts(spec, found.id, dns)
+
+
+def _facts(spec: AwsSpec, vpc_id: str, dns: VpcDns) -> NetworkFacts:
     return NetworkFacts(
-        vpc_id=found.id,
-        dns=VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames),
+        vpc_id=vpc_id,
+        dns=dns,
         subnets={
             (zone, key == "public_subnets"): id
             for key, subnets in spec.vpc.subnets.items()
             for zone, id in subnets.items()
         },
     )
+
+
+def check_region(region: str, parent: pulumi.Resource) -> None:
+    """Raises EarshotError where Pulumi's own provider would work in another region."""
+    found = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
+    if found != region:
+        raise EarshotError(
+            f"region: {region}",
+            observed=f"the AWS provider works in {found}",
+            remedy=f"give the provider the region {region} (aws:region in the stack's file, or "
+            f"`region` of an aws.Provider), or use {found} here",
+        )

@@ -121,7 +121,8 @@ class InstanceNode:
                 lambda known: tags(self._shared.stack, self._full) | of_volume(spec, self.id, known)
             ),
             opts=self._shared.opts(
-                protect=spec.deletion_protection, retain_on_delete=spec.data == "keep"
+                protect=spec.deletion_protection or None,
+                retain_on_delete=spec.data == "keep" or None,
             ),
         )
 

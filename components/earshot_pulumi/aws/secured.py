@@ -14,7 +14,6 @@ from earshot_pulumi.aws.copies import AwsCertificates
 from earshot_pulumi.aws.instances import SharedInputs
 from earshot_pulumi.aws.secrets import AwsSecret
 from earshot_pulumi.aws.tags import tags
-from earshot_pulumi.aws_settings import StackSettings
 
 
 class Secured:
@@ -33,7 +32,7 @@ class Secured:
             root,
             shared.opts(),
             region=shared.spec.region,
-            **StackSettings().to_props(),
+            **shared.settings,
         )
         authorities = str(list(security.tls.authorities))
         first = self.certificates.of_node(shared.spec.ids[0])
@@ -100,7 +99,7 @@ class Secured:
                 "parameter": aws_secrets.secret_parameter(stack, kind),
                 "region": self._shared.spec.region,
                 "root": str(self._root),
-                **StackSettings().to_props(),
+                **self._shared.settings,
                 "version": version,
                 "tags": tags(stack, name),
                 "mechanism": "",

@@ -10,6 +10,7 @@ from earshot.cluster_id import of_stack_name
 from earshot.config.aws import AwsSpec
 from earshot.errors import SpecError
 from earshot_pulumi.aws.tags import STACK
+from earshot_pulumi.unknown_inputs import is_marker
 
 NODE: Final = "earshot:node"
 VOTERS: Final = "earshot:voters"
@@ -37,8 +38,8 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
 
     ``cluster_id`` is the cluster's, if the stack's file or attached volumes decide it.
     """
-    if not spec.volumes:
-        return
+    if not spec.volumes or any(map(is_marker, spec.volumes.values())):
+        return  # a preview that does not know them
     listed = aws.ebs.get_ebs_volumes(
         filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
     )

@@ -4,13 +4,17 @@ The package's schema is read from the annotations below and the docstrings benea
 no strings here: this module does without postponed annotations.
 """
 
-from typing import NotRequired, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, get_args
 
 import pulumi
 
 from earshot.aws.subnets import Nat, check_zones, lay_out
 from earshot.errors import EarshotError
 from earshot.extras import needed_for
+from earshot_pulumi.outputs import with_run_errors
+
+if TYPE_CHECKING:
+    from earshot_pulumi.aws.network import NetworkFacts
 
 NATS: tuple[Nat, ...] = get_args(Nat)
 
@@ -43,20 +47,11 @@ class AwsNetwork(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Raises EarshotError for invalid zones or ranges, and without the extra `aws`."""
-        with needed_for("AwsNetwork"):
-            from earshot_pulumi.aws.network import Network, NetworkArgs
+        """Raises pulumi.RunError for invalid zones or ranges, for zones of another region than the
+        provider's, and without the extra `aws`."""
+        module = with_run_errors(_network_module)()
         super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
-        cidr = args.get("cidr", "10.0.0.0/16")
-        wanted = NetworkArgs(
-            region=check_zones(args["zones"]),
-            cidr=cidr,
-            subnets=lay_out(cidr, args["zones"]),
-            nat_gateways=_nat(args.get("nat", "one")),
-            flow_logs=args.get("flow_logs", False),
-            deletion_protection=args.get("deletion_protection", True),
-        )
-        network = Network(name, wanted, pulumi.ResourceOptions(parent=self)).facts
+        network = with_run_errors(self._network)(module, name, args)
         self.vpc_id = pulumi.Output.from_input(network.vpc_id)
         self.public_subnets, self.private_subnets = (
             pulumi.Output.all(
@@ -66,6 +61,28 @@ class AwsNetwork(pulumi.ComponentResource):
         )
         names = ("vpc_id", "public_subnets", "private_subnets")
         self.register_outputs({name: getattr(self, name) for name in names})
+
+    def _network(self, module: Any, name: str, args: AwsNetworkArgs) -> "NetworkFacts":
+        cidr = args.get("cidr", "10.0.0.0/16")
+        wanted = module.NetworkArgs(
+            region=check_zones(args["zones"]),
+            cidr=cidr,
+            subnets=lay_out(cidr, args["zones"]),
+            nat_gateways=_nat(args.get("nat", "one")),
+            flow_logs=args.get("flow_logs", False),
+            deletion_protection=args.get("deletion_protection", True),
+        )
+        module.check_region(wanted.region, self)
+        facts: NetworkFacts = module.Network(
+            name, wanted, pulumi.ResourceOptions(parent=self)
+        ).facts
+        return facts
+
+
+def _network_module() -> Any:
+    with needed_for("AwsNetwork"):
+        from earshot_pulumi.aws import network
+    return network
 
 
 def _nat(given: str) -> Nat:

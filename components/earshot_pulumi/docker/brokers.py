@@ -70,6 +70,7 @@ class DockerBrokers(pulumi.ComponentResource):
         wanted: ClusterPlan | None = None,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         unsettled: Collection[int] = (),
+        provider: pulumi.ProviderResource | None = None,
     ) -> None:
         """``name`` is the cluster's full name, and part of the names of volumes and networks.
 
@@ -77,7 +78,8 @@ class DockerBrokers(pulumi.ComponentResource):
         ``policy`` is the gate's configuration; None turns the gate off.
         ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
         ``begin`` makes what must be there before the first node is touched. ``unsettled`` nodes
-        come first, so that no further one is stopped before these are in sync.
+        come first, so that no further one is stopped before these are in sync. ``provider`` is the
+        program's own; None makes one for each Docker host.
         """
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
@@ -119,7 +121,7 @@ class DockerBrokers(pulumi.ComponentResource):
         )
         self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
         self._hosts = {
-            index: HostResources(self, planned.hosts[index], container, self._opts)
+            index: HostResources(self, planned.hosts[index], container, self._opts, provider)
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
         self._image_preflight = DockerPreflight(
@@ -253,7 +255,7 @@ class DockerBrokers(pulumi.ComponentResource):
             opts=self._opts(
                 provider=host.provider,
                 depends_on=[self._image_preflight],
-                retain_on_delete=self._spec.data == "keep",
+                retain_on_delete=self._spec.data == "keep" or None,
                 # a volume with other labels would be another volume, and an empty one
                 ignore_changes=["labels", "driver", "driverOpts"],
             ),

@@ -1,11 +1,13 @@
 """A cluster of placement docker: its brokers, its outputs, and the proof of its listeners."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from earshot.config.docker import DockerSpec
+import pulumi
+
+from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan, network_of, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
@@ -22,9 +24,11 @@ from earshot_pulumi.change_memory import (
 from earshot_pulumi.client_output import client_outputs
 from earshot_pulumi.deployment import Deployment, is_of_stack_file
 from earshot_pulumi.docker.brokers import DockerBrokers
+from earshot_pulumi.docker.container_address import check_engine
 from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
+from earshot_pulumi.unknown_inputs import Markers, is_marker
 
 MAX_LABEL: Final = 63
 """Characters of a host's name without dots (RFC 1123, section 2.1)."""
@@ -34,10 +38,16 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)
-    wanted = plan_docker(spec, name, state / "kafka")
     known = resources()
     remembered = recalled(state, name, known)
-    if remembered.proved:
+    silent = {}
+    if pulumi.runtime.is_dry_run() and not remembered.running:
+        silent = dict(_silent(spec.hosts))
+    markers = Markers(silent)
+    if silent:
+        spec, at = _without(silent, markers, spec), at.changed_by(markers.transformation)
+    wanted = plan_docker(spec, name, state / "kafka")
+    if remembered.proved and not any(is_marker(it.engine) for it in wanted.hosts):
         running = settings_of_running(name, wanted.hosts)
         remembered = remembered.by(as_it_runs(state, wanted.plan, running))
     change = Change.of(state, wanted.plan)
@@ -56,6 +66,7 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
         policy=at.policy(spec),
         wanted=wanted.plan,
         begin=partial(BegunChange, name, begun, state),
+        provider=at.provider,
         unsettled=unsettled(name, planned, known) if remembered.proved else (),
     )
     access = client_outputs(spec, planned.plan.security, contract, state / "kafka", brokers.expires)
@@ -69,7 +80,35 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
     )
     ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
     listeners = [item.name for item in contract.listeners]
-    return {**at.outputs(contract, listeners, brokers, proof), **access.outputs}
+    outputs = {**at.outputs(contract, listeners, brokers, proof), **access.outputs}
+    return {key: markers.hidden(item) for key, item in outputs.items()} if silent else outputs
+
+
+def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
+    """By the path of its input, the index of each host whose engine does not answer.
+
+    The first preview of a cluster goes on without it, as where there is no engine in CI.
+    """
+    for index, host in enumerate(hosts):
+        if is_marker(host.engine):
+            continue
+        try:
+            check_engine(host)
+        except EarshotError as error:
+            if "does not answer" not in str(error):
+                raise  # its address or its certificates are wrong
+            text = f"this preview goes on without it, and compares nothing with it: {error}"
+            pulumi.log.warn(text)
+            yield f"hosts[{index}].engine", index
+
+
+def _without(silent: Mapping[str, int], markers: Markers, spec: DockerSpec) -> DockerSpec:
+    """``spec`` with markers for engines that do not answer."""
+    hosts = list(spec.hosts)
+    for path, index in silent.items():
+        unknown = {"engine": markers.text(path), "cert_path": None}
+        hosts[index] = hosts[index].model_copy(update=unknown)
+    return spec.model_copy(update={"hosts": tuple(hosts)})
 
 
 def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:

@@ -28,11 +28,12 @@ class HostResources:
         host: DockerHost,
         container: NodeContainer,
         opts: Callable[..., pulumi.ResourceOptions],
+        provider: pulumi.ProviderResource | None = None,
     ) -> None:
         self.hooks = clearing(host, cluster.hosts)
         name = child_name(cluster.stack, host.name)
         certificates = host.cert_path and str(Path(host.cert_path).expanduser())
-        self.provider = docker.Provider(
+        self.provider = provider or docker.Provider(
             name, host=address_of(host), cert_path=certificates, opts=opts()
         )
         self.network: pulumi.Input[str] = container.network

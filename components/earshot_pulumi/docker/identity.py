@@ -16,12 +16,13 @@ from earshot.cluster_id import new_cluster_id, of_stack_name
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import (
     another_clusters_data,
+    can_be_asked,
     held_by_cluster,
     hosts_of,
     look,
 )
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
 TO_BE_MADE: Final = "made by the update"
 """The gate's input in the preview of a new stack, so that it evaluates the rest of a container."""
@@ -41,6 +42,9 @@ class ClusterIdentityKind(CheckedKind):
         known, configured = olds.get("cluster_id"), news.get("said")  # that in the stack's file
         if known and configured in (None, known):
             news["cluster_id"] = known
+            return []
+        if not can_be_asked(news):
+            news["cluster_id"] = UNKNOWN
             return []
         news["cluster_id"], found = _decided(known, news)
         return found

@@ -62,7 +62,7 @@ class EnginePreflightKind(CheckedKind):
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
-        return _problems(olds, news)
+        return _problems(olds, news) if on_engines.can_be_asked(news) else iter(())
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return bool(news.get("absent")) or super().differs(operation, olds, news)

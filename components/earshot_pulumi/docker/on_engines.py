@@ -20,6 +20,7 @@ from earshot_pulumi.docker.container_address import ContainerAddress, Engines, a
 from earshot_pulumi.properties import read, write
 from earshot_pulumi.provider.kind import Unknown
 from earshot_pulumi.refusals import moving_controllers
+from earshot_pulumi.unknown_inputs import is_marker
 
 
 class _Labelled:
@@ -111,6 +112,11 @@ class WantedStack:
 def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
     """The Docker hosts in a resource's inputs; none where there are no inputs yet."""
     return tuple(DockerHost.model_validate(host) for host in props.get("hosts", ()))
+
+
+def can_be_asked(props: Mapping[str, Any]) -> bool:
+    """Whether all engines in a resource's inputs are known; a preview may not know them yet."""
+    return not any(is_marker(host.engine) for host in hosts_of(props))
 
 
 def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:

@@ -33,6 +33,8 @@ class DockerPreflightKind(CheckedKind):
     """
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
+        if not on_engines.can_be_asked(news):
+            return []
         wanted = WantedStack.from_props(news)
         before = _settings(olds) if olds else {}
         changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}

@@ -22,6 +22,17 @@ from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
 """Where clients of scope internal run, and the placement whose predictions hold for them."""
+NETWORK = "the brokers' network"
+"""The network of all containers; no rule asks what it is called."""
+
+
+class BrokerContainerArgs(TypedDict):
+    """The container of a node, as far as its listeners depend on it."""
+
+    names: list[pulumi.Input[str]]
+    """Its name, and its aliases on the brokers' network."""
+    ports: NotRequired[dict[str, pulumi.Input[int]]]
+    """The port of the Docker host by port of the container, for each that is published."""
 
 
 class BrokerNames(TypedDict):
@@ -45,6 +56,9 @@ class BrokerNames(TypedDict):
     """IP addresses of the node: its names must resolve to one of them."""
     roles: NotRequired[list[str]]
     """broker, controller or both. Default: broker, and the first three brokers are controllers."""
+    container: NotRequired[BrokerContainerArgs]
+    """What the node's container publishes and is called, only with vantage network: the gate
+    compares it with the listeners (KL006). Without it, the gate says that it could not."""
 
 
 class ListenerArgs(TypedDict):
@@ -139,6 +153,9 @@ class Listeners(pulumi.ComponentResource):
                 "policy": policy_document(args),
                 "declared": args.get("declared") or {},
                 "addresses": given.apply(_addresses, run_with_unknowns=True),
+                "containers": pulumi.Output.all(given, plan).apply(
+                    lambda it: _containers(*it), run_with_unknowns=True
+                ),
             },
             pulumi.ResourceOptions(parent=self),
         )
@@ -177,6 +194,12 @@ def _check_words(name: str, args: ListenersArgs) -> None:
     problems = []
     if (vantage := args.get("vantage", "elsewhere")) not in VANTAGES:
         problems.append(f"vantage: found {vantage}; allowed: {', '.join(VANTAGES)}")
+    nodes = args["nodes"] if isinstance(args["nodes"], Mapping) else {}
+    problems += [
+        f"nodes.{id}.container: found with vantage {vantage}; allowed: with vantage network"
+        for id, node in nodes.items()
+        if isinstance(node, Mapping) and "container" in node and vantage != "network"
+    ]
     for scope in args.get("declared") or {}:
         if scope not in list(Scope):
             problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
@@ -204,7 +227,25 @@ def _named(id: str, node: Mapping[str, Any]) -> dict[str, Any]:
         key: UnknownHost(f"nodes.{id}.{key}") if pulumi.contains_unknowns(item) else item
         for key, item in node.items()
         if key in ("internal", "host", "external", "controller")
-        or not pulumi.contains_unknowns(item)
+        or (key != "container" and not pulumi.contains_unknowns(item))
+    }
+
+
+def _containers(known: Mapping[str, Any], plan: ClusterPlan) -> dict[str, Any]:
+    """By node id, the inputs that a `docker.Container` of the node would have."""
+    stated = {id: it["container"] for id, it in known["nodes"].items() if it.get("container")}
+    return {
+        str(node.id): {
+            "name": container["names"][0] if container["names"] else None,
+            "envs": [f"{name}={value}" for name, value in environment(plan, node).items()],
+            "ports": [
+                {"internal": int(inner), "external": outer}
+                for inner, outer in (container.get("ports") or {}).items()
+            ],
+            "networksAdvanced": [{"name": NETWORK, "aliases": list(container["names"])}],
+        }
+        for node in plan.nodes
+        if (container := stated.get(str(node.id))) is not None
     }
 
 
