@@ -53,19 +53,6 @@ def test_a_project_of_any_name_is_previewed(project: Project) -> None:
     assert "kafka.nobody.invalid does not resolve" in refused
 
 
-def test_the_checkout_itself_is_no_template_and_nothing_of_it_is_copied(tmp_path: Path) -> None:
-    environment = prepared(tmp_path / "homes", {})
-    folder = tmp_path / "made"
-    folder.mkdir()
-    made = Project(folder, "", environment)
-    done = made.pulumi("new", str(ROOT), "--generate-only", "--name", "other", "--yes")
-    assert done.returncode != 0
-    assert (
-        ".a-new-project-is-made-from-the-folder-template: no such file or directory" in done.stdout
-    )
-    assert not list(folder.iterdir())
-
-
 def test_a_stack_without_a_cluster_is_one_message(project: Project) -> None:
     project.runs("stack", "init", "dev")
     told = project.fails(command="preview")
