@@ -44,7 +44,9 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Itself:
-    """The loopback of the place that asks."""
+    """The loopback of the place that asks; no address for a name of it, such as localhost."""
+
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ class Names:
             if not is_known(host):
                 return Unknown(f"the address that extra_hosts of {place} holds")
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
-            return Resolution((Itself(),), f"{host} is every place's name for itself")
+            number = ip_of(host)
+            itself = Itself("" if number is None else str(number))
+            return Resolution((itself,), f"{host} is every place's name for itself")
         if host in GATEWAYS:
             return _gateway(host, own, is_given=by_hosts_file)
         if own is None or own.on_host_network:

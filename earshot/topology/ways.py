@@ -138,8 +138,8 @@ class Ways:
             return leg
         if isinstance(target, Itself):
             if at_machine:
-                return self._on_machine(port, "", is_loopback_way=True)
-            return self._inside(place, place, port, by_loopback=True)
+                return self._on_machine(port, target.address, is_loopback_way=True)
+            return self._inside(place, place, port, loopback=target.address)
         if target.service != place and not at_machine and not self._share(place, target):
             there = target.network or "the default bridge"
             return _Leg(End.NO_WAY, _no_way(f"{place} is not on {there}: Docker keeps them apart"))
@@ -152,20 +152,25 @@ class Ways:
         return any(item.name == target.network for item in own.networks)
 
     def _inside(
-        self, place: str, service: str, port: int, *, network: str = "", by_loopback: bool = False
+        self, place: str, service: str, port: int, *, network: str = "", loopback: str | None = None
     ) -> _Leg:
-        """Who has ``port`` in the network of ``service``, as seen from ``place``."""
+        """Who has ``port`` in the network of ``service``, as seen from ``place``.
+
+        ``loopback`` is the address of it that is used, empty for localhost, None for none.
+        """
         from_itself = place == service
         way = Hop(
-            Stage.WAY, Answer.YES, f"the loopback of {service}" if by_loopback else f"to {service}"
+            Stage.WAY,
+            Answer.YES,
+            f"to {service}" if loopback is None else f"the loopback of {service}",
         )
-        end, why = self._listens(service, port, from_itself, network, by_loopback=by_loopback)
+        end, why = self._listens(service, port, from_itself, network, loopback)
         if end is End.REFUSED and from_itself:
             end = End.SELF
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
 
     def _listens(
-        self, service: str, port: int, from_itself: bool, network: str, *, by_loopback: bool
+        self, service: str, port: int, from_itself: bool, network: str, loopback: str | None
     ) -> tuple[Way, str]:
         services = self._names.sharing(service)
         shared = [self._brokers[it] for it in services if it in self._brokers]
@@ -177,7 +182,7 @@ class Ways:
             for item in broker.endpoints or ():
                 if item.bind.port != port:
                     continue
-                taken = self._accepts(broker, item, network, by_loopback=by_loopback)
+                taken = self._accepts(broker, item, network, loopback)
                 if taken is True:
                     return Arrival(broker, item), f"{item.name} of {broker.service} listens there"
                 if taken is None:
@@ -197,18 +202,20 @@ class Ways:
         return broker.endpoints or () if broker is not None else ()
 
     def _accepts(
-        self, broker: Broker, endpoint: Endpoint, network: str, *, by_loopback: bool
+        self, broker: Broker, endpoint: Endpoint, network: str, loopback: str | None
     ) -> bool | None:
         """Whether a listener takes a connection to loopback, or to the address on ``network``."""
         host = endpoint.bind.host
         if not host or kind_of(host) is NameKind.ANY_ADDRESS:
             return True
         if is_loopback(host):
-            return by_loopback
+            # a container's localhost is both addresses
+            either = loopback == "" and not broker.container.on_host_network
+            return loopback is not None and (either or _is_same_loopback(host, loopback))
         own = self._containers.get(self._names.owner(broker.service))
         if own is None or own.on_host_network:
             return None
-        if by_loopback:
+        if loopback is not None:
             return False
         holding = [it for it in own.networks if it.address and ip_of(it.address) == ip_of(host)]
         if ip_of(host) is not None and holding:
@@ -217,10 +224,10 @@ class Ways:
 
     def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> _Leg:
         """Who gets a connection to a port of the machine: by its loopback, or another address."""
-        via = "loopback" if is_loopback_way else (address or "the address that containers use")
+        via = address or ("loopback" if is_loopback_way else "the address that containers use")
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine")
         for name in self._on_host_network:
-            end, why = self._listens(name, port, True, "", by_loopback=is_loopback_way)
+            end, why = self._listens(name, port, True, "", address if is_loopback_way else None)
             binds = (item.bind.port for item in self._endpoints(name))
             if not isinstance(end, End) or port in binds:
                 return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
@@ -232,6 +239,8 @@ class Ways:
             taken = _is_published_at(item, address, is_loopback_way=is_loopback_way)
             if taken is None:
                 fact = f"whether {item.host_ip} is the address of the machine that is used"
+                if is_loopback_way and is_loopback(item.host_ip):
+                    fact = f"whether localhost is {item.host_ip} here"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
             if taken:
                 return self._behind(name, item, via)
@@ -250,7 +259,7 @@ class Ways:
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
         networks = [it for it in self._containers[name].networks if not it.internal]
         network = networks[0].name if len(networks) == 1 else ""
-        end, why = self._listens(name, item.container_port, False, network, by_loopback=False)
+        end, why = self._listens(name, item.container_port, False, network, None)
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
 
     @cached_property
@@ -279,11 +288,22 @@ def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool
     if not is_known(item.host_ip):
         return None
     if is_loopback_way:
-        return is_loopback(item.host_ip)
+        return is_loopback(item.host_ip) and _is_same_loopback(item.host_ip, address)
     if is_loopback(item.host_ip):
         return False
     number = ip_of(address)
     return None if number is None else number == ip_of(item.host_ip)
+
+
+def _is_same_loopback(host: str, address: str) -> bool | None:
+    """Whether a connection to ``address``, none for localhost, gets to a port at ``host``.
+
+    localhost is 127.0.0.1 everywhere, and ::1 on most machines.
+    """
+    number = ip_of(host)
+    if number is None or number == ip_of(address or "127.0.0.1"):
+        return True
+    return None if not address else False
 
 
 def _best(legs: Sequence[_Leg]) -> _Leg:

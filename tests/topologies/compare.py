@@ -21,6 +21,8 @@ from tests.topologies.engine import Running, Tried
 from tests.topologies.generate import Topology
 
 Address_ = tuple[str, int]
+FAMILIES = 2
+"""Addresses of a container on a network: IPv4 and, where it has them, IPv6."""
 
 
 @dataclass
@@ -162,8 +164,8 @@ def _resolved(
     owned = {
         address: service
         for service, own in running.addresses.items()
-        for address in own.values()
-        if address
+        for addresses in own.values()
+        for address in addresses
     }
     for target in meant.targets:
         if isinstance(target, Itself):
@@ -175,10 +177,13 @@ def _resolved(
         elif isinstance(target, Member):
             key = _key(running, target.network)
             own = running.addresses[target.service]
-            if not found & ({own.get(key)} if _is_certain(model, place) else {*own.values()}):
+            possible = (
+                own.get(key, set()) if _is_certain(model, place) else set().union(*own.values())
+            )
+            if not found & possible:
                 return False
     members = [it for it in meant.targets if isinstance(it, Member)]
-    return len(members) == 0 or len(found) <= len({*members})
+    return len(members) == 0 or len(found) <= FAMILIES * len({*members})
 
 
 def _is_certain(model: Deployment, place: str) -> bool:

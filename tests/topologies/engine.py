@@ -43,7 +43,7 @@ class Running:
 
     topology: Topology
     folder: Path
-    addresses: dict[str, dict[str, str]] = field(default_factory=dict)
+    addresses: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     """By service and the network's key; the key of the default bridge is empty."""
     client: docker.DockerClient | None = None
     ids: dict[str, str] = field(default_factory=dict)
@@ -108,6 +108,7 @@ class Judge:
                 real[key],
                 driver="bridge",
                 internal=bool(top.get("internal")),
+                enable_ipv6=bool(top.get("enable_ipv6")),
                 ipam=docker.types.IPAMConfig(pool_configs=pools),
                 labels={"judge": str(running.topology.seed)},
             )
@@ -130,7 +131,9 @@ class Judge:
         for name, id in started.items():
             settings = api.inspect_container(id)["NetworkSettings"]["Networks"]
             running.addresses[name] = {
-                keys[net]: own["IPAddress"] for net, own in settings.items() if net in keys
+                keys[net]: {it for it in (own["IPAddress"], own["GlobalIPv6Address"]) if it}
+                for net, own in settings.items()
+                if net in keys
             }
 
     def _create(
@@ -186,15 +189,19 @@ class Judge:
     def _endpoint(self, name: str, own: Document, links: list[tuple[str, str]]) -> Any:
         aliases = [name, *own.get("aliases", [])]
         return self.client.api.create_endpoint_config(
-            aliases=aliases, links=links or None, ipv4_address=own.get("ipv4_address")
+            aliases=aliases,
+            links=links or None,
+            ipv4_address=own.get("ipv4_address"),
+            ipv6_address=own.get("ipv6_address"),
         )
 
     @staticmethod
     def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
         """An endpoint's configuration as the arguments of a second network's connection."""
-        address = (config.get("IPAMConfig") or {}).get("IPv4Address")
+        own = config.get("IPAMConfig") or {}
+        addresses = {"ipv4_address": own.get("IPv4Address"), "ipv6_address": own.get("IPv6Address")}
         links = [tuple(item.split(":")) for item in config.get("Links") or []]
-        return {"aliases": config["Aliases"], "ipv4_address": address, "links": links or None}
+        return {"aliases": config["Aliases"], **addresses, "links": links or None}
 
     def _remove(self, running: Running) -> None:
         marked = {"label": f"judge={running.topology.seed}"}
@@ -239,8 +246,11 @@ def bindings(service: Document) -> dict[int, Any]:
         if isinstance(item, dict):
             found[int(item["target"])] = int(item["published"])
             continue
-        *outside, inside = str(item).split(":")
-        address = outside[0] if len(outside) == 2 else ""
+        text, address = str(item), ""
+        if text.startswith("["):
+            address, _, text = text[1:].partition("]:")
+        *outside, inside = text.split(":")
+        address = outside[0] if len(outside) == 2 else address
         first, _, last = inside.partition("-")
         for i in range(int(last or first) - int(first) + 1):
             host = int(outside[-1].partition("-")[0]) + i if outside else None

@@ -45,10 +45,15 @@ class Maker:
         self.services: dict[str, Document] = {}
         self.listeners: dict[str, list[tuple[str, int]]] = {}
         self.fixed = chance.random() < 0.25
+        self.ipv6 = chance.random() < 0.25
 
     def subnet(self, key: str) -> str:
         """The first two bytes and a half of the network's addresses."""
         return f"10.{100 + self.keys.index(key)}.{self.slot}"
+
+    def prefix(self, key: str) -> str:
+        """The first four parts of the network's IPv6 addresses."""
+        return f"fd00:{100 + self.keys.index(key)}:{self.slot}:1"
 
     def document(self) -> Document:
         for number, name in enumerate(self.brokers, 1):
@@ -58,6 +63,9 @@ class Maker:
         networks: Document = {}
         for key in self.keys:
             networks[key] = {"ipam": {"config": [{"subnet": f"{self.subnet(key)}.0/24"}]}}
+            if self.ipv6:
+                networks[key]["enable_ipv6"] = True
+                networks[key]["ipam"]["config"].append({"subnet": f"{self.prefix(key)}::/64"})
             if key in self.internal:
                 networks[key]["internal"] = True
             if key in self.named:
@@ -119,13 +127,15 @@ class Maker:
                 own["aliases"] = aliases
             if self.fixed:
                 own["ipv4_address"] = f"{self.subnet(key)}.{100 + number}"
+                if self.ipv6:
+                    own["ipv6_address"] = f"{self.prefix(key)}::{100 + number}"
             networks[key] = own
         if keys != ["default"] or any(networks.values()):
             found["networks"] = networks
 
     def bind(self, found: Document, name: str) -> str:
-        kinds = ["", "0.0.0.0", "127.0.0.1", "localhost"]
-        weights = [45, 40, 5, 3]
+        kinds = ["", "0.0.0.0", "127.0.0.1", "localhost", "[::]", "[::1]"]
+        weights = [45, 40, 5, 3, *([10, 3] if self.ipv6 else [0, 0])]
         if not found.get("network_mode"):
             kinds.append(name)
             weights.append(7)
@@ -134,8 +144,19 @@ class Maker:
     def published(self, ports: list[object], bind: int, mode: str) -> int:
         """Publish a port in one of Compose's forms; the port of the machine, 0 where none is."""
         form = self.chance.choices(
-            ("no", "plain", "loopback", "any", "address", "range", "long", "random", "wrong"),
-            (25, 30, 12, 5, 6, 5, 8, 4, 5),
+            (
+                "no",
+                "plain",
+                "loopback",
+                "any",
+                "address",
+                "range",
+                "long",
+                "random",
+                "wrong",
+                "six",
+            ),
+            (25, 30, 12, 5, 6, 5, 8, 4, 5, 6 if self.ipv6 else 0),
         )[0]
         if form == "no" or mode == "host":
             return 0
@@ -152,7 +173,7 @@ class Maker:
         else:
             address = {
                 "plain": "", "loopback": "127.0.0.1:", "any": "0.0.0.0:",
-                "address": f"{self.machine}:",
+                "address": f"{self.machine}:", "six": "[::1]:",
             }[form]  # fmt: skip
             ports.append(f"{address}{outside}:{bind}")
         return outside
@@ -164,6 +185,7 @@ class Maker:
         for key, own in found.get("networks", {}).items():
             hosts += own.get("aliases", [])
             hosts += [own["ipv4_address"]] if "ipv4_address" in own else []
+            hosts += [f"[{own['ipv6_address']}]"] if "ipv6_address" in own else []
             hosts.append(f"{name}.{key}")
             hosts += [f"{name}.net{self.seed}{key}"] if key in self.named else []
         port = self.chance.choice([bind, bind, outside or bind, outside or bind, 9999])

@@ -53,6 +53,35 @@ def way(found: Deployment, place: str, address: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("published", "address", "end"),
+    [
+        ("127.0.0.1", "localhost:29092", "kafka L0"),
+        ("127.0.0.1", "127.0.0.1:29092", "kafka L0"),
+        ("127.0.0.1", "[::1]:29092", "nobody listens"),
+        ("::1", "[::1]:29092", "kafka L0"),
+        ("::1", "127.0.0.1:29092", "nobody listens"),
+        ("::1", "localhost:29092", "unknown"),  # of some machines it is 127.0.0.1 alone
+    ],
+)
+def test_a_port_on_one_loopback_is_not_on_the_other(published: str, address: str, end: str) -> None:
+    kafka = replace(KAFKA, published=(PublishedPort(9092, 29092, published),))
+    assert way(deployed(APP, kafka), HOST, address) == end
+
+
+@pytest.mark.parametrize(
+    ("bind", "address", "end"),
+    [
+        ("127.0.0.1:9092", "localhost:9092", "kafka L0"),
+        ("127.0.0.1:9092", "[::1]:9092", "the client itself"),
+        ("::1:9092", "localhost:9092", "kafka L0"),
+        ("::1:9092", "127.0.0.1:9092", "the client itself"),
+    ],
+)
+def test_a_listener_on_one_loopback_is_not_on_the_other(bind: str, address: str, end: str) -> None:
+    assert way(deployed(APP, KAFKA, bind), "kafka", address) == end
+
+
+@pytest.mark.parametrize(
     ("place", "address", "end"),
     [
         ("app", "kafka:9092", "kafka L0"),  # the service, an alias
