@@ -49,10 +49,10 @@ def reach(planned: Planned) -> tuple[Reach, ...]:
 
 def _reaches(whole: Deployment, places: dict[str, str]) -> Iterator[Reach]:
     brokers = [item for item in whole.brokers if item.is_broker]
-    names = dict.fromkeys(it.name for broker in brokers for it in broker.for_clients)
+    names = {it.name: it.protocol for broker in brokers for it in broker.for_clients}
     for shown, place in places.items():
-        client = Bootstrap(place, "", ())
-        for name in names:
+        for name, protocol in names.items():
+            client = Bootstrap(place, "", (), protocol)
             sent = [sent_to(whole, client, broker, name) for broker in brokers]
             addresses = tuple(it.trace.address for it in sent if it.trace is not None)
             answer, because = _worst(sent)

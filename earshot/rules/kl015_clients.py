@@ -6,18 +6,19 @@ that fails, named once for all clients that fail there.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
-from earshot.listeners.listed import shortened
+from earshot.listeners.listed import by_key, shortened
+from earshot.listeners.terms import Protocol
 from earshot.names.kinds import ip_of
-from earshot.rules import kl015_protocols
 from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Bootstrap, Broker
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS
-from earshot.topology.walk import Entrance, Sent, entrance, sent_on
+from earshot.topology.walk import Entrance, Sent, entrance, failing, sent_on
 from earshot.topology.ways import Answer, End, Stage, Trace, Way
 
 _REASONS = {
@@ -27,6 +28,17 @@ _REASONS = {
     End.NO_WAY: "is on a network that it has no way to",
 }
 """Why an address is none that a client can begin with."""
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """The hop at which clients that came in on a listener do not get to one broker."""
+
+    service: str
+    listener: str
+    stage: Stage
+    problem: str
+    is_certain: bool
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -42,10 +54,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             yield _no_entrance(deployment, client, entrances)
         else:
             let_in.append((client, entrances))
-    yield from kl015_protocols.check(deployment, RULE)
+    yield from _misunderstood(let_in)
     sent = _sent_in_vain(deployment, let_in)
-    for (service, listener, problem, is_certain), clients in sent.items():
-        yield _sent_wrong(deployment, service, listener, problem, clients, is_certain=is_certain)
+    for failed, clients in sent.items():
+        yield _sent_wrong(deployment, failed, clients)
     misled = {name for names in sent.values() for name in names}
     by_host: dict[str, list[Bootstrap]] = {}
     for client, tried in let_in:
@@ -55,12 +67,36 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         yield _desktop_only(host, listed)
 
 
+def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> Iterator[Finding]:
+    """A listener ends each connection of a client that speaks another security protocol."""
+    asked: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str], str]] = []
+    for client, entrances in let_in:
+        for item in entrances:
+            hop, end = failing(item.hops), item.trace.end
+            if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, Arrival):
+                key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
+                asked.append(((*key, client.protocol, client.setting), client.service))
+                break
+    for (broker, listener, wanted, spoken, setting), clients in by_key(asked).items():
+        verb = "speaks" if len(clients) == 1 else "speak"
+        yield RULE.finding(
+            f"{shortened(list(clients))} {verb} {spoken} to {listener} of {broker}, which is "
+            f"{wanted}",
+            "the protocol of the listener",
+            listener=listener,
+            container=clients[0],
+            remedy=f"set the client's security.protocol to {wanted}, or bootstrap to a listener "
+            f"with {spoken}",
+            inputs=(setting,),
+        )
+
+
 def _sent_in_vain(
     deployment: Deployment, clients: Iterable[tuple[Bootstrap, Sequence[Entrance]]]
-) -> dict[tuple[str, str, str, bool], list[str]]:
-    """By broker, listener, reason and whether it is certain: the clients that are sent there."""
-    sent: dict[tuple[str, str, str, bool], list[str]] = {}
-    answers: dict[Hashable, Sequence[tuple[Broker, str, bool]]] = {}
+) -> dict[_Failed, list[str]]:
+    """The clients that are sent to brokers in vain, by where they fail."""
+    sent: dict[_Failed, list[str]] = {}
+    answers: dict[Hashable, Sequence[_Failed]] = {}
     for client, entrances in clients:
         for item in entrances:
             end = item.trace.end
@@ -71,9 +107,8 @@ def _sent_in_vain(
             key = _alike(deployment, client, end)
             if key not in answers:
                 answers[key] = tuple(_misled(sent_on(deployment, client, end)))
-            for broker, problem, is_certain in answers[key]:
-                place = (broker.service, end.endpoint.name, problem, is_certain)
-                sent.setdefault(place, []).append(client.service)
+            for failed in answers[key]:
+                sent.setdefault(failed, []).append(client.service)
     return sent
 
 
@@ -112,21 +147,28 @@ def _alike(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Hasha
     return (outlook, broker.cluster, profiles, listener, client.protocol)
 
 
-def _misled(sent: Iterable[Sent]) -> Iterator[tuple[Broker, str, bool]]:
-    """Each broker that a client is sent to in vain, with the reason, and whether it is certain."""
+def _misled(sent: Iterable[Sent]) -> Iterator[_Failed]:
+    """Where each walk fails that does not get to its broker."""
     for item in sent:
-        if item.answer is not Answer.NO:
+        hop = failing(item.hops)
+        if hop is None:
             continue
+        problem, is_certain = hop.because, True
         if item.trace is None:
-            yield item.broker, f"{item.hops[0].because}, and is never found", True
-            continue
-        if isinstance(item.trace.end, Arrival) and item.hops[-1].stage is Stage.BROKER:
+            problem = f"{problem}, and is never found"
+        elif hop.stage is Stage.PROTOCOL:
+            # KL016 names another broker's address, and another protocol between brokers
+            if item.hops[-1].answer is Answer.NO or item.listener == item.broker.inter_broker:
+                continue
+            problem = f"{problem}, at {item.trace.address}"
+        elif hop.stage is Stage.BROKER:
             continue  # KL016 says whose address it is
-        is_elsewhere = "published on" in item.trace.hops[-1].because
-        if is_elsewhere and ip_of(item.trace.address.host) is not None:
+        elif "published on" in problem and ip_of(item.trace.address.host) is not None:
             continue  # KL017 says where it is published
-        certain = not (item.trace.doubt and item.trace.address.host.lower() in GATEWAYS)
-        yield item.broker, why_not(item.trace, item.broker) or item.hops[-1].because, certain
+        else:
+            is_certain = not (item.trace.doubt and item.trace.address.host.lower() in GATEWAYS)
+            problem = why_not(item.trace, item.broker) or problem
+        yield _Failed(item.broker.service, item.listener, hop.stage, problem, is_certain)
 
 
 def why_not(trace: Trace, wanted: Broker) -> str:
@@ -138,30 +180,31 @@ def why_not(trace: Trace, wanted: Broker) -> str:
     return problem
 
 
-def _sent_wrong(
-    deployment: Deployment,
-    service: str,
-    listener: str,
-    problem: str,
-    clients: Sequence[str],
-    *,
-    is_certain: bool,
-) -> Finding:
+def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str]) -> Finding:
+    service, listener = failed.service, failed.listener
     endpoint = deployment.by_service[service].named(listener)
     advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
     named = list(dict.fromkeys(clients))
     verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
+    expected = "an address that works where these clients are"
+    remedy = f"give {service} the listener {listener} as well"
+    if endpoint:
+        remedy = (
+            f"advertise {listener} under the name that these containers have for {service}, "
+            "and give clients elsewhere a listener of their own"
+        )
+    inputs = "advertised.listeners"
+    if failed.stage is Stage.PROTOCOL:
+        expected, inputs = "one protocol on all brokers", "listener.security.protocol.map"
+        remedy = f"map {listener} to one protocol on all brokers of the cluster"
     return RULE.finding(
-        f"{shortened(named)} {verb.format(listener)} sent on: {problem}",
-        "an address that works where these clients are",
+        f"{shortened(named)} {verb.format(listener)} sent on: {failed.problem}",
+        expected,
         listener=listener,
         container=service,
-        severity=_severity(deployment, advertised) if is_certain else Severity.WARNING,
-        remedy=f"advertise {listener} under the name that these containers have for {service}, "
-        "and give clients elsewhere a listener of their own"
-        if endpoint
-        else f"give {service} the listener {listener} as well",
-        inputs=("advertised.listeners",),
+        severity=_severity(deployment, advertised) if failed.is_certain else Severity.WARNING,
+        remedy=remedy,
+        inputs=(inputs,),
     )
 
 

@@ -4,11 +4,11 @@ A broker answers with the addresses that all brokers of its cluster advertise on
 the client came in on. Each hop of a walk ends in yes, no because, or unknown because.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from earshot.listeners.address import Address
-from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
+from earshot.topology.broker import Arrival, Bootstrap, Broker
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
 from earshot.topology.ways import Answer, Hop, Stage, Trace
@@ -65,7 +65,12 @@ class Walk:
         return Answer.UNKNOWN if Answer.UNKNOWN in (*answers, *sent) else Answer.YES
 
 
-def worst(hops: tuple[Hop, ...]) -> Answer:
+def failing(hops: Iterable[Hop]) -> Hop | None:
+    """The first hop that ends in no."""
+    return next((item for item in hops if item.answer is Answer.NO), None)
+
+
+def worst(hops: Iterable[Hop]) -> Answer:
     """One no is a no, whatever is not known beside it."""
     answers = {item.answer for item in hops}
     return next((it for it in (Answer.NO, Answer.UNKNOWN) if it in answers), Answer.YES)
@@ -89,7 +94,7 @@ def entrance(deployment: Deployment, client: Bootstrap, address: Address) -> Ent
     trace = deployment.trace(client.service, address)
     if not isinstance(trace.end, Arrival):
         return Entrance(trace, trace.hops)
-    return Entrance(trace, (*trace.hops, *_spoken(client, trace.end.endpoint)))
+    return Entrance(trace, (*trace.hops, _spoken(client, trace.end)))
 
 
 def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iterator[Sent]:
@@ -115,7 +120,7 @@ def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
     """The protocol, and whether it is the broker that is meant."""
     if not isinstance(trace.end, Arrival):
         return
-    yield from _spoken(client, trace.end.endpoint)
+    yield _spoken(client, trace.end)
     others = {it.broker.service for it in trace.ends if isinstance(it, Arrival)}
     if others == {broker.service}:
         yield Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
@@ -127,19 +132,26 @@ def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
         yield Hop(Stage.BROKER, Answer.NO, why)
 
 
-def _spoken(client: Bootstrap, endpoint: Endpoint) -> Iterator[Hop]:
-    """A hop where both protocols are known."""
-    if not (client.protocol and endpoint.protocol):
-        return
-    if client.protocol == endpoint.protocol:
-        yield Hop(Stage.PROTOCOL, Answer.YES, f"both speak {endpoint.protocol}")
-        return
-    why = f"the client speaks {client.protocol}, {endpoint.name} is {endpoint.protocol}"
-    yield Hop(Stage.PROTOCOL, Answer.NO, why)
+def _spoken(client: Bootstrap, arrival: Arrival) -> Hop:
+    """Who connects and who listens must speak one security protocol."""
+    name, spoken = arrival.endpoint.name, arrival.endpoint.protocol
+    if spoken is None:
+        fact = f"which security protocol {name} of {arrival.broker.service} speaks"
+        return Hop(Stage.PROTOCOL, Answer.UNKNOWN, fact)
+    if client.protocol is None:
+        fact = f"which security protocol the client speaks: {name} speaks {spoken}"
+        return Hop(Stage.PROTOCOL, Answer.UNKNOWN, fact)
+    if client.protocol == spoken:
+        return Hop(Stage.PROTOCOL, Answer.YES, f"both speak {spoken}")
+    why = f"the client speaks {client.protocol}, {name} is {spoken}"
+    return Hop(Stage.PROTOCOL, Answer.NO, why)
 
 
 def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
-    """A client on the machine for each published port behind which a broker listens."""
+    """A client on the machine for each published port behind which a broker listens.
+
+    It speaks the protocol of the listener that the port is published for.
+    """
     for broker in deployment.brokers:
         for endpoint in broker.for_clients:
             for port in broker.container.published_at(endpoint.bind.port):
@@ -148,7 +160,8 @@ def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
                         port.host_ip if port.host_ip not in ("", "0.0.0.0", "::") else "localhost"
                     )
                     where = f"published port {port} of {broker.service}"
-                    yield Bootstrap(HOST, where, (Address(host, port.host_port),))
+                    address = Address(host, port.host_port)
+                    yield Bootstrap(HOST, where, (address,), endpoint.protocol)
 
 
 def missing_fact(trace: Trace) -> str:

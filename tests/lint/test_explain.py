@@ -23,7 +23,15 @@ services:
         INNER://kafka:19092,OUTER://localhost:9094,LOST://192.168.7.10:9095
       KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INNER:PLAINTEXT,OUTER:PLAINTEXT,LOST:PLAINTEXT
       KAFKA_INTER_BROKER_LISTENER_NAME: INNER
-  right: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:19092"}}
+  right:
+    image: provectuslabs/kafka-ui:v0.7.2
+    environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:19092"}
+  unsaid: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:19092"}}
+  secret:
+    image: provectuslabs/kafka-ui:v0.7.2
+    environment:
+      KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka:19092
+      KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL: SSL
   misled: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:9094"}}
   afar: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka.example.com:9094"}}
   idle: {image: app}
@@ -38,7 +46,8 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("client", "code"), [("right", 0), ("misled", 1), ("afar", 3), ("host", 1)]
+    ("client", "code"),
+    [("right", 0), ("unsaid", 3), ("secret", 1), ("misled", 1), ("afar", 3), ("host", 1)],
 )
 def test_a_walk(client: str, code: int, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(file), "--explain", client]) == code
@@ -46,7 +55,7 @@ def test_a_walk(client: str, code: int, file: Path, capsys: pytest.CaptureFixtur
 
 
 def test_one_that_is_no_client(file: Path) -> None:
-    with pytest.raises(EarshotError, match="right, misled, afar, host"):
+    with pytest.raises(EarshotError, match="right, unsaid, secret, misled, afar, host"):
         main([str(file), "--explain", "idle"])
 
 

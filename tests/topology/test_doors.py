@@ -13,8 +13,8 @@ from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 from earshot.topology.broker import Arrival
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
-from earshot.topology.walk import walk
-from earshot.topology.ways import Way
+from earshot.topology.walk import Walk, walk
+from earshot.topology.ways import Answer, Stage, Way
 from tests.topologies.compare import modelled, text_of
 from tests.topologies.engine import bindings
 from tests.topologies.generate import Document, Topology, topology
@@ -105,5 +105,11 @@ def test_the_same_walks(seed: int) -> None:
                 place,
                 address,
             )
-    walks = [[walk(it, client).answer for client in it.bootstraps] for it in (one, other)]
+    walks = [[hops(walk(it, client)) for client in it.bootstraps] for it in (one, other)]
     assert walks[0] == walks[1]
+
+
+def hops(found: Walk) -> list[tuple[Stage, Answer]]:
+    sent = (it.hops for entrance in found.entrances for it in entrance.sent)
+    walked = (*(it.hops for it in found.entrances), *sent)
+    return [(hop.stage, hop.answer) for listed in walked for hop in listed]
