@@ -72,7 +72,7 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
         partial(ProvedChange, name, change, begun, state),
         standpoints=standpoints,
     )
-    return {key: markers.hidden(item) for key, item in outputs.items()} if silent else outputs
+    return markers.hidden(outputs) if silent else outputs
 
 
 def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
