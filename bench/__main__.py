@@ -17,17 +17,16 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyspark
 from confluent_kafka.admin import AdminClient
-from rich.console import Console
-from rich.table import Table
 
-from bench import docker
 from bench.cluster import secured_brokers, three_brokers
 from bench.dns_server import slow_dns_server
+from bench.figures import console, interleaved, ratio, show
 from bench.files import large, written
 from bench.names import BROKERS, took
 from bench.rules import seconds_for
@@ -40,15 +39,13 @@ from earshot.validation.topic import create_topic, delete_topic
 HERE = Path(__file__).parent
 RECORDS = 100_000
 PARTITIONS_PER_BROKER = 2
-SIZES = (25, 50, 100, 300)
-"""Brokers of a preview."""
-PARTS = ("spark", "doctor", "secured", "rules", "lint", "names", "packs", "aws", "docker")
+MODULES = ("aws", "docker", "updates")
+"""Parts with a module of their own, which measures and shows them."""
+PARTS = ("spark", "doctor", "secured", "rules", "lint", "names", "packs", *MODULES)
 MANY_FILES = 2000
 SERVICES, NETWORKS = 300, 3
 ANSWER_SECONDS = 0.02
 SILENT_SECONDS = 2.0
-
-console = Console()
 
 
 def main() -> None:
@@ -63,20 +60,13 @@ def main() -> None:
                 spark(contract, runs)
             if "doctor" in parts:
                 doctor(contract, max(5, runs))
-    if "secured" in parts:
-        secured(runs)
-    if "rules" in parts:
-        rules(max(5, runs))
-    if "lint" in parts:
-        files(max(5, runs))
-    if "names" in parts:
-        names(runs)
-    if "packs" in parts:
-        packs(runs)
-    if "aws" in parts:
-        previews(runs)
-    if "docker" in parts:
-        containers(runs)
+    own = {"secured": secured, "names": names, "packs": packs}
+    own |= {"rules": lambda runs: rules(max(5, runs)), "lint": lambda runs: files(max(5, runs))}
+    for part in parts:
+        if part in own:
+            own[part](runs)
+        elif part in MODULES:
+            import_module(f"bench.{part}").measured(runs)  # some are slow to import
 
 
 def spark(contract: Contract, runs: int) -> None:
@@ -340,72 +330,6 @@ def packs(runs: int) -> None:
     )
 
 
-def previews(runs: int) -> None:
-    """Previews of 300 brokers on AWS against fewer, as far as the program itself goes."""
-    from bench.aws import preview_seconds  # pulumi-aws is slow to import
-
-    preview_seconds(SIZES[0], known=True)  # and its modules are loaded when they are used first
-    stacks = {"new stack": False, "stack made": True}
-    found = interleaved(
-        {
-            f"{stack}, {brokers} brokers": partial(preview_seconds, brokers, known=known)
-            for stack, known in stacks.items()
-            for brokers in SIZES
-        },
-        runs,
-    )
-    rows = []
-    for stack in stacks:
-        each = {it: statistics.median(found[f"{stack}, {it} brokers"]) / it for it in SIZES}
-        rows += [(f"{stack}, each of {it}", f"{1000 * each[it]:.1f} ms", "") for it in SIZES]
-        few, many = SIZES[0], SIZES[-1]
-        growth = f"{each[many] / each[few]:.2f}"
-        rows.append((f"{stack}, each of {many} / of {few}", growth, "at most 1.1"))
-    show("Previews on AWS (CPU time)", found, rows)
-
-
-def containers(runs: int) -> None:
-    """`pulumi up` on nothing against Docker's command line, until three brokers are there."""
-    if (reason := docker.hindrance()) is not None:
-        console.print(f"docker: left out, for {reason}")
-        return
-    with docker.docker_bench() as bench:
-        console.print(f"docker: {bench.note}")
-        found = interleaved(
-            {
-                "make up's pulumi up, until all are ready": bench.up,
-                "pulumi up with its preview": bench.previewed_up,
-                "Docker CLI, until kcat -L lists all": bench.by_hand,
-            },
-            runs,
-        )
-    up, previewed, by_hand = map(statistics.median, found.values())
-    least_up, _, least_by_hand = map(min, found.values())
-    preview, validation = map(statistics.median, (bench.previews, bench.validations))
-    show(
-        "Three brokers in containers, from nothing",
-        found,
-        [
-            ("plan, gate and Pulumi add", f"{up - by_hand:+.2f} s", "at most 4 s"),
-            ("  in the quickest runs", f"{least_up - least_by_hand:+.2f} s", ""),
-            ("  with a preview", f"{previewed - by_hand:+.2f} s", ""),
-            ("  of which the preview", f"{preview:.2f} s", ""),
-            ("validation, after that", f"{validation:.2f} s", ""),
-        ],
-    )
-
-
-def interleaved(measures: dict[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
-    """Seconds by name: every measure once, then every measure again, so that all meet the same
-    machine."""
-    found: dict[str, list[float]] = {name: [] for name in measures}
-    for number in range(runs):
-        for name, measure in measures.items():
-            console.print(f"  run {number + 1} of {runs}: {name} ...", style="dim")
-            found[name].append(measure())
-    return found
-
-
 def run(command: Sequence[str]) -> float:
     """Wall-clock seconds of a process that must succeed."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -415,20 +339,6 @@ def run(command: Sequence[str]) -> float:
     if done.returncode != 0:
         sys.exit(f"{' '.join(command[:4])} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return seconds
-
-
-def ratio(one: Sequence[float], other: Sequence[float]) -> str:
-    return f"{statistics.median(one) / statistics.median(other):.2f}"
-
-
-def show(title: str, found: dict[str, list[float]], ratios: Sequence[tuple[str, str, str]]) -> None:
-    table = Table("what", "min", "median", "goal", title=title, title_justify="left")
-    for name, seconds in found.items():
-        table.add_row(name, f"{min(seconds):.3f} s", f"{statistics.median(seconds):.3f} s", "")
-    table.add_section()
-    for name, figure, goal in ratios:
-        table.add_row(name, "", figure, goal)
-    console.print(table)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,19 @@ what the engine and AWS themselves would take is not in it.
 from __future__ import annotations
 
 import gc
+import statistics
 import time
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pulumi
 from earshot_pulumi.aws.brokers import AwsBrokers
+from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 
+from bench.figures import interleaved, show
 from earshot.config.aws import AwsSpec
 from earshot.config.document import read_spec
 from earshot.names.aws import private_name, public_name
@@ -34,6 +39,8 @@ DOCUMENT = {
     "clients": {"ranges": {"office": "203.0.113.0/24"}},
     "controllers": {"mode": "separate"},
 }
+SIZES = (25, 100, 200, 300)
+"""Brokers of a preview."""
 INSTANCE = "aws:ec2/instance:Instance"
 
 
@@ -85,7 +92,7 @@ def preview_seconds(brokers: int, *, known: bool) -> float:
     mocks.set_mocks(cloud, "earshot", "bench", True)
 
     def register() -> pulumi.Output[str]:
-        return AwsBrokers("bench", spec, policy={}).ready.urn
+        return AwsBrokers(Deployment("bench", pulumi.ResourceOptions(), Path()), spec).ready.urn
 
     preview = pulumi.runtime.test(register)  # type: ignore[no-untyped-call]
     gc.collect()  # no size pays for another's garbage
@@ -94,5 +101,28 @@ def preview_seconds(brokers: int, *, known: bool) -> float:
     seconds = time.process_time() - begun
     assert len(cloud.instances) == len(spec.node_ids)
     if known:
-        assert all(item["userData"].startswith("#cloud-config") for item in cloud.instances)
+        texts = [item["userData"]["value"] for item in cloud.instances]  # secrets
+        assert all(text.startswith("#cloud-config") for text in texts)
     return seconds
+
+
+def measured(runs: int) -> None:
+    """Previews of 300 brokers on AWS against fewer, as far as the program itself goes."""
+    preview_seconds(SIZES[0], known=True)  # and its modules are loaded when they are used first
+    stacks = {"new stack": False, "stack made": True}
+    found = interleaved(
+        {
+            f"{stack}, {brokers} brokers": partial(preview_seconds, brokers, known=known)
+            for stack, known in stacks.items()
+            for brokers in SIZES
+        },
+        runs,
+    )
+    rows = []
+    for stack in stacks:
+        each = {it: statistics.median(found[f"{stack}, {it} brokers"]) / it for it in SIZES}
+        rows += [(f"{stack}, each of {it}", f"{1000 * each[it]:.1f} ms", "") for it in SIZES]
+        few, many = SIZES[0], SIZES[-1]
+        growth = f"{each[many] / each[few]:.2f}"
+        rows.append((f"{stack}, each of {many} / of {few}", growth, "at most 1.1"))
+    show("Previews on AWS (CPU time)", found, rows)

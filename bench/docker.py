@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
@@ -21,6 +22,7 @@ from pathlib import Path
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
 
+from bench.figures import console, interleaved, show
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE
@@ -208,3 +210,34 @@ def _installed(home: Path) -> None:
     elif plugin.is_dir():  # else it is found by PATH
         (home / "plugins").mkdir(parents=True, exist_ok=True)
         (home / "plugins" / plugin.name).symlink_to(plugin)
+
+
+def measured(runs: int) -> None:
+    """`pulumi up` on nothing against Docker's command line, until three brokers are there."""
+    if (reason := hindrance()) is not None:
+        console.print(f"docker: left out, for {reason}")
+        return
+    with docker_bench() as bench:
+        console.print(f"docker: {bench.note}")
+        found = interleaved(
+            {
+                "make up's pulumi up, until all are ready": bench.up,
+                "pulumi up with its preview": bench.previewed_up,
+                "Docker CLI, until kcat -L lists all": bench.by_hand,
+            },
+            runs,
+        )
+    up, previewed, by_hand = map(statistics.median, found.values())
+    least_up, _, least_by_hand = map(min, found.values())
+    preview, validation = map(statistics.median, (bench.previews, bench.validations))
+    show(
+        "Three brokers in containers, from nothing",
+        found,
+        [
+            ("plan, gate and Pulumi add", f"{up - by_hand:+.2f} s", "at most 4 s"),
+            ("  in the quickest runs", f"{least_up - least_by_hand:+.2f} s", ""),
+            ("  with a preview", f"{previewed - by_hand:+.2f} s", ""),
+            ("  of which the preview", f"{preview:.2f} s", ""),
+            ("validation, after that", f"{validation:.2f} s", ""),
+        ],
+    )

@@ -167,7 +167,7 @@ class Cluster(pulumi.ComponentResource):
             waiting = pulumi.ResourceOptions(parent=self, transformations=changes)
             given = GivenProvider(provider, settings) if provider else None
             made = self._made_now(name, markers.placed(inputs), waiting, given)
-            return {key: markers.hidden(item) for key, item in made.items()}
+            return markers.hidden(made) if markers.paths else made
 
         outputs: pulumi.Output[Mapping[str, Any]] = known.apply(make, run_with_unknowns=True)
         return outputs

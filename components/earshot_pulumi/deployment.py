@@ -7,7 +7,7 @@ of earlier releases have in their states, so nothing of it is replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,14 +18,11 @@ from earshot.checks.policy_config import stack_config
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import EarshotError
 from earshot.placement import Planned
-from earshot.placement.standpoint import Standpoint
 from earshot.project import Project
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import StackSettings
-from earshot_pulumi.outputs import applied, once_there
-from earshot_pulumi.validation import Validation
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _NAME_ALLOWED: Final = "up to 30 small letters, digits and hyphens, or the name of the stack"
@@ -116,59 +113,3 @@ class Deployment:
     def log_notes(self, planned: Planned, change: Change) -> None:
         for note in filter(None, (*planned.notes, change.note)):
             pulumi.log.info(note)
-
-    def outputs(
-        self, contract: Any, listeners: Iterable[str], brokers: Any, proof: Validation
-    ) -> dict[str, Any]:
-        """The outputs that all placements have, for ``contract``, which is without an id yet, and
-        the names of its ``listeners``: those of this step, also the ones that are leaving.
-
-        Addresses are known in a preview. What uses them waits until ``brokers`` are ready.
-        """
-        after: Any = brokers.ready
-        identified = pulumi.Output.all(contract, brokers.cluster_id).apply(
-            lambda it: it[0].identified(it[1])
-        )
-        return {
-            "listeners": tuple(listeners),
-            "cluster_id": brokers.cluster_id,
-            "bootstrap": once_there(
-                after,
-                applied(contract, lambda it: {one.name: one.bootstrap for one in it.listeners}),
-            ),
-            "contract": identified.apply(lambda known: known.model_dump(mode="json")),
-            "incarnations": brokers.incarnations,
-            "approved": brokers.gate.approved,
-            "proof": proof.verdict,
-        }
-
-    def proved(
-        self,
-        spec: ClusterSpec,
-        contract: pulumi.Output[Contract],
-        incarnations: Mapping[str, pulumi.Output[str]],
-        after: Sequence[pulumi.Resource],
-        standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
-        client_config: Path | None = None,
-    ) -> Validation:
-        """The validation of the whole contract, from ``standpoints`` or else from here.
-
-        It waits for ``after``, and is repeated where one of ``incarnations`` changes.
-        ``client_config`` is the file with the validator's credentials, where listeners ask for
-        some.
-        """
-        props = {
-            "contract": contract.apply(lambda known: known.model_dump(mode="json")),
-            "incarnations": dict(incarnations),
-            "records": spec.validation.records,
-            "deadline": spec.validation.deadline,
-            "state_dir": str(self.folder),
-            "vantages": applied(
-                standpoints, lambda known: [item.model_dump(mode="json") for item in known]
-            ),
-            "verdict": None,
-            **self.aws.to_props(),
-        }
-        if client_config is not None:
-            props["client_config"] = str(client_config)
-        return Validation(self.name, props, self.options(depends_on=list(after)))

@@ -141,6 +141,30 @@ def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
         assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
 
 
+OWN_ACCOUNT = """
+account = aws.Provider(
+    "account",
+    region="{region}",
+    access_key="own",
+    secret_key="own",
+    endpoints=[{endpoints}],
+    skip_credentials_validation=True,
+    skip_metadata_api_check=True,
+)
+"""
+
+
+def test_a_provider_of_the_program_s_own_reaches_the_plugin(project: Project) -> None:
+    """The stack's own settings lead to no AWS at all."""
+    (endpoints,) = project.server.endpoints()
+    project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
+    given = cluster(brokers=1).replace(", remote=True)", ", remote=True, opts=OPTS)")
+    opts = "OPTS = pulumi.ResourceOptions(provider=account)"
+    account = OWN_ACCOUNT.format(region=REGION, endpoints=endpoints)
+    project.write(f"{account}\n{opts}\n{given}")
+    assert "aws:ec2:Instance" in project.runs("preview")
+
+
 @pytest.mark.combination
 def test_a_name_that_leads_nowhere_is_refused(project: Project) -> None:
     wrong = {**EXTERNAL, "advertised": {"1": "localhost"}}

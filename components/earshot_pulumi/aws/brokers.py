@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -24,81 +23,65 @@ from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
-from earshot_pulumi.aws_settings import StackSettings
-from earshot_pulumi.gate import AdvertisedListeners
+from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.secured import Secured
 
 
-class AwsBrokers(pulumi.ComponentResource):
-    """The EC2 instances of a cluster, behind their gate."""
+class AwsBrokers(Brokers):
+    """The EC2 instances of a cluster."""
 
     plan: pulumi.Output[AwsPlan]
     """Unknown as long as any of its names is."""
-    cluster_id: pulumi.Output[str]
-    incarnations: dict[str, pulumi.Output[str]]
-    """By node id, what changes when its instance does."""
-    ready: AwsReadiness
     _last: AwsReadiness | None = None
 
     def __init__(
         self,
-        name: str,
+        at: Deployment,
         spec: AwsSpec,
-        opts: pulumi.ResourceOptions | None = None,
         *,
-        policy: Mapping[str, Any] | None,
-        root: Path = Path(),
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         leaving: frozenset[str] = frozenset(),
         remembered: Remembered | None = None,
-        settings: StackSettings | None = None,
     ) -> None:
-        """``name`` is the cluster's full name, and begins the names of all resources.
+        """``begin`` makes what must be there before the first instance is touched.
 
-        ``policy`` is the gate's configuration; None turns the gate off. ``root`` is the folder of
-        the cluster on this machine, where keys and passwords are with `security`. ``begin`` makes
-        what must be there before the first instance is touched. Nodes report the clients of the
-        listeners in ``leaving``. ``remembered`` is the last run's. ``settings`` are those of
-        earshot's own calls; None means the stack's.
+        Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last run's.
         """
-        super().__init__("earshot:aws:AwsCluster", name, {}, opts)
-        self._name, self._spec, self._root = name, spec, root
-        self._begin, self._leaving = begin, leaving
+        super().__init__("aws:AwsCluster", at, spec)
+        name = self.stack
+        self._spec, self._begin, self._leaving = spec, begin, leaving
         self._remembered = remembered or Remembered()
-        self._settings = (settings or StackSettings()).to_props()
+        self._settings = at.aws.to_props()
         check_region(spec.region, self)
         attached = attached_id(name, self)
         check_given(name, spec, spec.cluster_id or attached, self)
         if warning := idle(name, spec, spec.cluster_id or attached, self):
             pulumi.log.warn(warning, self)
         # groups need only ports and clients, which do not depend on names
-        draft = plan_aws(spec, name, root=self._root)
-        child = pulumi.ResourceOptions(parent=self)
+        draft = plan_aws(spec, name, root=self.root)
         self.network = (
             existing(spec, self)
             if spec.vpc.id is not None
-            else Network(name, NetworkArgs.of(spec), child).facts
+            else Network(name, NetworkArgs.of(spec), self._child).facts
         )
         self.vpc_id = pulumi.Output.from_input(self.network.vpc_id)
         self.cluster_id = cluster_identity(name, spec.cluster_id, attached, self)
-        groups = SecurityGroups(name, draft.groups, self.network.vpc_id, child)
+        groups = SecurityGroups(name, draft.groups, self.network.vpc_id, self._child)
         self.groups = groups.ids
-        self.names = Names(name, spec, self.network, groups.ids, child)
+        self.names = Names(name, spec, self.network, groups.ids, self._child)
         planned = with_run_errors(
-            lambda names: plan_aws(spec, name, names, self.network.dns, root=self._root)
+            lambda names: plan_aws(spec, name, names, self.network.dns, root=self.root)
         )
         shown = self.names.provisioned.apply(planned)
         self.plan = self.names.settled.apply(planned)
-        self.gate = AdvertisedListeners(
-            name,
+        self.gated(
+            spec,
             shown.apply(lambda made: made.plan),
-            spec.placement,
             shown.apply(lambda made: made.addresses),
-            child,
-            policy=policy,
             cloud=shown.apply(lambda made: made.cloud),
             certificates=draft.certificates,
         )
@@ -115,6 +98,7 @@ class AwsBrokers(pulumi.ComponentResource):
             self._leaving,
         )
         self.secured = self._secured(self.shared)
+        self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
         last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
@@ -132,37 +116,37 @@ class AwsBrokers(pulumi.ComponentResource):
 
         A name, not a resource: the last node's parameter is made after the first node's readiness.
         """
-        return report_parameter(self._name, self._spec.name_of(id))
+        return report_parameter(self.stack, self._spec.name_of(id))
 
     def _preflight(self) -> pulumi.Resource:
         spec = self._spec
         reports = [self._parameter(id) for id in spec.node_ids]
-        held = HeldStack.of(self._name, spec).to_props()
+        held = HeldStack.of(self.stack, spec).to_props()
         fits = ChangePreflight(
-            self._name,
+            self.stack,
             {**held, "region": spec.region, "reports": reports, **self._settings},
-            pulumi.ResourceOptions(parent=self.gate, depends_on=self.gate.before),
+            self.below(*self.gate.before),
         )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
         preflight = AwsPreflight(
-            self._name,
+            self.stack,
             {
                 "kafka_version": spec.kafka_version,
                 "archive": spec.archive.model_dump(),
                 "properties": pulumi.Output.secret(properties),
             },
-            pulumi.ResourceOptions(parent=self.gate, depends_on=[fits]),
+            self.below(fits),
         )
         if self._begin is None:
             return preflight
-        return self._begin(pulumi.ResourceOptions(parent=self.gate, depends_on=[preflight]))
+        return self._begin(self.below(preflight))
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
         if self._spec.security is None:
             return None
         from earshot_pulumi.aws.secured import Secured  # slow to import
 
-        return Secured(shared, self._spec.security, self._root)
+        return Secured(shared, self._spec.security, self.root)
 
     def _granted(self) -> Granted:
         spec, held = self._spec, self._remembered
@@ -173,14 +157,14 @@ class AwsBrokers(pulumi.ComponentResource):
         }
 
         def granted(node: InstanceNode, wanted: pulumi.Output[Any]) -> pulumi.Output[Any]:
-            others = others_of(self._name, names, node.id) if node.id in names else []
+            others = others_of(self.stack, names, node.id) if node.id in names else []
             return AwsTurn(
-                f"{self._name}-{node.name}",
+                f"{self.stack}-{node.name}",
                 {
                     "node": node.id,
                     "wanted": wanted,
                     "others": others,
-                    "stack": self._name,
+                    "stack": self.stack,
                     "region": spec.region,
                     **self._settings,
                 },
@@ -202,7 +186,7 @@ class AwsBrokers(pulumi.ComponentResource):
     ) -> AwsReadiness:
         """The readiness of one node, for which the next one waits, or of the whole cluster."""
         return AwsReadiness(
-            f"{self._name}-{name}",
+            f"{self.stack}-{name}",
             {
                 "nodes": [node.awaited for node in nodes],
                 "region": self._spec.region,
@@ -211,5 +195,5 @@ class AwsBrokers(pulumi.ComponentResource):
                 "in_turn": self._remembered.served and self._spec.in_turn,
                 **self._settings,
             },
-            pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
+            self.below(*after),
         )

@@ -29,6 +29,7 @@ from earshot_pulumi.refusals import (
     other_voters,
 )
 from earshot_pulumi.rolling import Links, unrollable
+from earshot_pulumi.unknown_inputs import is_marker
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,9 @@ def _other_subnets(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     moving = [
         id
         for id in sorted(held.subnets.keys() & wanted.subnets.keys())
-        if held.subnets[id] != wanted.subnets[id] and held.zones[id] == wanted.zones[id]
+        if held.subnets[id] != wanted.subnets[id]
+        and held.zones[id] == wanted.zones[id]
+        and not is_marker(wanted.subnets[id])  # a preview does not know it
     ]
     if moving:
         first, moves = moving[0], f"node {listed(moving)} would move to another subnet"

@@ -3,7 +3,7 @@
 Other settings come from the environment, as for Pulumi's own provider.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from earshot.aws_client import NotMade, new_client
@@ -48,25 +48,10 @@ def reader(config: Any, region: str) -> Read:
     return read
 
 
-def history(config: Any, region: str, names: Sequence[str]) -> Iterator[str]:
-    """The values that each of the parameters ``names`` in ``region`` has had; none of one that is
-    not there. Raises EarshotError where AWS does not answer."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    ssm = client(config, region)
-    for name in names:
-        try:
-            for page in ssm.get_paginator("get_parameter_history").paginate(Name=name):
-                yield from (item["Value"] for item in page["Parameters"])
-        except ssm.exceptions.ParameterNotFound:
-            continue
-        except (BotoCoreError, ClientError) as reason:
-            raise _unreachable(region, reason, "ssm:GetParameterHistory") from None
-
-
-def _unreachable(region: str, reason: Exception, call: str = "ssm:GetParameters") -> EarshotError:
+def _unreachable(region: str, reason: Exception) -> EarshotError:
     return EarshotError(
         f"SSM parameters in {region}",
         observed=f"cannot be read: {' '.join(str(reason).split())}",
-        remedy=f"see that these credentials may call {call}, and run the same command again",
+        remedy="see that these credentials may call ssm:GetParameters, and run the same command "
+        "again",
     )

@@ -30,7 +30,6 @@ from earshot_pulumi.change_memory import (
     recalled,
     resources,
 )
-from earshot_pulumi.client_output import client_outputs
 from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.leaving import matters
 
@@ -51,21 +50,15 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     at.log_notes(planned, change)
     begun = held.beginning(Made(change.plan, written(spec)))
     brokers = AwsBrokers(
-        name,
+        at,
         spec,
-        at.options(),
-        policy=at.policy(spec),
-        root=root,
         begin=partial(BegunChange, name, begun, state),
         leaving=change.leaving,
         remembered=remembered,
-        settings=at.aws,
     )
     contract = pulumi.Output.all(brokers.plan, brokers.cluster_id).apply(
         lambda it: Contract.of(it[0].plan, name, spec.placement, it[1], leaving=change.leaving)
     )
-    expires = brokers.secured.certificates.expires if brokers.secured else None
-    access = client_outputs(spec, planned.plan.security, contract, root, expires)
     validator = None
     if spec.validator is not None:
         validator = Validator(
@@ -76,19 +69,18 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
             bundle(state),
             brokers.secured,
         )
-    proof = at.proved(
+    outputs = brokers.proved(
         spec,
+        planned.plan.security,
         contract,
-        brokers.incarnations,
-        [brokers.ready, *(validator.ready if validator else ())],
-        _standpoints(spec, validator),
-        access.file,
+        [item.name for item in spec.listeners],
+        partial(ProvedChange, name, change, begun, state),
+        after=validator.ready if validator else (),
+        standpoints=_standpoints(spec, validator),
     )
-    ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
     ids = _ids(brokers)
     return {
-        **at.outputs(contract, [item.name for item in spec.listeners], brokers, proof),
-        **access.outputs,
+        **outputs,
         "vpc_id": brokers.vpc_id,
         "names": brokers.plan.apply(_names),
         "ids": ids,

@@ -7,7 +7,7 @@ is, which user data it booted with, and its state.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
@@ -72,11 +72,6 @@ def wait_for(
             details = "; ".join(f"node {id}: {text}" for id, text in sorted(missing.items())[:3])
             progress(f"waiting for node {listed(sorted(missing))} ({now - began:.0f} s): {details}")
         time.sleep(poll)
-
-
-def have_served(values: Iterable[str]) -> bool:
-    """Whether a node has reported that it serves in any of ``values``."""
-    return any(report is not None and report.serves for report in map(NodeReport.read, values))
 
 
 def _missing(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -15,7 +14,8 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
-from earshot_pulumi.deployment import child_name
+from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.deployment import Deployment, child_name
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
 from earshot_pulumi.docker.host_resources import HostResources, labelled
@@ -24,7 +24,6 @@ from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.on_engines import WantedStack, spots
 from earshot_pulumi.docker.preflight import DockerPreflight
-from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import kept, known_or
 from earshot_pulumi.provider.internal import InternalResource
 
@@ -55,40 +54,31 @@ class DockerReadiness(InternalResource):
     incarnation: pulumi.Output[str]
 
 
-class DockerBrokers(pulumi.ComponentResource):
-    """The containers of a cluster, behind their gate."""
+class DockerBrokers(Brokers):
+    """The containers of a cluster."""
 
     def __init__(
         self,
-        name: str,
+        at: Deployment,
         spec: DockerSpec,
         planned: DockerPlan,
-        state_dir: Path,
-        opts: pulumi.ResourceOptions | None = None,
         *,
-        policy: Mapping[str, Any] | None,
         wanted: ClusterPlan | None = None,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         unsettled: Collection[int] = (),
-        provider: pulumi.ProviderResource | None = None,
     ) -> None:
-        """``name`` is the cluster's full name, and part of the names of volumes and networks.
+        """``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
 
-        In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
-        ``policy`` is the gate's configuration; None turns the gate off.
-        ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
         ``begin`` makes what must be there before the first node is touched. ``unsettled`` nodes
-        come first, so that no further one is stopped before these are in sync. ``provider`` is the
-        program's own; None makes one for each Docker host.
+        come first, so that no further one is stopped before these are in sync.
         """
-        super().__init__("earshot:docker:DockerCluster", name, {}, opts)
-        self.stack, self._spec, self._planned = name, spec, planned
-        self.plan, self.state, self._root = planned.plan, state_dir, state_dir / "kafka"
+        super().__init__("docker:DockerCluster", at, spec)
+        name = self.stack
+        self._spec, self._planned, self.plan = spec, planned, planned.plan
         self.hosts, self.makes_network = planned.hosts, spec.network is None
         self._wanted = WantedStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
-        child = pulumi.ResourceOptions(parent=self)
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
         self.cluster_id = ClusterIdentity(
             name,
@@ -97,18 +87,15 @@ class DockerBrokers(pulumi.ComponentResource):
                 "spots": sorted(spots(planned.hosts, planned.containers.values())),
                 "hosts": self._host_props,
                 "said": spec.cluster_id,
-                "state_dir": str(state_dir),
+                "state_dir": str(at.folder),
                 "cluster_id": None,
             },
-            child,
+            self._child,
         ).cluster_id
-        self.gate = AdvertisedListeners(
-            name,
+        self.gated(
+            spec,
             self.plan,
-            spec.placement,
             {},
-            child,
-            policy=policy,
             containers={
                 id: known_or(self.cluster_id, TO_BE_MADE).apply(item.inputs)
                 for id, item in planned.containers.items()
@@ -121,7 +108,7 @@ class DockerBrokers(pulumi.ComponentResource):
         )
         self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
         self._hosts = {
-            index: HostResources(self, planned.hosts[index], container, self._opts, provider)
+            index: HostResources(self, planned.hosts[index], container, self._opts)
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
         self._image_preflight = DockerPreflight(
@@ -135,8 +122,7 @@ class DockerBrokers(pulumi.ComponentResource):
             },
             self._opts(),
         )
-        self._certificates = self._issued()
-        self.incarnations: dict[str, pulumi.Output[str]] = {}
+        self.certificates = self._issued()
         self._containers: dict[int, docker.Container] = {}
         last: pulumi.Resource = self._image_preflight
         if begin is not None:
@@ -145,11 +131,6 @@ class DockerBrokers(pulumi.ComponentResource):
             last = self._node(node, after=last)
         self.ready = self._with_users(self._whole(last))
         self.register_outputs({"incarnations": self.incarnations})
-
-    @property
-    def expires(self) -> pulumi.Output[str] | None:
-        """When the first of the cluster's certificates ends; None where it has none."""
-        return None if self._certificates is None else self._certificates.expires
 
     def _issued(self) -> Certificates | None:
         if self._spec.security is None:
@@ -163,22 +144,22 @@ class DockerBrokers(pulumi.ComponentResource):
         from earshot_pulumi.certificates import Certificates  # slow to import
 
         opts = self._opts(depends_on=[self._image_preflight])
-        return Certificates(self.stack, self._spec.security, self.plan, self._root, opts)
+        return Certificates(self.stack, self._spec.security, self.plan, self.root, opts)
 
     def _with_users(self, ready: pulumi.Resource) -> pulumi.Resource:
         """``ready``, or where there are users, what they are ready with."""
-        if self._certificates is None:
+        if self.certificates is None:
             return ready
         from earshot_pulumi.docker.users import DockerUsers
 
         return DockerUsers(
             self.stack,
             self._spec,
-            self._root,
+            self.root,
             self.cluster_id,
-            self._certificates,
+            self.certificates,
             self._reached(),
-            pulumi.ResourceOptions(parent=self.gate, depends_on=[ready]),
+            self.below(ready),
         )
 
     def _reached(self) -> dict[str, Any]:
@@ -188,7 +169,7 @@ class DockerBrokers(pulumi.ComponentResource):
 
     def _keys(self, node: Node, host: HostResources, name: str) -> DockerKeys | None:
         """The node's key store, where its container finds it."""
-        if self._certificates is None:
+        if self.certificates is None:
             return None
         from earshot_pulumi.docker.keys import DockerKeys
 
@@ -208,8 +189,8 @@ class DockerBrokers(pulumi.ComponentResource):
                 "folder": KEYS,
                 "image": host.image.image_id,
                 "store": node_name(node.id),
-                "certificate": self._certificates.of_node(node.id),
-                "root": str(self._root),
+                "certificate": self.certificates.of_node(node.id),
+                "root": str(self.root),
                 "made": None,
                 "files": None,
             },
@@ -227,13 +208,13 @@ class DockerBrokers(pulumi.ComponentResource):
                 "deployment": None,
                 "remove": self._spec.remove,
             },
-            pulumi.ResourceOptions(parent=self.gate),
+            self.below(),
         )
 
     def _address(self, node: Node) -> ContainerAddress:
         container = self._planned.containers[node.id]
         host = self._planned.hosts[container.host]
-        return ContainerAddress.of(self.plan, node, container, host, self._root)
+        return ContainerAddress.of(self.plan, node, container, host, self.root)
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
@@ -267,7 +248,7 @@ class DockerBrokers(pulumi.ComponentResource):
             {
                 "place": self._addresses[node.id].to_props(),
                 "hosts": self._host_props,
-                "state_dir": str(self.state),
+                "state_dir": str(self.at.folder),
                 "settings": digest(settings),
             },
             self._opts(depends_on=[after]),
@@ -360,7 +341,7 @@ class DockerBrokers(pulumi.ComponentResource):
         users = {}
         if security is not None:
             kinds = ",".join(self._spec.mechanisms(security))
-            users = {"users": {**self._reached(), "root": str(self._root), "mechanism": kinds}}
+            users = {"users": {**self._reached(), "root": str(self.root), "mechanism": kinds}}
         ready = DockerReadiness(
             name,
             {
@@ -374,10 +355,10 @@ class DockerBrokers(pulumi.ComponentResource):
                 "cluster_id": self.cluster_id,
                 "whole": whole,
                 "incarnation": None,
-                "state_dir": str(self.state),
+                "state_dir": str(self.at.folder),
                 **users,
             },
-            pulumi.ResourceOptions(parent=self.gate, depends_on=[after]),
+            self.below(after),
         )
         if not whole:
             self.incarnations[str(nodes[0].id)] = ready.incarnation

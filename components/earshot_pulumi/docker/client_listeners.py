@@ -1,14 +1,15 @@
-"""Whether brokers in containers serve clients, listener by listener, with a real login."""
+"""Whether a broker in a container serves clients; see `earshot_pulumi.client_listeners`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from docker import DockerClient
 from docker.errors import DockerException
 
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
+from earshot_pulumi.client_listeners import ClientListeners, RefusedUser
 from earshot_pulumi.docker import kafka_protocol
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, runs
 from earshot_pulumi.docker.kafka_protocol import InnerListener, NoAnswer, NotEnabled, Refused
@@ -17,79 +18,60 @@ GiveAgain = Callable[[int], None]
 """Gives the users of the cluster their passwords again, which a broker with that id has lost."""
 
 
-class ClientListeners:
-    """Whether brokers serve clients, listener by listener. One that does is not asked again."""
+class DockerClientListeners(ClientListeners):
+    """The listeners of one broker in a container, asked from inside containers."""
 
     def __init__(
         self,
         engines: Engines,
+        address: ContainerAddress,
+        id: str,
         asked: Sequence[ContainerAddress],
         progress: Callable[[str], None],
         give_again: GiveAgain | None,
     ) -> None:
-        """``asked`` are the brokers to compare with, ``give_again`` is as in `wait_for`."""
-        self._engines, self._asked = engines, asked
-        self._progress, self._give_again = progress, give_again
-        self._served: set[tuple[int, str]] = set()
-        self._given: set[int] = set()
+        """``id`` is the container's; ``asked`` are the brokers to compare with."""
+        self._engines, self._address, self._id, self._others = engines, address, id, asked
+        self._listeners = {it.name: it for it in address.clients}
+        self._give = give_again
+        super().__init__(address.name, self._listeners, progress)
 
-    def problem(self, address: ContainerAddress, id: str) -> str | None:
-        """Why a client of the broker in the container ``id`` is not served, or None."""
-        for listener in address.clients:
-            if (address.node_id, listener.name) in self._served:
-                continue
-            if reason := self._problem(address, id, listener):
-                return f"{listener.name}: {reason}"
-            self._served.add((address.node_id, listener.name))
-        return None
-
-    def _problem(self, address: ContainerAddress, id: str, listener: InnerListener) -> str | None:
-        client = self._engines.of(address)
+    def asked(self, name: str) -> str:
+        client, listener = self._engines.of(self._address), self._listeners[name]
         try:
             if listener.answers:
-                kafka_protocol.metadata(client, id, listener)
+                kafka_protocol.metadata(client, self._id, listener)
             elif listener.keys is not None:
-                kafka_protocol.log_in(client, id, listener)
+                kafka_protocol.log_in(client, self._id, listener)
             else:
-                return accepts(client, id, listener)
+                return accepts(client, self._id, listener) or ""
         except Refused as reason:
-            known = self._is_known_elsewhere(address, listener)
-            if known is None:
-                return f"refuses a user, and another broker gives no answer ({reason})"
-            if not known:
-                return None  # users may be made by the end of this update
-            if self._give_again is not None and address.node_id not in self._given:
-                self._given.add(address.node_id)
-                self._progress(
-                    f"{address.name} does not know its users any more: they get their passwords "
-                    "again"
-                )
-                self._give_again(address.node_id)
-            return f"refuses a user that other brokers accept ({reason})"
+            raise RefusedUser(str(reason)) from None
         except NotEnabled:
-            return None
+            return ""
         except NoAnswer as reason:
             return short(str(reason))
-        return None
+        return ""
 
-    def _is_known_elsewhere(
-        self, address: ContainerAddress, listener: InnerListener
-    ) -> bool | None:
-        """Whether another broker accepts the login; None where one that runs gives no answer."""
-        known: bool | None = False
-        for other in self._asked:
-            for same in other.clients:
-                if other.node_id == address.node_id or same.name != listener.name:
-                    continue
-                try:
-                    kafka_protocol.log_in(self._engines.of(other), other.name, same)
-                except (Refused, NotEnabled):
-                    continue
-                except (NoAnswer, EarshotError):
-                    known = None if runs(self._engines, other) else known
-                else:
-                    return True
-        return known
+    def elsewhere(self, name: str) -> Iterator[bool | None]:
+        for other in self._others:
+            if other.node_id != self._address.node_id:
+                for same in (it for it in other.clients if it.name == name):
+                    yield self._accepts(other, same)
+
+    def _accepts(self, other: ContainerAddress, listener: InnerListener) -> bool | None:
+        try:
+            kafka_protocol.log_in(self._engines.of(other), other.name, listener)
+        except (Refused, NotEnabled):
+            return False
+        except (NoAnswer, EarshotError):
+            return None if runs(self._engines, other) else False
+        return True
+
+    def give_again(self) -> None:
+        if self._give is not None:
+            super().give_again()
+            self._give(self._address.node_id)
 
 
 def accepts(client: DockerClient, id: str, listener: InnerListener) -> str | None:

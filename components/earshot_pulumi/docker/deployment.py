@@ -21,7 +21,6 @@ from earshot_pulumi.change_memory import (
     recalled,
     resources,
 )
-from earshot_pulumi.client_output import client_outputs
 from earshot_pulumi.deployment import Deployment, is_of_stack_file
 from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.container_address import check_engine
@@ -58,30 +57,22 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
     )
     begun = remembered.beginning(Made(planned.plan, _ports(planned)))
     brokers = DockerBrokers(
-        name,
+        at,
         spec,
         planned,
-        state,
-        at.options(),
-        policy=at.policy(spec),
         wanted=wanted.plan,
         begin=partial(BegunChange, name, begun, state),
-        provider=at.provider,
         unsettled=unsettled(name, planned, known) if remembered.proved else (),
     )
-    access = client_outputs(spec, planned.plan.security, contract, state / "kafka", brokers.expires)
-    proof = at.proved(
+    outputs = brokers.proved(
         spec,
-        brokers.cluster_id.apply(contract.identified),
-        brokers.incarnations,
-        [brokers.ready],
-        standpoints,
-        access.file,
+        planned.plan.security,
+        contract,
+        [item.name for item in contract.listeners],
+        partial(ProvedChange, name, change, begun, state),
+        standpoints=standpoints,
     )
-    ProvedChange(name, change, begun, state, at.options(depends_on=[proof]))
-    listeners = [item.name for item in contract.listeners]
-    outputs = {**at.outputs(contract, listeners, brokers, proof), **access.outputs}
-    return {key: markers.hidden(item) for key, item in outputs.items()} if silent else outputs
+    return markers.hidden(outputs) if silent else outputs
 
 
 def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:

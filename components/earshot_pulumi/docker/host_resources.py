@@ -28,12 +28,11 @@ class HostResources:
         host: DockerHost,
         container: NodeContainer,
         opts: Callable[..., pulumi.ResourceOptions],
-        provider: pulumi.ProviderResource | None = None,
     ) -> None:
         self.hooks = clearing(host, cluster.hosts)
         name = child_name(cluster.stack, host.name)
         certificates = host.cert_path and str(Path(host.cert_path).expanduser())
-        self.provider = provider or docker.Provider(
+        self.provider = cluster.at.provider or docker.Provider(
             name, host=address_of(host), cert_path=certificates, opts=opts()
         )
         self.network: pulumi.Input[str] = container.network

@@ -280,6 +280,8 @@ def another_clusters_data(
 
 def _moved_controllers(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     now = voters(wanted.plan)
+    if is_marker(now):
+        return  # a preview does not know them
     for found in seen.containers:
         held = found.labels.get(labels.VOTERS, now)
         if wanted.owns(found.labels) and found.running and held != now and _ids(held) == _ids(now):

@@ -19,7 +19,7 @@ from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot_pulumi.docker import kafka_protocol
-from earshot_pulumi.docker.client_listeners import ClientListeners, GiveAgain, accepts, short
+from earshot_pulumi.docker.client_listeners import DockerClientListeners, GiveAgain, accepts, short
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Disturbed,
@@ -120,7 +120,10 @@ def wait_for(
     restarts = {id: inspected(engines, address, id)["RestartCount"] for address, id in nodes}
     waiting = dict(nodes)
     missing: dict[ContainerAddress, str] = {}
-    listeners = ClientListeners(engines, asked, progress, give_again)
+    listeners = {
+        address: DockerClientListeners(engines, address, id, asked, progress, give_again)
+        for address, id in nodes
+    }
     while True:
         before, missing = missing, {}
         ask_all = time.monotonic() - shown > SAY_SECONDS
@@ -134,8 +137,7 @@ def wait_for(
                 missing[address] = before[address]
                 continue
             reason = _hindrance(engines, address, id, quorum, cluster_id, whole)
-            reason = reason or listeners.problem(address, id)
-            if reason is not None:
+            if reason := reason or listeners[address].problem():
                 missing[address] = reason
         waiting = {address: id for address, id in waiting.items() if address in missing}
         now = time.monotonic()

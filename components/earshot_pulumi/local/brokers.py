@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -12,14 +11,11 @@ from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
-from earshot_pulumi.deployment import child_name
-from earshot_pulumi.gate import AdvertisedListeners
+from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.deployment import Deployment, child_name
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import kept
 from earshot_pulumi.provider.internal import InternalResource
-
-if TYPE_CHECKING:
-    from earshot_pulumi.local.secured import LocalCertificates
 
 
 class LocalPreflight(InternalResource):
@@ -41,43 +37,28 @@ class LocalReadiness(InternalResource):
     """Waits until brokers are in sync."""
 
 
-class LocalBrokers(pulumi.ComponentResource):
-    """The processes of a cluster on this machine, behind its gate."""
+class LocalBrokers(Brokers):
+    """The processes of a cluster on this machine."""
 
     def __init__(
         self,
-        name: str,
+        at: Deployment,
         spec: LocalSpec,
         local: LocalPlan,
-        opts: pulumi.ResourceOptions | None = None,
         *,
-        policy: Mapping[str, Any] | None,
         wanted: ClusterPlan | None = None,
         client_config: Path | None = None,
     ) -> None:
-        """``name`` is the cluster's full name.
-
-        ``policy`` is the gate's configuration; None turns the gate off.
-
-        ``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
+        """``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
 
         ``client_config`` is a file of client properties, for brokers that ask for credentials.
         """
-        super().__init__("earshot:local:LocalCluster", name, {}, opts)
-        self._name, self._spec, self._local = name, spec, local
+        super().__init__("local:LocalCluster", at, spec)
+        self._spec, self._local, self.plan = spec, local, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
-        self.plan = local.plan
-        self.gate = gate = AdvertisedListeners(
-            name,
-            self.plan,
-            spec.placement,
-            {},
-            pulumi.ResourceOptions(parent=self),
-            policy=policy,
-            certificates=local.certificates,
-        )
-        self._preflight = LocalPreflight(
-            name,
+        self.gated(spec, self.plan, {}, certificates=local.certificates)
+        preflight = LocalPreflight(
+            self.stack,
             {
                 "plan": kept(self.plan),
                 "root": str(local.root),
@@ -85,58 +66,46 @@ class LocalBrokers(pulumi.ComponentResource):
                 "data": spec.data,
                 "remove": spec.remove,
                 "wanted": kept(wanted) if wanted and wanted != self.plan else None,
-                "gate": gate.approved,
+                "gate": self.gate.approved,
                 "cluster_id": None,
                 **self._access,
             },
-            pulumi.ResourceOptions(parent=gate),
+            self.below(),
         )
-        self.cluster_id = self._preflight.cluster_id
-        self.incarnations: dict[str, pulumi.Output[str]] = {}
-        last: pulumi.Resource = self._preflight
-        self._certificates: LocalCertificates | None = None
+        self.cluster_id = preflight.cluster_id
+        last: pulumi.Resource = preflight
         if spec.security is not None:
             from earshot_pulumi.local.secured import LocalCertificates  # slow to import
 
-            beneath = pulumi.ResourceOptions(parent=gate, depends_on=[last])
-            last = self._certificates = LocalCertificates(
-                name, spec.security, self.plan, local.root, beneath
+            last = self.certificates = LocalCertificates(
+                self.stack, spec.security, self.plan, local.root, self.below(last)
             )
         for node in quorum.ended_first(local.root, self.plan.nodes):
-            last = self._node(node, gate, after=last)
-        self.ready: pulumi.Resource = self._readiness(
-            "cluster", self.plan.nodes, gate, last, whole=True
-        )
-        if self._certificates is not None:
+            last = self._node(node, after=last)
+        self.ready = self._readiness("cluster", self.plan.nodes, last, whole=True)
+        if self.certificates is not None:
             from earshot_pulumi.local.users import LocalUsers, reached
 
             self.ready = LocalUsers(
-                name,
+                self.stack,
                 spec,
                 local.root,
                 self.cluster_id,
-                self._certificates,
+                self.certificates,
                 reached(self.plan),
-                pulumi.ResourceOptions(parent=gate, depends_on=[self.ready]),
+                self.below(self.ready),
             )
         self.register_outputs({"incarnations": self.incarnations})
 
-    @property
-    def expires(self) -> pulumi.Output[str] | None:
-        """When the first of the cluster's certificates ends; None where it has none."""
-        return None if self._certificates is None else self._certificates.expires
-
-    def _node(
-        self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource
-    ) -> pulumi.Resource:
+    def _node(self, node: Node, after: pulumi.Resource) -> pulumi.Resource:
         """The readiness of a node, made with its process; the next node waits for it."""
         certificate = {}
-        if self._certificates is not None:
+        if self.certificates is not None:
             # a restart: Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log, see
             # docs/security.md
-            certificate["certificate"] = self._certificates.of_node(node.id)
+            certificate["certificate"] = self.certificates.of_node(node.id)
         resource = LocalNode(
-            child_name(self._name, f"{node.roles[0]}-{node.id}"),
+            child_name(self.stack, f"{node.roles[0]}-{node.id}"),
             {
                 "node_id": node.id,
                 "root": str(self._local.root),
@@ -149,23 +118,22 @@ class LocalBrokers(pulumi.ComponentResource):
                 **certificate,
                 **self._access,
             },
-            pulumi.ResourceOptions(parent=gate, depends_on=[after]),
+            self.below(after),
         )
         self.incarnations[str(node.id)] = resource.incarnation
         nodes = [node] if node.is_broker else []
-        return self._readiness(f"{node.roles[0]}-{node.id}", nodes, gate, resource)
+        return self._readiness(f"{node.roles[0]}-{node.id}", nodes, resource)
 
     def _readiness(
         self,
         name: str,
         nodes: Sequence[Node],
-        gate: AdvertisedListeners,
         after: pulumi.Resource,
         whole: bool = False,
     ) -> LocalReadiness:
         ids = [node.id for node in nodes]
         return LocalReadiness(
-            child_name(self._name, name),
+            child_name(self.stack, name),
             {
                 "root": str(self._local.root),
                 "nodes": ids,
@@ -175,7 +143,7 @@ class LocalBrokers(pulumi.ComponentResource):
                 "whole": whole,
                 **self._access,
             },
-            pulumi.ResourceOptions(parent=gate, depends_on=[after]),
+            self.below(after),
         )
 
 

@@ -1,6 +1,7 @@
 """A cluster of placement local: its brokers, its outputs, and the proof of its listeners."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from earshot.config.local import LocalSpec
@@ -8,7 +9,6 @@ from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import CompleteChange, as_it_runs
-from earshot_pulumi.client_output import client_outputs
 from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
@@ -27,22 +27,17 @@ def deploy(at: Deployment, spec: LocalSpec) -> dict[str, Any]:
     named = spec.client_config
     client_config = Project.find().root / named if named else None
     brokers = LocalBrokers(
-        name,
+        at,
         spec,
         planned,
-        at.options(),
-        policy=at.policy(spec),
         wanted=wanted.plan,
         client_config=client_config,
     )
-    access = client_outputs(spec, planned.plan.security, contract, planned.root, brokers.expires)
-    proof = at.proved(
+    return brokers.proved(
         spec,
-        brokers.cluster_id.apply(contract.identified),
-        brokers.incarnations,
-        [brokers.ready],
-        client_config=access.file or client_config,
+        planned.plan.security,
+        contract,
+        [item.name for item in contract.listeners],
+        partial(CompleteChange, name, change, state),
+        client_config=client_config,
     )
-    CompleteChange(name, change, state, at.options(depends_on=[proof]))
-    listeners = [item.name for item in contract.listeners]
-    return {**at.outputs(contract, listeners, brokers, proof), **access.outputs}

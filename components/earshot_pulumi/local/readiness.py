@@ -17,7 +17,7 @@ from earshot.listeners.properties import read_properties
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.access import accepts_connections, access
 from earshot_pulumi.local.changes import started_with
-from earshot_pulumi.local.client_listeners import ClientListeners
+from earshot_pulumi.local.client_listeners import LocalClientListeners
 from earshot_pulumi.local.process import last_words, why_ended
 from earshot_pulumi.local.record import running
 
@@ -52,7 +52,7 @@ def wait_for(
 ) -> None:
     """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
-    It also has to serve clients through each of their listeners (see `ClientListeners`).
+    It also has to serve clients through each of their listeners (see `LocalClientListeners`).
     Replicas of which only nodes that do not run have all records are not waited for. ``brokers``
     holds a host:port by broker id, ``nodes`` the processes to watch. A controller that is no broker
     answers no clients, so it is ready when it accepts connections. ``client`` are Kafka's client
@@ -64,7 +64,7 @@ def wait_for(
     began = shown = time.monotonic()
     admins = {id: _admin(root, id, address, client or {}) for id, address in brokers.items()}
     entrances = {
-        id: ClientListeners(root, id, address, client or {}, progress)
+        id: LocalClientListeners(root, id, address, client or {}, progress)
         for id, address in brokers.items()
     }
     while True:

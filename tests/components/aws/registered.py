@@ -18,6 +18,7 @@ from pulumi.runtime import mocks
 
 from earshot.config.aws import AwsSpec
 from earshot.names.aws import private_name, public_name
+from tests.components.deployments import deployment_of
 from tests.components.plain_inputs import plain_inputs
 from tests.config.aws_documents import REGION, read_aws
 from tests.doubles import gate_provider
@@ -165,8 +166,7 @@ def registered(
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, monitor=engine)
 
     def run() -> Any:
-        policy: dict[str, Any] | None = None if spec.gate == "off" else {}
-        return look(AwsBrokers(STACK, spec, policy=policy, remembered=remembered))
+        return look(AwsBrokers(deployment_of(STACK), spec, remembered=remembered))
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws import changes
 from earshot_pulumi.aws.changes import ChangePreflightKind, HeldStack, problems
+from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
@@ -151,6 +152,12 @@ def test_nodes_stay_in_their_subnets(change: dict[str, Any]) -> None:
     assert "Keep `place`, and `vpc` with its `id`, `cidr` and subnets" in text
     before = replace(held(), subnets={})
     assert list(problems(before, held(**change))) == [], "an earlier release has remembered none"
+
+
+def test_a_subnet_that_a_preview_does_not_know_is_no_other_subnet() -> None:
+    paths = [f"vpc.private_subnets.{zone}" for zone in ZONES]
+    unknown = dict(enumerate(map(Markers(paths).text, paths), start=1))
+    assert list(problems(held(), replace(held(), subnets=unknown))) == []
 
 
 def test_a_volume_grows_and_does_not_shrink() -> None:

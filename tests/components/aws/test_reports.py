@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.reports import Awaited, have_served, wait_for
+from earshot_pulumi.aws.reports import Awaited, wait_for
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
@@ -128,18 +128,3 @@ def test_a_larger_volume_is_waited_for_until_the_file_system_has_grown() -> None
     assert looks.asked == 2
     with pytest.raises(EarshotError, match="its file system has 100 GiB, not 200 yet"):
         wait(Parameters({"/p/1": small}), wanted, deadline=0)
-
-
-@pytest.mark.parametrize(
-    ("values", "served"),
-    [
-        ([], False),
-        (["nothing yet"], False),
-        (["nothing yet", report(ONE, NodeState.STARTING), report(ONE, NodeState.FAILED)], False),
-        ([report(ONE), "nothing yet"], True),
-    ],
-)
-def test_a_cluster_has_served_when_a_node_has_reported_it_once(
-    values: list[str], served: bool
-) -> None:
-    assert have_served(values) is served

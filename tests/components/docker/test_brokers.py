@@ -21,6 +21,7 @@ from earshot.config.document import read_spec
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.project import Project
 from tests.certificates.handed_over import FILES, hand_over
+from tests.components.deployments import deployment_of
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.doubles import gate_provider
 from toolchain.paths import ROOT
@@ -139,8 +140,7 @@ def deployed(unsettled: Collection[int] = (), **settings: Any) -> DockerPlan:
     planned = plan_docker(spec, "s")
 
     def run() -> pulumi.Output[str]:
-        policy: dict[str, Any] | None = None if spec.gate == "off" else {}
-        made = DockerBrokers("s", spec, planned, Path("/state"), policy=policy, unsettled=unsettled)
+        made = DockerBrokers(deployment_of("s"), spec, planned, unsettled=unsettled)
         return made.ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
@@ -380,6 +380,7 @@ def test_a_container_is_made_with_its_keys_and_anew_with_another_certificate(
 def test_certificates_of_others_are_shown_to_the_gate(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
     monkeypatch.chdir(tmp_path)
     hand_over(tmp_path / "certs", {1: ["kafka-1", "localhost"]})
     deployed(brokers=1, security={"tls": {"from": FILES}})

@@ -19,6 +19,7 @@ from earshot_pulumi.docker.on_engines import (
     WantedStack,
 )
 from earshot_pulumi.provider.kind import UNKNOWN
+from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.cluster_id import of_stack_name
 from earshot.config.docker import DockerSpec
@@ -179,6 +180,21 @@ def test_brokers_do_not_swap_ports_while_both_run() -> None:
         (True, False),
         (False, True),
     ]
+
+
+def test_controllers_at_hosts_that_a_preview_does_not_know_do_not_move() -> None:
+    listeners = [{"name": "INTERNAL", "port": 19092, "scopes": "internal"}]
+    listeners.append({"name": "EXTERNAL", "port": 9092, "scopes": "external"})
+
+    def between(*hosts: str) -> WantedStack:
+        placed = [{"name": f"h{n}", "external": it} for n, it in enumerate(hosts)]
+        return wanted(hosts=placed, listeners=listeners)
+
+    path = "hosts[1].external"
+    seen = everything(between("a.example", "b.example"))
+    assert any("would move" in it for it in problems(between("a.example", "c.example"), seen))
+    unknown = between("a.example", Markers([path]).text(path))
+    assert not any("would move" in it for it in problems(unknown, seen))
 
 
 def test_what_is_left_of_removed_brokers() -> None:

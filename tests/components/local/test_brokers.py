@@ -12,6 +12,7 @@ from earshot_pulumi.local.brokers import LocalBrokers
 from pulumi.runtime import mocks
 
 from earshot.placement.local import plan_local
+from tests.components.deployments import deployment_of
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local
 from tests.doubles import gate_provider
@@ -74,9 +75,8 @@ def deployed(**settings: Any) -> None:
     spec = read_local({"placement": "local", **settings})
 
     def run() -> pulumi.Output[str]:
-        policy: dict[str, Any] | None = None if spec.gate == "off" else {}
         planned = plan_local(spec, Path("/state/kafka"))
-        return LocalBrokers("s", spec, planned, policy=policy).ready.urn
+        return LocalBrokers(deployment_of("s"), spec, planned).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
 

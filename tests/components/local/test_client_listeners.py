@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.local import client_listeners, users
-from earshot_pulumi.local.client_listeners import ClientListeners
+from earshot_pulumi.local.client_listeners import LocalClientListeners
 from earshot_pulumi.local.quorum import node_directory
 
 from earshot.certificates.store import Store
@@ -83,9 +83,9 @@ def secured(root: Path) -> dict[int, str]:
     return started(root, plan_of("SASL_SSL", root))
 
 
-def listeners(root: Path, said: list[str] | None = None) -> ClientListeners:
+def listeners(root: Path, said: list[str] | None = None) -> LocalClientListeners:
     progress = (said if said is not None else []).append
-    return ClientListeners(root, 1, "localhost:19092", {}, progress)
+    return LocalClientListeners(root, 1, "localhost:19092", {}, progress)
 
 
 def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brokers) -> None:

@@ -12,6 +12,7 @@ from pulumi.runtime import mocks
 
 from earshot.placement.local import LocalPlan, plan_local
 from tests.components.aws.registered import Answers, Engine, Registered
+from tests.components.deployments import deployment_of
 from tests.config.read import read_local
 
 PREFLIGHT, NODE, READY = (
@@ -40,7 +41,7 @@ def deployed(root: Path, **settings: Any) -> tuple[Engine, LocalPlan]:
     planned = plan_local(spec, root)
 
     def run() -> pulumi.Output[str]:
-        return LocalBrokers("s", spec, planned, policy={}).ready.urn
+        return LocalBrokers(deployment_of("s"), spec, planned).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine, planned

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
+from earshot_pulumi.client_listeners import ClientListeners
 from earshot_pulumi.local import quorum, readiness
-from earshot_pulumi.local.client_listeners import ClientListeners
 from earshot_pulumi.local.readiness import CatchingUp, Progress, wait_for
 from earshot_pulumi.local.record import Record
 

@@ -1,0 +1,112 @@
+"""The nodes of a cluster, whatever kind of host they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from earshot.config.cluster import ClusterSpec
+from earshot.listeners.model import SecurityPlan
+from earshot.placement.standpoint import Standpoint
+from earshot.validation.contract import Contract
+from earshot_pulumi.client_output import client_outputs
+from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.gate import AdvertisedListeners
+from earshot_pulumi.outputs import applied, once_there
+from earshot_pulumi.validation import Validation
+
+if TYPE_CHECKING:
+    from earshot_pulumi.certificates import Certificates
+
+
+class Brokers(pulumi.ComponentResource):
+    """The nodes of a cluster behind their gate; each kind of host has its own."""
+
+    gate: AdvertisedListeners
+    cluster_id: pulumi.Output[str]
+    ready: pulumi.Resource
+    """Known once all nodes are in sync, and users can log in."""
+    incarnations: dict[str, pulumi.Output[str]]
+    """By node id, what changes when the node is replaced or restarted."""
+    certificates: Certificates | None = None
+
+    def __init__(self, kind: str, at: Deployment, spec: ClusterSpec) -> None:
+        super().__init__(f"earshot:{kind}", at.name, {}, at.options())
+        self.stack, self.at, self.root = at.name, at, at.folder / "kafka"
+        self.incarnations = {}
+        self._policy = at.policy(spec)
+        self._child = pulumi.ResourceOptions(parent=self)
+
+    @property
+    def expires(self) -> pulumi.Output[str] | None:
+        """When the first of the cluster's certificates ends; None where it has none."""
+        return None if self.certificates is None else self.certificates.expires
+
+    def gated(self, spec: ClusterSpec, plan: Any, addresses: Any, **facts: Any) -> None:
+        """Makes the gate of ``plan``; ``facts`` are those of `AdvertisedListeners`."""
+        self.gate = AdvertisedListeners(
+            self.stack, plan, spec.placement, addresses, self._child, policy=self._policy, **facts
+        )
+
+    def below(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
+        """Options of a resource that waits for the gate's approval and for ``after``."""
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=list(after))
+
+    def proved(
+        self,
+        spec: ClusterSpec,
+        security: SecurityPlan | None,
+        contract: Contract | pulumi.Output[Contract],
+        listeners: Sequence[str],
+        remember: Callable[[pulumi.ResourceOptions], pulumi.Resource],
+        *,
+        after: Sequence[pulumi.Resource] = (),
+        standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
+        client_config: Path | None = None,
+    ) -> dict[str, Any]:
+        """The outputs of the cluster, whose ``contract`` is validated from ``standpoints``.
+
+        Without standpoints, it is validated from here; again whenever one of the incarnations
+        changes. ``contract`` may be without the cluster's id; ``listeners`` are the names of its
+        listeners, also of those that are leaving. The validation waits for ``after``, and
+        ``remember`` makes what waits for it. ``client_config`` is a file with credentials, for
+        listeners that ask for some.
+
+        Addresses are known in a preview. What uses them waits until the brokers are ready.
+        """
+        access = client_outputs(spec, security, contract, self.root, self.expires)
+        identified = pulumi.Output.all(contract, self.cluster_id).apply(
+            lambda it: it[0].identified(it[1]).model_dump(mode="json")
+        )
+        props = {
+            "contract": identified,
+            "incarnations": dict(self.incarnations),
+            "records": spec.validation.records,
+            "deadline": spec.validation.deadline,
+            "state_dir": str(self.at.folder),
+            "vantages": applied(
+                standpoints, lambda known: [item.model_dump(mode="json") for item in known]
+            ),
+            "verdict": None,
+            **self.at.aws.to_props(),
+        }
+        if config := access.file or client_config:
+            props["client_config"] = str(config)
+        proof = Validation(self.stack, props, self.at.options(depends_on=[self.ready, *after]))
+        remember(self.at.options(depends_on=[proof]))
+        return {
+            "listeners": tuple(listeners),
+            "cluster_id": self.cluster_id,
+            "bootstrap": once_there(
+                self.ready,
+                applied(contract, lambda it: {one.name: one.bootstrap for one in it.listeners}),
+            ),
+            "contract": identified,
+            "incarnations": self.incarnations,
+            "approved": self.gate.approved,
+            "proof": proof.verdict,
+            **access.outputs,
+        }
