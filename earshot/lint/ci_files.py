@@ -18,7 +18,7 @@ from earshot.sources.ci_services import CiJob, github_jobs, gitlab_jobs
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import text_of
-from earshot.sources.kubernetes import Keys
+from earshot.sources.pod_variables import Keys
 from earshot.sources.quadlet import ENDINGS, name_of, read_units
 from earshot.sources.redpanda import redpanda_among
 

@@ -1,9 +1,10 @@
 """KL017: who comes in by a published port is sent to an address that works outside the containers.
 
-A published port shows that clients on the machine, or beyond it, shall use the listener behind it.
+A published port shows that clients on the machine, or beyond it, shall use the listener behind it:
+each finding is a hop of their walk that fails.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
@@ -14,62 +15,40 @@ from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, Unknown
-from earshot.topology.ways import End
+from earshot.topology.walk import Outside, failing, outside
+from earshot.topology.ways import End, Stage
 
-Published = tuple[PublishedPort, ...]
+_BY_PORT = ("advertised.listeners", "ports")
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Ports that two containers take; then per broker each listener with what is published."""
-    if facts.deployment is None:
+    """Ports that two containers take; then per broker the walks of those who come in by a port."""
+    deployment = facts.deployment
+    if deployment is None:
         return
-    yield from _taken(facts.deployment)
-    for broker in facts.deployment.brokers:
+    yield from _taken(deployment)
+    for broker in deployment.brokers:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
-        named: list[tuple[Endpoint, str]] = []
-        for endpoint, published in _for_clients(broker):
-            yield from _of_listener(facts.deployment, broker, endpoint, published, named)
-        yield from _named(facts.deployment, broker, named)
+        walks = [*outside(deployment, broker)]
+        for item in walks:
+            yield from _fails(deployment, broker, item)
+        yield from _sent_to_names(deployment, broker, walks)
 
 
-def _of_listener(
-    deployment: Deployment,
-    broker: Broker,
-    endpoint: Endpoint,
-    published: Published,
-    named: list[tuple[Endpoint, str]],
-) -> Iterator[Finding]:
-    """Adds to ``named`` what is advertised under another name, with its published port."""
-    assert endpoint.advertised is not None
-    fixed = all(item.host_port is not None for item in published)
-    hidden = any(isinstance(item, HiddenPort) for item in published)
-    if published and broker.container.is_cut_off:
-        yield _cut_off(broker, endpoint, published[0])
-    elif published and is_loopback(endpoint.bind.host):
-        yield _for_itself(broker, endpoint, published[0])
-    elif is_loopback(endpoint.advertised.host):
-        if fixed:
-            yield from _for_host(deployment, broker, endpoint, published)
-        elif not hidden:
-            yield from _at_random(deployment, broker, endpoint, published)
-    elif published and not (fixed or hidden):
-        return  # a port that Docker chooses may be there to be shown alone
-    elif published:
-        named.append((endpoint, str(published[0])))
-        if fixed:
-            yield from _beyond(deployment, broker, endpoint, published)
-    elif dead := _without_listener(broker, endpoint.advertised.port):
-        yield _to_nobody(deployment, broker, endpoint, dead)
-    elif proxied := _by_proxy(deployment, endpoint):
-        named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
-
-
-def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
-    """Its advertised listeners, each with how it is published."""
-    for endpoint in broker.for_clients:
-        if endpoint.advertised:
-            yield endpoint, broker.container.published_at(endpoint.bind.port)
+def _fails(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:
+    """The first hop of one walk that fails; names are for `_sent_to_names`."""
+    hop = failing(item.hops)
+    if hop is not None and hop.stage is Stage.WAY:
+        yield _cut_off(broker, item)
+    elif hop is not None and is_loopback(item.endpoint.bind.host):
+        yield _bound_to_loopback(broker, item)
+    elif not item.ports:
+        yield from _by_another_port(deployment, broker, item)
+    elif is_loopback(item.sent.address.host):
+        yield from _sent_to_localhost(broker, item)
+    elif not any(isinstance(it, HiddenPort) for it in item.ports):
+        yield from _sent_elsewhere(deployment, broker, item)
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
@@ -101,198 +80,165 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _for_itself(broker: Broker, endpoint: Endpoint, published: PublishedPort) -> Finding:
-    anywhere = f"{endpoint.name}://0.0.0.0:{endpoint.bind.port}"
+def _cut_off(broker: Broker, item: Outside) -> Finding:
+    names = ", ".join(it.name for it in broker.container.networks)
     return RULE.finding(
-        f"publishes {published}, and {endpoint.name} listens on {endpoint.bind}, which is the "
-        "container alone: nobody comes in there",
-        "a listener on all interfaces of the container",
-        listener=endpoint.name,
-        container=broker.service,
-        remedy=f"write {anywhere} into listeners, and keep what it advertises",
-        inputs=("listeners", "ports"),
-    )
-
-
-def _cut_off(broker: Broker, endpoint: Endpoint, published: PublishedPort) -> Finding:
-    names = ", ".join(item.name for item in broker.container.networks)
-    return RULE.finding(
-        f"publishes {published}, and {names} is internal: Docker publishes no port there",
+        f"publishes {item.ports[0]}, and {names} is internal: Docker publishes no port there",
         "a network that is not internal",
-        listener=endpoint.name,
+        listener=item.endpoint.name,
         container=broker.service,
         remedy=f"put {broker.service} on another network as well, or publish the port no more",
         inputs=("ports", "networks"),
     )
 
 
-def _at_random(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
-) -> Iterator[Finding]:
-    """Advertised as localhost with a fixed port, and Docker chooses another each time."""
-    assert endpoint.advertised is not None
-    port = endpoint.advertised.port
-    if broker.container.behind(port) or any(item.host_port == port for item in published):
-        return
-    yield RULE.finding(
-        f"advertises {endpoint.advertised}, and its port is published without a port of the "
-        f"machine: {published[0]}",
-        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
-        listener=endpoint.name,
+def _bound_to_loopback(broker: Broker, item: Outside) -> Finding:
+    name, bind = item.endpoint.name, item.endpoint.bind
+    return RULE.finding(
+        f"publishes {item.ports[0]}, and {name} listens on {bind}, which is the container alone: "
+        "nobody comes in there",
+        "a listener on all interfaces of the container",
+        listener=name,
         container=broker.service,
-        remedy=f"publish {port}:{endpoint.bind.port}",
-        inputs=("ports", "advertised.listeners"),
+        remedy=f"write {name}://0.0.0.0:{bind.port} into listeners, and keep what it advertises",
+        inputs=("listeners", "ports"),
     )
 
 
-def _for_host(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
-) -> Iterator[Finding]:
-    """Advertised as localhost: its port on the machine must lead back to this broker."""
-    assert endpoint.advertised is not None
-    leads = broker.container.behind(endpoint.advertised.port)
-    fitting = [item for item in published if item in leads]
-    if fitting and not any(item.for_loopback for item in fitting):
-        yield RULE.finding(
-            f"advertises {endpoint.advertised}, and the port is published on {fitting[0].host_ip} "
-            f"alone ({fitting[0]}), where {endpoint.advertised.host} does not lead",
-            "a port published on the address that the advertised name leads to",
-            listener=endpoint.name,
-            container=broker.service,
-            remedy=f"publish {endpoint.advertised.port}:{endpoint.bind.port} on all addresses of "
-            "the machine, or advertise the address that it is published on",
-            inputs=("advertised.listeners", "ports"),
-        )
-        return
-    way = deployment.way(HOST, endpoint.advertised)
-    if fitting or (isinstance(way, Arrival) and way.broker is broker):
-        return  # of two that publish one port, it is said already or they never run together
-    if not published and not leads:
-        return  # only the broker itself can mean it
-    to = (published or leads)[0]
-    if isinstance(way, Arrival):
-        problem = f"{endpoint.advertised} on the machine is {way.broker.service}"
-    elif way is End.REFUSED:
-        problem = f"its published port {to} leads to no listener of the container"
-    else:
-        problem = f"the published port is {to}"
-    remedy = f"publish {endpoint.advertised.port}:{endpoint.bind.port}"
-    if published:
-        remedy += f", or advertise {endpoint.name}://localhost:{published[0].host_port}"
-    yield RULE.finding(
-        f"advertises {endpoint.advertised} and listens on {endpoint.bind.port}, and {problem}",
-        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
-        remedy,
-        listener=endpoint.name,
-        container=broker.service,
-        inputs=("advertised.listeners",),
-    )
+def _by_another_port(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:
+    """What is advertised is published, and leads to no listener.
 
-
-def _beyond(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
-) -> Iterator[Finding]:
-    """Advertised under a name or address of elsewhere: of the machine, or of what stands before it.
-
-    No more than a warning where something before it may translate ports.
+    No more than a warning where another container may bring clients to the address, and of an
+    image that is not known: something else may listen in it.
     """
-    assert endpoint.advertised is not None
-    host, port = endpoint.advertised.host, endpoint.advertised.port
-    is_inside = any(item.answers_to(host) for item in deployment.containers.values())
-    fitting = [item for item in published if item.host_port == port]
-    if fitting and all(item.for_host_only for item in fitting) and not is_inside:
-        yield from _on_loopback_alone(broker, endpoint, fitting[0])
-    way = deployment.way(HOST, endpoint.advertised)
-    if (
-        is_inside
-        or not isinstance(way, Unknown)
-        or any(item.host_port == port for item in published)
-    ):
+    leads = broker.container.behind(item.sent.address.port)
+    binds = {it.bind.port for it in broker.endpoints or ()}
+    if not leads or any(it.container_port in binds for it in leads):
         return
-    if any(item.behind(port) for item in deployment.containers.values()):
-        return  # another container may pass it on
-    yield RULE.finding(
-        f"advertises {endpoint.advertised}, and the published port is {published[0]}",
-        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
-        listener=endpoint.name,
-        container=broker.service,
-        severity=None if host.lower() in GATEWAYS else Severity.WARNING,
-        remedy=f"publish {port}:{endpoint.bind.port}, or advertise "
-        f"{endpoint.name}://{Address(host, published[0].host_port or port)}, unless a proxy or "
-        "router translates the port",
-        inputs=("advertised.listeners", "ports"),
-    )
-
-
-def _on_loopback_alone(
-    broker: Broker, endpoint: Endpoint, published: PublishedPort
-) -> Iterator[Finding]:
-    """Advertised under an address of the machine at which the port is not published.
-
-    Nothing of a name: a hosts file may give it to loopback.
-    """
-    assert endpoint.advertised is not None
-    host, port = endpoint.advertised.host, endpoint.advertised.port
-    if ip_of(host) is None:
-        return
-    yield RULE.finding(
-        f"advertises {endpoint.advertised}, and the port is published on {published.host_ip} alone "
-        f"({published}), where {host} does not lead",
-        "a port published on the address that the advertised name leads to",
-        listener=endpoint.name,
-        container=broker.service,
-        remedy=f"publish {port}:{endpoint.bind.port} on all addresses of the machine, or advertise "
-        f"localhost:{port}",
-        inputs=("advertised.listeners", "ports"),
-    )
-
-
-def _without_listener(broker: Broker, host_port: int) -> PublishedPort | None:
-    """What publishes ``host_port``, where it leads to no listener of the broker."""
-    binds = {item.bind.port for item in broker.endpoints or ()}
-    leads = broker.container.behind(host_port)
-    return leads[0] if leads and not any(it.container_port in binds for it in leads) else None
-
-
-def _to_nobody(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint, dead: PublishedPort
-) -> Finding:
-    """The finding; only a warning where another container may bring clients to the address,
-    and of an image that is not known: something else may listen in it."""
-    assert endpoint.advertised is not None
-    is_inside = deployment.way(HOST, endpoint.advertised) is End.NOWHERE
-    certain = broker.is_image_known and (is_inside or endpoint.advertised.host.lower() in GATEWAYS)
-    remedy = f"publish {dead.host_port}:{endpoint.bind.port}"
-    if is_inside:
+    host, dead = item.sent.address.host.lower(), leads[0]
+    is_name = item.sent.end is End.NOWHERE
+    certain = is_loopback(host) or (broker.is_image_known and (is_name or host in GATEWAYS))
+    remedy = f"publish {dead.host_port}:{item.endpoint.bind.port}"
+    if is_name:
         remedy = f"publish {dead} no more, or give clients outside the containers a listener of "
         remedy += "their own behind it that advertises localhost"
-    return RULE.finding(
-        f"advertises {endpoint.advertised} and listens on {endpoint.bind.port}, and its published "
-        f"port {dead} leads to no listener of the container",
-        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
-        listener=endpoint.name,
-        container=broker.service,
-        severity=None if certain else Severity.WARNING,
-        remedy=remedy,
-        inputs=("advertised.listeners", "ports"),
+    problem = f"its published port {dead} leads to no listener of the container"
+    yield _mismatch(
+        broker,
+        item,
+        f"listens on {item.endpoint.bind.port}, and {problem}",
+        remedy,
+        None if certain else Severity.WARNING,
     )
 
 
-def _named(
-    deployment: Deployment, broker: Broker, found: list[tuple[Endpoint, str]]
+def _sent_to_localhost(broker: Broker, item: Outside) -> Iterator[Finding]:
+    """Its port on the machine must lead back to this broker."""
+    end, port = item.sent.end, item.sent.address.port
+    if isinstance(end, Arrival) and end.broker is broker:
+        return
+    fixed = [it for it in item.ports if it.host_port is not None]
+    fitting = [it for it in fixed if it.host_port == port]
+    if any(it.for_loopback for it in fitting) or any(
+        isinstance(it, HiddenPort) for it in item.ports
+    ):
+        return  # of two that publish one port it is said already; a variable may hold this one
+    bind = item.endpoint.bind.port
+    remedy = f"publish {port}:{bind}"
+    if fitting:
+        yield _elsewhere(broker, item, fitting[0], "advertise the address that it is published on")
+    elif not fixed:
+        why = f"its port is published without a port of the machine: {item.ports[0]}"
+        yield _mismatch(broker, item, why, remedy)
+    else:
+        remedy += f", or advertise {item.endpoint.name}://localhost:{fixed[0].host_port}"
+        why = f"the published port is {fixed[0]}"
+        if isinstance(end, Arrival):
+            why = f"{item.sent.address} on the machine is {end.broker.service}"
+        yield _mismatch(broker, item, f"listens on {bind}, and {why}", remedy)
+
+
+def _sent_elsewhere(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:
+    """Advertised under an address of the machine, or of what may be before it.
+
+    No more than a warning where something before it may translate ports; nothing of a name whose
+    port is published on loopback alone, as a hosts file may give it to loopback.
+    """
+    host, port = item.sent.address.host, item.sent.address.port
+    fixed = [it for it in item.ports if it.host_port is not None]
+    fitting = [it for it in fixed if it.host_port == port]
+    containers = deployment.containers.values()
+    if any(it.answers_to(host) for it in containers):
+        return
+    if fitting:
+        if ip_of(host) is not None and all(it.for_host_only for it in fitting):
+            yield _elsewhere(broker, item, fitting[0], f"advertise localhost:{port}")
+        return
+    if not fixed or not isinstance(item.sent.end, Unknown):
+        return
+    if any(it.behind(port) for it in containers):
+        return  # another container may pass it on
+    first = fixed[0]
+    proposed = f"{item.endpoint.name}://{Address(host, first.host_port or port)}"
+    yield _mismatch(
+        broker,
+        item,
+        f"the published port is {first}",
+        f"publish {port}:{item.endpoint.bind.port}, or advertise {proposed}, unless a proxy or "
+        "router translates the port",
+        None if host.lower() in GATEWAYS else Severity.WARNING,
+    )
+
+
+def _elsewhere(broker: Broker, item: Outside, port: PublishedPort, instead: str) -> Finding:
+    """The port is there, on another address of the machine than the one that is advertised."""
+    where = f"{port.host_ip} alone ({port}), where {item.sent.address.host} does not lead"
+    return RULE.finding(
+        f"advertises {item.sent.address}, and the port is published on {where}",
+        "a port published on the address that the advertised name leads to",
+        listener=item.endpoint.name,
+        container=broker.service,
+        remedy=f"publish {port.host_port}:{port.container_port} on all addresses of the machine, "
+        f"or {instead}",
+        inputs=_BY_PORT,
+    )
+
+
+def _mismatch(
+    broker: Broker, item: Outside, why: str, remedy: str, severity: Severity | None = None
+) -> Finding:
+    """What is advertised is not what is published."""
+    joint = " and" if why.startswith("listens") else ", and"
+    inputs = ("advertised.listeners",) if is_loopback(item.sent.address.host) else _BY_PORT
+    if all(it.host_port is None for it in item.ports) and item.ports:
+        inputs = ("ports", "advertised.listeners")
+    return RULE.finding(
+        f"advertises {item.sent.address}{joint} {why}",
+        f"a published port that leads to {item.endpoint.bind.port}, advertised as it is",
+        listener=item.endpoint.name,
+        container=broker.service,
+        severity=severity,
+        remedy=remedy,
+        inputs=inputs,
+    )
+
+
+def _sent_to_names(
+    deployment: Deployment, broker: Broker, walks: Sequence[Outside]
 ) -> Iterator[Finding]:
-    """Advertised under names that the machine has no reason to know: they serve nobody there."""
+    """Sent to names that the machine has no reason to know: one finding for all, and none where
+    another listener is for the machine."""
     lost = [
-        (endpoint, port)
-        for endpoint, port in found
-        if endpoint.advertised and deployment.way(HOST, endpoint.advertised) is End.NOWHERE
+        (item.endpoint, shown)
+        for item in walks
+        if item.sent.end is End.NOWHERE and (shown := _shown_ports(deployment, broker, item))
     ]
-    if not lost or _serves_host(deployment, broker):
+    if not lost or _serves_machine(deployment, broker):
         return
     endpoints = [endpoint for endpoint, _ in lost]
     ports = ", ".join(dict.fromkeys(port for _, port in lost))
     hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
-    certain = broker.is_image_known or not any(_users(deployment, item) for item in endpoints)
+    certain = broker.is_image_known or not any(_has_clients(deployment, it) for it in endpoints)
     by_hand = _by_hand(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
@@ -308,7 +254,7 @@ def _named(
         container=broker.service,
         severity=None if certain and not by_hand else Severity.WARNING,
         remedy=remedy,
-        inputs=("advertised.listeners", "ports"),
+        inputs=_BY_PORT,
     )
 
 
@@ -323,19 +269,31 @@ def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | No
     return None
 
 
-def _users(deployment: Deployment, endpoint: Endpoint) -> list[str]:
-    """Services that bootstrap to this listener: then others need not be meant."""
-    return [
-        item.service
-        for item in deployment.bootstraps
-        for address in item.addresses
-        if isinstance(way := deployment.way(item.service, address), Arrival)
-        and way.endpoint == endpoint
-    ]
+def _shown_ports(deployment: Deployment, broker: Broker, item: Outside) -> str:
+    """The port by which clients outside come in, or an empty text where none shows them.
+
+    A port that Docker chooses may be there to be shown alone. Another container, under whose name
+    the listener is advertised, may pass its own port on.
+    """
+    if item.ports:
+        if failing(item.hops) is not None:
+            return ""
+        shown = [it for it in item.ports if it.host_port is not None or isinstance(it, HiddenPort)]
+        return str(shown[0]) if shown else ""
+    address = item.sent.address
+    proxy = deployment.containers.get(address.host)
+    if (
+        proxy is None
+        or address.host in deployment.by_service
+        or broker.container.behind(address.port)
+    ):
+        return ""
+    ports = proxy.published_at(address.port)
+    return f"{ports[0]} (by {address.host})" if ports else ""
 
 
-def _serves_host(deployment: Deployment, broker: Broker) -> bool:
-    """Whether another listener of the broker is for clients outside the containers."""
+def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
+    """Whether a listener of the broker is for clients outside the containers."""
     return any(
         item.advertised is not None
         and broker.container.published_at(item.bind.port)
@@ -344,14 +302,14 @@ def _serves_host(deployment: Deployment, broker: Broker) -> bool:
     )
 
 
-def _by_proxy(deployment: Deployment, endpoint: Endpoint) -> tuple[PublishedPort, ...]:
-    """Ports of another container under whose name the listener is advertised."""
-    assert endpoint.advertised is not None
-    others = (item.service for item in deployment.brokers)
-    proxy = deployment.containers.get(endpoint.advertised.host)
-    if proxy is None or endpoint.advertised.host in others:
-        return ()
-    return proxy.published_at(endpoint.advertised.port)
+def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
+    """Services bootstrap to this listener: then others need not be meant."""
+    return any(
+        isinstance(way := deployment.way(item.service, address), Arrival)
+        and way.endpoint == endpoint
+        for item in deployment.bootstraps
+        for address in item.addresses
+    )
 
 
 RULE = Rule(

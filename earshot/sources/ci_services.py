@@ -18,7 +18,7 @@ from earshot.errors import EarshotError
 from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_hidden_port, read_port
-from earshot.sources.kubernetes import Keys
+from earshot.sources.pod_variables import Keys
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
 
 STEPS = "steps"

@@ -16,20 +16,31 @@ from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.compose_sections import (
+    Section,
+    extra_hosts_of,
+    has_other_names,
+    in_one_shape,
+    joined_networks,
+    links_of,
+    list_of,
+    map_of,
+    merged,
+    merged_maps,
+    volumes_of,
+    words_of,
+)
 from earshot.sources.other_images import with_listeners
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.topology.container import (
-    DEFAULT_BRIDGES,
     HOST_NETWORK,
     Container,
-    JoinedNetwork,
     PublishedPort,
 )
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
 Read = Callable[[str], str]
 """The text of a file; raises OSError."""
-Section = Mapping[str, object]
 MAX_EXTENDS = 20
 """Services in one chain of `extends`."""
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
@@ -41,8 +52,6 @@ _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
 _GONE = "x-earshot-gone"
 """Where a section remembers which keys of what it extends it takes away."""
-_LISTS = ("ports", "volumes", "env_file", "profiles")
-_MAPS = ("environment", "networks", "extra_hosts")
 _KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
 
 
@@ -106,10 +115,10 @@ def read_compose(
         sections, declared, gone = files.sections(each, name)
         switched_off |= commented_out(each, name)
         below = without({"services": whole, "networks": networks}, gone)
-        whole, networks = _sections(below.get("services")), _map(below.get("networks"), name)
+        whole, networks = _sections(below.get("services")), map_of(below.get("networks"), name)
         own = {it: files.resolved(it, sections, name, ()) for it in sections}
-        whole |= {it: _merged(whole[it], own[it]) if it in whole else own[it] for it in own}
-        networks = _deep(networks, declared)
+        whole |= {it: merged(whole[it], own[it]) if it in whole else own[it] for it in own}
+        networks = merged_maps(networks, declared)
     files.is_whole = files.is_whole and not _is_overlay(whole)
     services = tuple(
         replace(files.service(name, section, networks, shown), commented=switched_off.get(name, {}))
@@ -217,13 +226,13 @@ class _Files:
                 observed=f"stands at the end of {MAX_EXTENDS} services that extend each other",
                 remedy="adopt the output of `docker compose config` instead",
             )
-        section = _map(sections[name], where)
+        section = map_of(sections[name], where)
         extends = section.get("extends")
         folder = posixpath.dirname(shown) if shown not in self.roots else ""
-        own = _normal(section, where, folder)
+        own = in_one_shape(section, where, folder)
         if extends in (None, ""):
             return own
-        target = {"service": extends} if isinstance(extends, str) else _map(extends, where)
+        target = {"service": extends} if isinstance(extends, str) else map_of(extends, where)
         if self.lenient and target.get("file") and not self._is_there(str(target["file"]), folder):
             return {**own, _UNKNOWN: (*_noted(own, _UNKNOWN), "extends")}
         base_name, file = str(target.get("service") or name), target.get("file")
@@ -238,7 +247,7 @@ class _Files:
                 allowed=", ".join(others),
             )
         base = self.resolved(base_name, others, base_shown, (*seen, mark))
-        return _merged(without(base, _noted(section, _GONE)), own)
+        return merged(without(base, _noted(section, _GONE)), own)
 
     def _replaced(self, value: object, shown: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in every text; keys are left alone."""
@@ -284,7 +293,7 @@ class _Files:
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
         published: list[PublishedPort] = []
-        for i, item in enumerate(_list(section.get("ports"), f"{where}.ports")):
+        for i, item in enumerate(list_of(section.get("ports"), f"{where}.ports")):
             try:
                 published += read_port(item, f"{where}.ports[{i}]")
             except EarshotError:
@@ -293,22 +302,22 @@ class _Files:
                 hidden = read_hidden_port(item)
                 published += hidden
                 unknown += [] if hidden else ["ports"]
-        volumes = [*_volumes(section, where)]
+        volumes = [*volumes_of(section, where)]
         container = with_listeners(
             Container(
                 name=str(section.get("container_name") or name),
                 image=str(section.get("image") or ""),
                 hostname=str(section.get("hostname") or ""),
-                networks=() if mode else tuple(_networks(name, section, top, where)),
+                networks=() if mode else tuple(joined_networks(name, section, top, where)),
                 published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
                 env=self._environment(section, where, unknown),
                 mounts=tuple(target for _, target in volumes),
                 network_mode=mode,
                 unknown=tuple(dict.fromkeys(unknown)),
-                extra_hosts=dict(_extra_hosts(section, where)),
-                open_networks=not self.is_whole or _is_open(section, top),
-                links=dict(_links(section, where)),
-                profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
+                extra_hosts=dict(extra_hosts_of(section, where)),
+                open_networks=not self.is_whole or has_other_names(section, top),
+                links=dict(links_of(section, where)),
+                profiles=tuple(map(str, list_of(section.get("profiles"), f"{where}.profiles"))),
             )
         )
         beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
@@ -317,7 +326,7 @@ class _Files:
             it if it.endswith(".properties") else posixpath.join(it, "server.properties")
             for it in beside
         ]
-        words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
+        words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
         deploy = section.get("deploy")
         deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
         return Service(
@@ -350,7 +359,7 @@ class _Files:
 
     def _environment(self, section: Section, where: str, unknown: list[str]) -> dict[str, str]:
         found: dict[str, str] = {}
-        for i, item in enumerate(_list(section.get("env_file"), f"{where}.env_file")):
+        for i, item in enumerate(list_of(section.get("env_file"), f"{where}.env_file")):
             entry = item if isinstance(item, Mapping) else {"path": item}
             path = str(entry.get("path") or "")
             try:
@@ -364,7 +373,7 @@ class _Files:
                 continue
             read = read_raw_env_file if entry.get("format") == "raw" else read_env_file
             found |= read(text, path, self.variables)
-        for name, value in _map(section.get("environment"), f"{where}.environment").items():
+        for name, value in map_of(section.get("environment"), f"{where}.environment").items():
             if value is not None:
                 found[name] = str(value)
             elif (handed := self.variables.handed_through(name)) is not None:
@@ -377,116 +386,6 @@ def _is_of_broker(text: str) -> bool:
     return bool(LISTENERS.search(text)) and is_broker_configuration(read_properties(text).values)
 
 
-def _normal(section: Section, where: str, folder: str) -> dict[str, object]:
-    """The section in one shape: maps for environment and networks, lists for the rest."""
-    found = dict(section)
-    found.pop("extends", None)
-    if "environment" in found:
-        found["environment"] = _pairs(found["environment"], f"{where}.environment")
-    if "networks" in found and not isinstance(found["networks"], Mapping):
-        listed = _list(found["networks"], f"{where}.networks")
-        found["networks"] = {str(item): None for item in listed}
-    if "extra_hosts" in found:
-        found["extra_hosts"] = dict(_extra_hosts(found, where))
-    for key in _LISTS:
-        if key in found:
-            found[key] = _list(found[key], f"{where}.{key}")
-    files = found.get("env_file")
-    if folder and isinstance(files, list):  # a file's own paths are relative to itself
-        found["env_file"] = [_moved(item, folder) for item in files]
-    return found
-
-
-def _moved(item: object, folder: str) -> object:
-    if isinstance(item, Mapping):
-        return {**item, "path": posixpath.join(folder, str(item.get("path") or ""))}
-    return posixpath.join(folder, str(item))
-
-
-def _merged(base: Section, own: Section) -> dict[str, object]:
-    """As compose merges: maps by key, lists one after the other, anything else replaced."""
-    found = {**base, **own}
-    for key in _MAPS:
-        if key in base and key in own:
-            found[key] = _deep(_map(base[key], key), _map(own[key], key))
-    for key in _LISTS:
-        if key in base and key in own:
-            found[key] = [*_list(base[key], key), *_list(own[key], key)]
-    return found
-
-
-def _deep(base: Section, own: Section) -> dict[str, object]:
-    """Maps within maps by key, anything else replaced."""
-    found = {**base, **own}
-    for key in found:
-        if isinstance(before := base.get(key), Mapping):
-            after = own.get(key)
-            found[key] = _deep(before, after) if isinstance(after, Mapping) else after or before
-    return found
-
-
-def _pairs(value: object, where: str) -> dict[str, object]:
-    if isinstance(value, Mapping):
-        return {str(key): _scalar(item, f"{where}.{key}") for key, item in value.items()}
-    found: dict[str, object] = {}
-    for i, item in enumerate(_list(value, where)):
-        if not isinstance(item, str):
-            raise EarshotError(f"{where}[{i}]", observed=_shape(item), allowed="NAME=value")
-        name, sign, text = item.partition("=")
-        found[name] = text if sign else None
-    return found
-
-
-def _scalar(value: object, where: str) -> object:
-    if value is not None and not isinstance(value, str):
-        raise EarshotError(where, observed=_shape(value), allowed="one value")
-    return value
-
-
-def _networks(name: str, section: Section, top: Section, where: str) -> Iterator[JoinedNetwork]:
-    joined = _map(section.get("networks"), f"{where}.networks") or {"default": None}
-    for key, details in joined.items():
-        own = _map(details, f"{where}.networks.{key}")
-        aliases = [str(item) for item in _list(own.get("aliases"), f"{where}.networks.{key}")]
-        declared = top.get(key)
-        real = declared.get("name") if isinstance(declared, Mapping) else None
-        yield JoinedNetwork(
-            str(real or key),
-            tuple(dict.fromkeys((name, *aliases))),
-            str(own.get("ipv4_address") or ""),
-            isinstance(declared, Mapping) and str(declared.get("internal")).lower() == "true",
-            bool(real),
-        )
-
-
-def _is_open(section: Section, top: Section) -> bool:
-    """Whether there may be more names on its networks than the services say."""
-    joined = _map(section.get("networks"), "networks") or {"default": None}
-    external = [
-        item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
-    ]
-    mode = str(section.get("network_mode") or "")
-    by_mode = bool(mode) and mode not in (*DEFAULT_BRIDGES, "none")
-    return bool(external or section.get("external_links") or by_mode)
-
-
-def _links(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    """Services by the names that the container has for them: its own, or `SERVICE:NAME`."""
-    for item in _list(section.get("links"), f"{where}.links"):
-        service, _, name = str(item).partition(":")
-        yield (name or service).lower(), service
-
-
-def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    found = section.get("extra_hosts")
-    if isinstance(found, Mapping):
-        yield from ((str(name).lower(), str(address)) for name, address in found.items())
-        return
-    for item in _list(found, f"{where}.extra_hosts"):
-        name, _, address = str(item).replace("=", ":", 1).partition(":")
-        yield name.strip().lower(), address.strip().strip("[]")
-
-
 def _noted(section: Section, key: str) -> tuple[Any, ...]:
     """What `_UNKNOWN` or `_GONE` has, which no file can: its lists are no tuples."""
     found = section.get(key)
@@ -495,40 +394,3 @@ def _noted(section: Section, key: str) -> tuple[Any, ...]:
 
 def _sections(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
-
-
-def _volumes(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    """What is mounted, and where in the container."""
-    for item in _list(section.get("volumes"), f"{where}.volumes"):
-        if isinstance(item, Mapping):
-            yield str(item.get("source") or ""), str(item.get("target") or "")
-        else:
-            source, *rest = str(item).split(":")
-            yield source, rest[0] if rest else source
-
-
-def _words(value: object) -> tuple[str, ...]:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(str, value))
-    return tuple(str(value).split()) if value else ()
-
-
-def _map(value: object, where: str) -> dict[str, object]:
-    if value in (None, ""):
-        return {}
-    if not isinstance(value, Mapping):
-        raise EarshotError(where, observed=_shape(value), allowed="a map")
-    return {str(key): item for key, item in value.items()}
-
-
-def _shape(value: object) -> str:
-    """What stands there, without its values: they may be secrets."""
-    return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
-
-
-def _list(value: object, where: str) -> list[object]:
-    if value in (None, ""):
-        return []
-    if isinstance(value, Mapping):
-        raise EarshotError(where, observed="found a map", allowed="a list")
-    return list(value) if isinstance(value, list) else [value]

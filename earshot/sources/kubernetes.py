@@ -13,13 +13,17 @@ from functools import cached_property
 from earshot.listeners.listed import by_key
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among
+from earshot.sources.pod_variables import (
+    ConfigMap,
+    Keys,
+    PodVariables,
+    as_map,
+    list_of,
+    text_in,
+)
 from earshot.topology.container import Container
 
-Keys = tuple[int | str, ...]
-"""A place in a file: the document, counted from 0, then keys and indices."""
 Resource = Mapping[str, object]
-MAX_EXPANDED = 4_000
-"""Characters of a value with others in it; a longer one is left as it is written."""
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
 _POD_IN: Mapping[str, Keys] = {
     "Pod": ("spec",),
@@ -31,9 +35,6 @@ KINDS = frozenset({*_POD_IN, "Service", "ConfigMap"})
 """Of the resources that are read."""
 _ENDS = ("Job", "CronJob")
 """Their pods come to an end: no broker runs there."""
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
-_SET_BY_SHELL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
-_UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*)+)", re.ASCII)
 _GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
 _OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
 _SECRETS = "/etc/kafka/secrets"
@@ -119,12 +120,12 @@ def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
     """The resources in a file's documents with their places, those of a List each by itself."""
     for index, document in enumerate(documents):
         found = as_map(document)
-        if not (_text(found, "apiVersion") and _text(found, "kind")):
+        if not (text_in(found, "apiVersion") and text_in(found, "kind")):
             continue
         if found["kind"] != "List":
             yield (index,), found
             continue
-        for i, item in enumerate(_list(found.get("items"))):
+        for i, item in enumerate(list_of(found.get("items"))):
             yield (index, "items", i), as_map(item)
 
 
@@ -135,7 +136,7 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
     """
     listed = list(resources(documents))
     maps = {
-        (namespace_of(item), name_of(item)): _ConfigMap(path, as_map(item.get("data")))
+        (namespace_of(item), name_of(item)): ConfigMap(path, as_map(item.get("data")))
         for path, item in listed
         if _is_core(item, "ConfigMap")
     }
@@ -155,18 +156,12 @@ def _is_core(resource: Resource, kind: str) -> bool:
 
 def name_of(resource: Resource) -> str:
     """`metadata.name`."""
-    return _text(as_map(resource.get("metadata")), "name")
+    return text_in(as_map(resource.get("metadata")), "name")
 
 
 def namespace_of(resource: Resource) -> str:
     """`metadata.namespace`; an empty text where it is given when the file is applied."""
-    return _text(as_map(resource.get("metadata")), "namespace")
-
-
-@dataclass(frozen=True)
-class _ConfigMap:
-    path: Keys
-    data: Mapping[str, object]
+    return text_in(as_map(resource.get("metadata")), "namespace")
 
 
 @dataclass(frozen=True)
@@ -180,15 +175,15 @@ class _Pod:
     spec: Mapping[str, object]
 
     def containers(
-        self, maps: Mapping[tuple[str, str], _ConfigMap], taken: set[str]
+        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
     ) -> Iterator[PodContainer]:
         for key in ("initContainers", "containers"):
-            for i, item in enumerate(_list(self.spec.get(key))):
+            for i, item in enumerate(list_of(self.spec.get(key))):
                 section = as_map(item)
                 if not section:
                     continue
                 workload = self.workload or self.kind
-                name = free_name(f"{workload}/{_text(section, 'name') or i}", taken)
+                name = free_name(f"{workload}/{text_in(section, 'name') or i}", taken)
                 lasts = key == "containers" and self.kind not in _ENDS
                 yield self._container(name, section, (*self.path, key, i), lasts, maps)
 
@@ -198,25 +193,25 @@ class _Pod:
         section: Mapping[str, object],
         path: Keys,
         lasts: bool,
-        maps: Mapping[tuple[str, str], _ConfigMap],
+        maps: Mapping[tuple[str, str], ConfigMap],
     ) -> PodContainer:
-        variables = _Variables(self.namespace, maps)
+        variables = PodVariables(self.namespace, maps)
         variables.read(section, path)
         words = tuple(
             variables.expanded(str(word))
             for key in ("command", "args")
-            for word in _list(section.get(key))
+            for word in list_of(section.get(key))
         )
         variables.forget(" ".join(words))
-        mounts = map(as_map, _list(section.get("volumeMounts")))
+        mounts = map(as_map, list_of(section.get("volumeMounts")))
         unknown = [*variables.unknown, *(["mounted files"] if self._replaces(section) else [])]
         if any(map(_is_hidden, (*map(section.get, _OF_CONTAINER), self.spec.get("volumes")))):
             unknown.append("envFrom")
         container = Container(
             name=name,
-            image=_text(section, "image"),
+            image=text_in(section, "image"),
             env=variables.values,
-            mounts=tuple(_text(item, "mountPath") for item in mounts),
+            mounts=tuple(text_in(item, "mountPath") for item in mounts),
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(self._aliases()),
         )
@@ -233,97 +228,29 @@ class _Pod:
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
         """Whether files from elsewhere may stand where the image has its scripts and settings."""
-        listed = map(as_map, _list(self.spec.get("volumes")))
-        volumes = {_text(item, "name"): set(item) for item in listed}
+        listed = map(as_map, list_of(self.spec.get("volumes")))
+        volumes = {text_in(item, "name"): set(item) for item in listed}
         kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
-        for item in _list(section.get("volumeMounts")):
+        for item in list_of(section.get("volumeMounts")):
             mount = as_map(item)
-            target = _text(mount, "mountPath")
+            target = text_in(mount, "mountPath")
             if target.startswith(_SECRETS) or not _OF_KAFKA.match(target):
                 continue
-            if kinds & volumes.get(_text(mount, "name"), set()):
+            if kinds & volumes.get(text_in(mount, "name"), set()):
                 return True
         return False
 
     def _aliases(self) -> Iterator[tuple[str, str]]:
-        for item in _list(self.spec.get("hostAliases")):
+        for item in list_of(self.spec.get("hostAliases")):
             alias = as_map(item)
-            for name in _list(alias.get("hostnames")):
-                yield str(name).lower(), _text(alias, "ip")
+            for name in list_of(alias.get("hostnames")):
+                yield str(name).lower(), text_in(alias, "ip")
 
     def _asks_cluster(self) -> bool:
-        policy = _text(self.spec, "dnsPolicy") or "ClusterFirst"
+        policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
         on_host = "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
         wanted = "ClusterFirstWithHostNet" if on_host else "ClusterFirst"
         return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
-
-
-class _Variables:
-    """The variables of one container in the order in which the kubelet sets them."""
-
-    def __init__(self, namespace: str, maps: Mapping[tuple[str, str], _ConfigMap]) -> None:
-        self.values: dict[str, str] = {}
-        self.places: dict[str, Keys] = {}
-        self.unknown: list[str] = []
-        self._namespace = namespace
-        self._maps = maps
-
-    def read(self, section: Mapping[str, object], path: Keys) -> None:
-        for item in _list(section.get("envFrom")):
-            source = as_map(item)
-            config_map = self._map_of(source.get("configMapRef"))
-            if config_map is None:
-                self.unknown.append("envFrom")
-                continue
-            prefix = _text(source, "prefix")
-            for key, value in config_map.data.items():
-                self._set(prefix + key, value, (*config_map.path, "data", key))
-        for i, item in enumerate(_list(section.get("env"))):
-            variable = as_map(item)
-            if name := _text(variable, "name"):
-                self._one(name, variable, (*path, "env", i))
-
-    def expanded(self, text: str) -> str:
-        """``text`` with the values of `$(NAME)`, those that are known so far."""
-
-        def value(match: re.Match[str]) -> str:
-            return "$" if match[1] is None else self.values.get(match[1], match[0])
-
-        if len(text) > MAX_EXPANDED:
-            return text
-        found = _REFERENCE.sub(value, text)
-        return found if len(found) <= MAX_EXPANDED else text
-
-    def forget(self, command: str) -> None:
-        """What a command sets or unsets for itself is not known."""
-        names = set(_SET_BY_SHELL.findall(command))
-        for listed in _UNSET_BY_SHELL.findall(command):
-            names |= set(listed.split())
-        for name in names:
-            if name in self.values or name.startswith("KAFKA_"):
-                self.values[name] = _unknown(name)
-
-    def _one(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
-        source = as_map(variable.get("valueFrom"))
-        if not source:
-            value = variable.get("value")
-            self._set(name, self.expanded(value) if isinstance(value, str) else value, path)
-            return
-        reference = as_map(source.get("configMapKeyRef"))
-        config_map = self._map_of(reference)
-        key = _text(reference, "key")
-        if config_map is None or key not in config_map.data:
-            self._set(name, _unknown(name), path)
-            return
-        self._set(name, config_map.data[key], (*config_map.path, "data", key))
-
-    def _set(self, name: str, value: object, path: Keys) -> None:
-        """Sets one variable: no value is an empty text, and another type is not known."""
-        self.values[name] = value if isinstance(value, str) else _unknown(name) if value else ""
-        self.places[name] = path
-
-    def _map_of(self, reference: object) -> _ConfigMap | None:
-        return self._maps.get((self._namespace, _text(as_map(reference), "name")))
 
 
 def _is_hidden(value: object) -> bool:
@@ -333,13 +260,8 @@ def _is_hidden(value: object) -> bool:
     )
 
 
-def _unknown(name: str) -> str:
-    """The value of a variable that the file does not hold."""
-    return f"$({name})"
-
-
 def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
-    kind = _text(resource, "kind")
+    kind = text_in(resource, "kind")
     if kind not in _POD_IN:
         return
     spec: Mapping[str, object] = resource
@@ -350,29 +272,31 @@ def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
 
 def _service(resource: Resource) -> ClusterService:
     spec = as_map(resource.get("spec"))
-    listed = _list(spec.get("ports"))
-    addresses = [_text(spec, "clusterIP"), *map(str, _list(spec.get("clusterIPs")))]
+    listed = list_of(spec.get("ports"))
+    addresses = [text_in(spec, "clusterIP"), *map(str, list_of(spec.get("clusterIPs")))]
     return ClusterService(
         name_of(resource),
         namespace_of(resource),
         _ports(listed),
-        "None" not in addresses and _text(spec, "type") != "ExternalName",
+        "None" not in addresses and text_in(spec, "type") != "ExternalName",
         dict(_targets(listed)),
         {target: node for port, target in _targets(listed) if (node := _node_port(listed, port))},
-        _text(spec, "type") == "LoadBalancer",
+        text_in(spec, "type") == "LoadBalancer",
     )
 
 
 def _targets(listed: Sequence[object]) -> Iterator[tuple[int, int]]:
     for item in map(as_map, listed):
-        port = _text(item, "port")
-        target = _text(item, "targetPort") or port
+        port = text_in(item, "port")
+        target = text_in(item, "targetPort") or port
         if re.fullmatch(r"[0-9]{1,5}", port) and re.fullmatch(r"[0-9]{1,5}", target):
             yield int(port), int(target)
 
 
 def _node_port(listed: Sequence[object], port: int) -> int | None:
-    found = (_text(it, "nodePort") for it in map(as_map, listed) if _text(it, "port") == str(port))
+    found = (
+        text_in(it, "nodePort") for it in map(as_map, listed) if text_in(it, "port") == str(port)
+    )
     text = next(found, "")
     return int(text) if re.fullmatch(r"[0-9]{1,5}", text) else None
 
@@ -381,10 +305,10 @@ def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:
     found = []
     for item in listed:
         port = as_map(item)
-        number = _text(port, "port")
+        number = text_in(port, "port")
         if not re.fullmatch(r"[0-9]{1,5}", number, re.ASCII):
             return None
-        if (_text(port, "protocol") or "TCP") == "TCP":
+        if (text_in(port, "protocol") or "TCP") == "TCP":
             found.append(int(number))
     return tuple(found)
 
@@ -400,17 +324,3 @@ def free_name(name: str, taken: set[str]) -> str:
 def is_off(value: object) -> bool:
     """Whether a boolean is false, as YAML 1.1 may write it; what is not there is not."""
     return str(value).lower() in ("false", "no", "off", "n")
-
-
-def _text(section: Mapping[str, object], key: str) -> str:
-    value = section.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def as_map(value: object) -> Mapping[str, object]:
-    """The map that ``value`` is; anything else has no keys."""
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

@@ -11,9 +11,9 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.names.kinds import ip_of
 from earshot.topology.broker import Bootstrap, Broker
-from earshot.topology.container import Container, is_loopback
+from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.names import GATEWAYS, Names
-from earshot.topology.ways import Trace, Way, Ways
+from earshot.topology.ways import Hop, Trace, Way, Ways
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Deployment:
     def trace(self, place: str, address: Address) -> Trace:
         """The same, hop by hop."""
         return self._ways.trace(place, address)
+
+    def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
+        """The hops from the machine through a published port of ``service``."""
+        return self._ways.through(service, port)
 
     def members(self, broker: Broker) -> Iterator[Broker]:
         """Brokers of the same cluster, itself too."""

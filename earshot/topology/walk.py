@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from earshot.listeners.address import Address
-from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
+from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
 from earshot.topology.ways import Answer, Hop, Stage, Trace
@@ -162,6 +163,29 @@ def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
                     where = f"published port {port} of {broker.service}"
                     address = Address(host, port.host_port)
                     yield Bootstrap(HOST, where, (address,), endpoint.protocol)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A client on the machine that comes in by a published port, and where its listener sends it.
+
+    ``ports`` are all that lead to the listener; without one nothing shows such a client.
+    """
+
+    endpoint: Endpoint
+    ports: tuple[PublishedPort, ...]
+    hops: tuple[Hop, ...]
+    """Those through the first of the ports."""
+    sent: Trace
+
+
+def outside(deployment: Deployment, broker: Broker) -> Iterator[Outside]:
+    """The clients on the machine that the listeners of ``broker`` may have, each to itself."""
+    for endpoint in broker.for_clients:
+        if endpoint.advertised is not None:
+            ports = broker.container.published_at(endpoint.bind.port)
+            hops = deployment.through(broker.service, ports[0]) if ports else ()
+            yield Outside(endpoint, ports, hops, deployment.trace(HOST, endpoint.advertised))
 
 
 def missing_fact(trace: Trace) -> str:

@@ -124,6 +124,11 @@ class Ways:
         ends = tuple(leg.end for leg in legs)
         return Trace(place, address, hops, chosen.end, ends, meant.doubt)
 
+    def through(self, service: str, item: PublishedPort) -> tuple[Hop, ...]:
+        """From the machine through a published port of ``service`` to who listens there."""
+        leg = self._behind(service, item, item.host_ip or "an address")
+        return (leg.way, leg.socket) if leg.socket else (leg.way,)
+
     def _leg(self, place: str, target: Target, port: int) -> _Leg:
         own = self._containers.get(place)
         at_machine = own is None or own.on_host_network
@@ -248,7 +253,7 @@ class Ways:
         if elsewhere:
             name, item = elsewhere[0]
             if self._containers[name].is_cut_off:
-                return _Leg(End.NO_WAY, _no_way(f"{item} of {name}, whose networks are internal"))
+                return self._behind(name, item, via)
             why = f"port {port} is published on {item.host_ip} alone"
             return _Leg(End.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
         fact = f"what listens at port {port} of the machine"
@@ -256,6 +261,8 @@ class Ways:
 
     def _behind(self, name: str, item: PublishedPort, via: str) -> _Leg:
         """The way by a published port into the container, at its address on one network."""
+        if self._containers[name].is_cut_off:
+            return _Leg(End.NO_WAY, _no_way(f"{item} of {name}, whose networks are internal"))
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
         networks = [it for it in self._containers[name].networks if not it.internal]
         network = networks[0].name if len(networks) == 1 else ""

@@ -198,11 +198,37 @@ def test_who_comes_in_and_is_sent_back_to_the_same_listener_has_no_finding(
     if not published:
         assert found == []
     elif host in ("machine", "kafka.example.com"):
-        sure = bool(is_open) and all(item.host_port for item in is_open)
+        sure = any(item.host_port for item in is_open)
         said = to_nobody or (sure and not behind)
         assert [item.severity for item in found] == [Severity.WARNING] * said
     elif host == "kafka":
-        sure = bool(is_open) and all(item.host_port for item in is_open)
+        sure = any(item.host_port for item in is_open)
         assert [item.severity for item in found] == [Severity.ERROR] * (to_nobody or sure)
     elif behind and behind[0] == listens:
         assert found == []
+
+
+@pytest.mark.parametrize(
+    ("advertised", "observed"),
+    [
+        (Address("localhost", 2), []),
+        (
+            Address("localhost", 9092),
+            ["advertises localhost:9092 and listens on 9092, and the published port is 2->9092"],
+        ),
+        (
+            Address("kafka", 9092),
+            [
+                (
+                    "publishes 2->9092, and clients that come in there are sent to kafka, a "
+                    "name that only the containers know"
+                )
+            ],
+        ),
+    ],
+)
+def test_beside_a_port_that_docker_chooses_a_fixed_one_counts(
+    advertised: Address, observed: list[str]
+) -> None:
+    found = checked(advertised, PublishedPort(9092, None), PublishedPort(9092, 2))
+    assert [item.observed for item in found] == observed

@@ -7,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earshot.sources.kubernetes import (
-    MAX_EXPANDED,
     ClusterService,
-    Keys,
     Manifest,
     PodContainer,
     read_manifest,
 )
+from earshot.sources.pod_variables import MAX_EXPANDED, Keys
 from earshot.yaml_document import read_yaml_documents
 
 

@@ -13,7 +13,7 @@ from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, Names, Unknown
-from earshot.topology.ways import End, Way
+from earshot.topology.ways import Answer, End, Stage, Way
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
 KAFKA = Container(
@@ -380,3 +380,20 @@ def test_a_name_of_docker_desktop_is_in_doubt() -> None:
     assert isinstance(doubtful.end, Arrival) and "extra_hosts" in doubtful.doubt
     given = replace(APP, extra_hosts={"host.docker.internal": "host-gateway"})
     assert not deployed(given).trace("app", Address("host.docker.internal", 29092)).doubt
+
+
+@pytest.mark.parametrize(
+    ("networks", "binds", "hops"),
+    [
+        ((BACK,), ":9092", [(Stage.WAY, Answer.YES), (Stage.SOCKET, Answer.YES)]),
+        ((BACK,), "127.0.0.1:9092", [(Stage.WAY, Answer.YES), (Stage.SOCKET, Answer.NO)]),
+        ((replace(BACK, internal=True),), ":9092", [(Stage.WAY, Answer.NO)]),
+    ],
+)
+def test_through_a_port_that_docker_chooses(
+    networks: tuple[JoinedNetwork, ...], binds: str, hops: list[tuple[Stage, Answer]]
+) -> None:
+    port = PublishedPort(9092, None)
+    kafka = replace(KAFKA, networks=networks, published=(port,))
+    found = deployed(APP, kafka, binds).through("kafka", port)
+    assert [(it.stage, it.answer) for it in found] == hops

@@ -1,0 +1,165 @@
+"""Sections of services in a Compose file: brought into one shape, merged, and read key by key.
+
+Each raises EarshotError where a value has not the shape that Compose allows.
+"""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+
+from earshot.errors import EarshotError
+from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork
+
+Section = Mapping[str, object]
+_LISTS = ("ports", "volumes", "env_file", "profiles")
+_MAPS = ("environment", "networks", "extra_hosts")
+
+
+def in_one_shape(section: Section, where: str, folder: str) -> dict[str, object]:
+    """The section in one shape: maps for environment and networks, lists for the rest."""
+    found = dict(section)
+    found.pop("extends", None)
+    if "environment" in found:
+        found["environment"] = _pairs(found["environment"], f"{where}.environment")
+    if "networks" in found and not isinstance(found["networks"], Mapping):
+        listed = list_of(found["networks"], f"{where}.networks")
+        found["networks"] = {str(item): None for item in listed}
+    if "extra_hosts" in found:
+        found["extra_hosts"] = dict(extra_hosts_of(found, where))
+    for key in _LISTS:
+        if key in found:
+            found[key] = list_of(found[key], f"{where}.{key}")
+    files = found.get("env_file")
+    if folder and isinstance(files, list):  # a file's own paths are relative to itself
+        found["env_file"] = [_moved(item, folder) for item in files]
+    return found
+
+
+def _moved(item: object, folder: str) -> object:
+    if isinstance(item, Mapping):
+        return {**item, "path": posixpath.join(folder, str(item.get("path") or ""))}
+    return posixpath.join(folder, str(item))
+
+
+def merged(base: Section, own: Section) -> dict[str, object]:
+    """As compose merges: maps by key, lists one after the other, anything else replaced."""
+    found = {**base, **own}
+    for key in _MAPS:
+        if key in base and key in own:
+            found[key] = merged_maps(map_of(base[key], key), map_of(own[key], key))
+    for key in _LISTS:
+        if key in base and key in own:
+            found[key] = [*list_of(base[key], key), *list_of(own[key], key)]
+    return found
+
+
+def merged_maps(base: Section, own: Section) -> dict[str, object]:
+    """Maps within maps by key, anything else replaced."""
+    found = {**base, **own}
+    for key in found:
+        if isinstance(before := base.get(key), Mapping):
+            after = own.get(key)
+            found[key] = (
+                merged_maps(before, after) if isinstance(after, Mapping) else after or before
+            )
+    return found
+
+
+def _pairs(value: object, where: str) -> dict[str, object]:
+    if isinstance(value, Mapping):
+        return {str(key): _scalar(item, f"{where}.{key}") for key, item in value.items()}
+    found: dict[str, object] = {}
+    for i, item in enumerate(list_of(value, where)):
+        if not isinstance(item, str):
+            raise EarshotError(f"{where}[{i}]", observed=_shape(item), allowed="NAME=value")
+        name, sign, text = item.partition("=")
+        found[name] = text if sign else None
+    return found
+
+
+def _scalar(value: object, where: str) -> object:
+    if value is not None and not isinstance(value, str):
+        raise EarshotError(where, observed=_shape(value), allowed="one value")
+    return value
+
+
+def joined_networks(
+    name: str, section: Section, top: Section, where: str
+) -> Iterator[JoinedNetwork]:
+    joined = map_of(section.get("networks"), f"{where}.networks") or {"default": None}
+    for key, details in joined.items():
+        own = map_of(details, f"{where}.networks.{key}")
+        aliases = [str(item) for item in list_of(own.get("aliases"), f"{where}.networks.{key}")]
+        declared = top.get(key)
+        real = declared.get("name") if isinstance(declared, Mapping) else None
+        yield JoinedNetwork(
+            str(real or key),
+            tuple(dict.fromkeys((name, *aliases))),
+            str(own.get("ipv4_address") or ""),
+            isinstance(declared, Mapping) and str(declared.get("internal")).lower() == "true",
+            bool(real),
+        )
+
+
+def has_other_names(section: Section, top: Section) -> bool:
+    """Whether there may be more names on its networks than the services say."""
+    joined = map_of(section.get("networks"), "networks") or {"default": None}
+    external = [
+        item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
+    ]
+    mode = str(section.get("network_mode") or "")
+    by_mode = bool(mode) and mode not in (*DEFAULT_BRIDGES, "none")
+    return bool(external or section.get("external_links") or by_mode)
+
+
+def links_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    """Services by the names that the container has for them: its own, or `SERVICE:NAME`."""
+    for item in list_of(section.get("links"), f"{where}.links"):
+        service, _, name = str(item).partition(":")
+        yield (name or service).lower(), service
+
+
+def extra_hosts_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    found = section.get("extra_hosts")
+    if isinstance(found, Mapping):
+        yield from ((str(name).lower(), str(address)) for name, address in found.items())
+        return
+    for item in list_of(found, f"{where}.extra_hosts"):
+        name, _, address = str(item).replace("=", ":", 1).partition(":")
+        yield name.strip().lower(), address.strip().strip("[]")
+
+
+def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    """What is mounted, and where in the container."""
+    for item in list_of(section.get("volumes"), f"{where}.volumes"):
+        if isinstance(item, Mapping):
+            yield str(item.get("source") or ""), str(item.get("target") or "")
+        else:
+            source, *rest = str(item).split(":")
+            yield source, rest[0] if rest else source
+
+
+def words_of(value: object) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(str, value))
+    return tuple(str(value).split()) if value else ()
+
+
+def map_of(value: object, where: str) -> dict[str, object]:
+    if value in (None, ""):
+        return {}
+    if not isinstance(value, Mapping):
+        raise EarshotError(where, observed=_shape(value), allowed="a map")
+    return {str(key): item for key, item in value.items()}
+
+
+def _shape(value: object) -> str:
+    """What stands there, without its values: they may be secrets."""
+    return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
+
+
+def list_of(value: object, where: str) -> list[object]:
+    if value in (None, ""):
+        return []
+    if isinstance(value, Mapping):
+        raise EarshotError(where, observed="found a map", allowed="a list")
+    return list(value) if isinstance(value, list) else [value]

@@ -1,0 +1,106 @@
+"""The variables of a pod's container: those that the file holds, and `$(NAME)` for the others."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Keys = tuple[int | str, ...]
+"""A place in a file: the document, counted from 0, then keys and indices."""
+MAX_EXPANDED = 4_000
+"""Characters of a value with others in it; a longer one is left as it is written."""
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
+_SET_BY_SHELL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
+_UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*)+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ConfigMap:
+    path: Keys
+    data: Mapping[str, object]
+
+
+class PodVariables:
+    """The variables of one container in the order in which the kubelet sets them."""
+
+    def __init__(self, namespace: str, maps: Mapping[tuple[str, str], ConfigMap]) -> None:
+        self.values: dict[str, str] = {}
+        self.places: dict[str, Keys] = {}
+        self.unknown: list[str] = []
+        self._namespace = namespace
+        self._maps = maps
+
+    def read(self, section: Mapping[str, object], path: Keys) -> None:
+        for item in list_of(section.get("envFrom")):
+            source = as_map(item)
+            config_map = self._map_of(source.get("configMapRef"))
+            if config_map is None:
+                self.unknown.append("envFrom")
+                continue
+            prefix = text_in(source, "prefix")
+            for key, value in config_map.data.items():
+                self._set(prefix + key, value, (*config_map.path, "data", key))
+        for i, item in enumerate(list_of(section.get("env"))):
+            variable = as_map(item)
+            if name := text_in(variable, "name"):
+                self._one(name, variable, (*path, "env", i))
+
+    def expanded(self, text: str) -> str:
+        """``text`` with the values of `$(NAME)`, those that are known so far."""
+
+        def value(match: re.Match[str]) -> str:
+            return "$" if match[1] is None else self.values.get(match[1], match[0])
+
+        if len(text) > MAX_EXPANDED:
+            return text
+        found = _REFERENCE.sub(value, text)
+        return found if len(found) <= MAX_EXPANDED else text
+
+    def forget(self, command: str) -> None:
+        """What a command sets or unsets for itself is not known."""
+        names = set(_SET_BY_SHELL.findall(command))
+        for listed in _UNSET_BY_SHELL.findall(command):
+            names |= set(listed.split())
+        for name in names:
+            if name in self.values or name.startswith("KAFKA_"):
+                self.values[name] = not_in_file(name)
+
+    def _one(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
+        source = as_map(variable.get("valueFrom"))
+        if not source:
+            value = variable.get("value")
+            self._set(name, self.expanded(value) if isinstance(value, str) else value, path)
+            return
+        reference = as_map(source.get("configMapKeyRef"))
+        config_map = self._map_of(reference)
+        key = text_in(reference, "key")
+        if config_map is None or key not in config_map.data:
+            self._set(name, not_in_file(name), path)
+            return
+        self._set(name, config_map.data[key], (*config_map.path, "data", key))
+
+    def _set(self, name: str, value: object, path: Keys) -> None:
+        """Sets one variable: no value is an empty text, and another type is not known."""
+        self.values[name] = value if isinstance(value, str) else not_in_file(name) if value else ""
+        self.places[name] = path
+
+    def _map_of(self, reference: object) -> ConfigMap | None:
+        return self._maps.get((self._namespace, text_in(as_map(reference), "name")))
+
+
+def not_in_file(name: str) -> str:
+    """The value of a variable that the file does not hold."""
+    return f"$({name})"
+
+
+def text_in(section: Mapping[str, object], key: str) -> str:
+    value = section.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def as_map(value: object) -> Mapping[str, object]:
+    """The map that ``value`` is; anything else has no keys."""
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
+
+
+def list_of(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
