@@ -63,8 +63,10 @@ def _status_of_child() -> int | None:
     """The exit code of a new child process, or the negative number of the signal that ended it;
     None in that process itself."""
     alive, held = os.pipe()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until one is forwarded
     child = os.fork()
     if not child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(held)
         threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
         return None
@@ -75,6 +77,7 @@ def _status_of_child() -> int | None:
 
     asked = (it for it in STOPS if signal.getsignal(it) is not signal.SIG_IGN)
     before = {item: signal.signal(item, forward) for item in asked}
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     _, status = os.waitpid(child, 0)
     for number, handler in before.items():
         signal.signal(number, handler)
