@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
+from earshot import umask
 from earshot.cache import exclusive
 from earshot.jvm.java import find_java
 from earshot.stack_files import stack_name
@@ -17,6 +18,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command; the result is the exit status; an error is one message."""
     options = _parser().parse_args(arguments)
     end_on_sigterm()
+    umask.restrict()
 
     def act() -> int:
         if options.command == "setup":

@@ -45,6 +45,8 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if wanted else "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
+        if STATE.stat().st_mode & 0o077:
+            STATE.chmod(0o700)  # the passphrase below is known to everybody
         found |= {
             "PULUMI_BACKEND_URL": STATE.as_uri(),
             "PULUMI_HOME": str(PULUMI_HOME),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot import cache
+from earshot import cache, umask
 from earshot.cli import run as earshot
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", choices=("up", "down", "clean"))
     parser.add_argument("--stack", default="local", type=str)
     options = parser.parse_args(arguments)
+    umask.restrict()
 
     def act() -> int:
         stack = Stack(stack_name("".join(options.stack)))  # argparse makes a list of `--`

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from earshot import umask
 from earshot.errors import EarshotError, machine_error
 from earshot.extras import extra_of, installing
 
@@ -29,8 +30,13 @@ DEBUG = "--debug"
 
 def main() -> NoReturn:
     """The console script."""
+    from earshot.cli import crashes
+
+    arguments = sys.argv[1:]
+    if crashes.may_crash(arguments):
+        arguments = crashes.guarded(arguments)  # before there is a thread
     prepare()
-    code = run(sys.argv[1:])
+    code = run(arguments)
     from earshot.cli import ending
 
     ending.leave(code)
@@ -42,8 +48,11 @@ def prepare() -> None:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # the parent process has closed it
             setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
+    umask.restrict()
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as in the background of a script
+        signal.signal(signal.SIGINT, _interrupt)
     from earshot.cli import ending
 
     ending.watch()
@@ -106,6 +115,12 @@ def _failed(fault: Exception, debug: bool) -> int:
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up is not interrupted again
     raise SystemExit(TERMINATED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    # a terminal signals the child and its parent, which forwards it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _unwritten() -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from earshot.cli import crashes
 from earshot.cli.ending import ended_by
 from earshot.cli.output import SUFFIXES, formats, refuse_outputs, show
 from earshot.cli.target import target
@@ -51,7 +52,7 @@ def run(
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     seconds = deadline or USUAL_DEADLINE
-    draft = Draft(contract=contract)
+    draft = Draft(contract=contract, broken=crashes.reason)
 
     def tell(reason: str) -> int:
         known = draft.report(f"not decided: {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +36,8 @@ SUFFIXES = {
 
 
 READ_BYTES = 4096
+MOST_LINKS = 40
+"""Symbolic links that Linux follows in one path."""
 REPORT = re.compile(
     rb"""
     \A(?:\#\ \S+\ )?earshot\ (?:validation|doctor|lint):    # text and Markdown
@@ -144,19 +147,51 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
     EarshotError.
 
     A symbolic link is followed; `-` is stdout. Into a device or a pipe, as `/dev/stdout` may be
-    one, the text is written.
+    one, the text is written. A link or a pipe of another user is refused: it would lead the text
+    to that user, or to a place that the user chose.
     """
     try:
         if file == STDOUT or _is_stdout(file):
             emit(text)
-        elif file.exists() and not file.is_file():
+            return
+        _refuse_strangers(file)
+        if file.exists() and not file.is_file():
             with file.open("w", encoding="utf-8") as opened:
+                _refuse_pipe(file, os.fstat(opened.fileno()))  # it may be another one by now
                 opened.write(text)
         else:
             cache.write(file.resolve(), text, mode)
     except OSError as reason:
         observed = f"cannot be written ({reason.strerror})"
         raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None
+
+
+def _refuse_strangers(file: Path) -> None:
+    """Raises EarshotError where ``file`` is, or leads to, a link or a pipe of another user."""
+    link = file
+    for _ in range(MOST_LINKS):
+        if not link.is_symlink():
+            break
+        _refuse_owner(file, link.lstat(), f"{link} is a symbolic link")
+        link = link.parent / link.readlink()
+    with suppress(FileNotFoundError):
+        _refuse_pipe(file, file.stat())
+
+
+def _refuse_pipe(file: Path, status: os.stat_result) -> None:
+    if stat.S_ISFIFO(status.st_mode):
+        _refuse_owner(file, status, "is a pipe")
+
+
+def _refuse_owner(file: Path, status: os.stat_result, what: str) -> None:
+    if status.st_uid in (os.geteuid(), 0):
+        return
+    raise EarshotError(
+        f"output {file}",
+        observed=f"{what} of another user (uid {status.st_uid})",
+        allowed="a file, link or pipe of this user",
+        remedy="name another file, in a folder that only this user can write",
+    )
 
 
 def replaced(file: Path, before: str, after: str) -> bool:

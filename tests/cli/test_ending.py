@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from earshot.cli import ending
@@ -113,10 +114,11 @@ def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path:
 
 
 def _connected(pid: int, peer: object) -> bool:
-    """Whether the process ``pid`` has a socket: its imports are done."""
+    """Whether the child of the process ``pid`` has a socket: its imports are done."""
     try:
-        links = [str(it.readlink()) for it in Path(f"/proc/{pid}/fd").iterdir()]
-    except OSError:
+        folders = [Path(f"/proc/{it.pid}/fd") for it in psutil.Process(pid).children()]
+        links = [str(it.readlink()) for folder in folders for it in folder.iterdir()]
+    except (OSError, psutil.Error):
         return False
     return any(it.startswith("socket:") for it in links)
 

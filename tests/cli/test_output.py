@@ -12,7 +12,10 @@ import pytest
 
 from earshot.cli.output import emit, refuse_outputs, save
 from earshot.errors import EarshotError
+from tests.skips import lacking
 from toolchain.paths import ROOT
+
+STRANGER = 65534
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,38 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     reader.join(10)
     assert read == ["é\n"]
     assert pipe.is_fifo()
+
+
+def given_away(path: Path) -> None:
+    """Makes ``path`` another user's, which takes root."""
+    if os.geteuid():
+        lacking("only root can give a file away")
+    os.chown(path, STRANGER, STRANGER, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_a_link_of_another_user_is_not_followed(chained: bool, tmp_path: Path) -> None:
+    link, target = tmp_path / "link.txt", tmp_path / "chosen.txt"
+    link.symlink_to(target)
+    given_away(link)
+    if chained:
+        (tmp_path / "own.txt").symlink_to("link.txt")
+    with pytest.raises(EarshotError, match="symbolic link of another user"):
+        save(tmp_path / "own.txt" if chained else link, "secret", 0o600)
+    assert not target.exists()
+
+
+def test_a_pipe_of_another_user_gets_nothing(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    given_away(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(EarshotError, match="is a pipe of another user"):
+            save(pipe, "secret", 0o600)
+        assert os.read(reader, 100) == b""
+    finally:
+        os.close(reader)
 
 
 def test_a_device_stays_one(tmp_path: Path) -> None:

@@ -46,6 +46,15 @@ def test_built_cli_gets_files_and_asks_nobody(
     assert found["PYTHONDONTWRITEBYTECODE"] == ""
 
 
+def test_other_users_cannot_read_states(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody knows the passphrase that encrypts them."""
+    use(monkeypatch, Origin.BUILT)
+    state = checkout / ".earshot" / "state"
+    state.mkdir(parents=True, mode=0o755)
+    environment.variables("local", {"PATH": "/usr/bin"})
+    assert state.stat().st_mode & 0o777 == 0o700
+
+
 def test_evaluating_twice_is_the_same_as_once(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,12 +8,14 @@ import sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 gc.set_threshold(20_000, 20, 20)  # modules that are imported stay: few searches for garbage
 
+from earshot import umask  # noqa: E402
 from earshot.errors import EarshotError  # noqa: E402
 from earshot.extras import needed_for  # noqa: E402
 
 
 def run() -> None:
     """Serves the engine that started this process; its address is the last argument."""
+    umask.restrict()
     try:
         with needed_for("pulumi-resource-earshot"):
             from earshot_pulumi.provider import parts

@@ -1,0 +1,108 @@
+"""How a command goes on whose process crashes: librdkafka trusts every answer that a peer makes up.
+
+A broker count of -1 in an answer ends a process that uses librdkafka 2.16 with SIGSEGV. So the
+commands that hand addresses of others to it run in a child process, whose crash this one reports.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final
+
+COMMANDS: Final = frozenset({"doctor", "validate"})
+CRASHES: Final = frozenset(
+    {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
+)
+STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+INCONCLUSIVE: Final = 3
+WITHOUT_RECORDS: Final = "--no-produce"
+"""The doctor's option with which earshot's own exchange asks the addresses, and bounds answers."""
+
+reason = ""
+"""How the first run of this command crashed; empty in that run."""
+
+
+def may_crash(arguments: Sequence[str]) -> bool:
+    """True if ``arguments`` are those of a command that uses librdkafka on addresses of others."""
+    command = next((item for item in arguments if not item.startswith("-")), "")
+    return command in COMMANDS and hasattr(os, "fork")
+
+
+def guarded(arguments: Sequence[str]) -> list[str]:
+    """The arguments to run, in a child process; this process exits with the child's exit code.
+
+    After a crash the doctor runs once more without records, and its report shows what is known. It
+    is inconclusive unless a cell fails.
+    Call it before any thread is started.
+    """
+    status = _status_of_child()
+    if status is None:
+        return list(arguments)
+    if -status not in CRASHES:
+        sys.exit(status if status >= 0 else 128 - status)
+    _say(arguments, -status)
+    if "doctor" not in arguments or WITHOUT_RECORDS in arguments:
+        sys.exit(INCONCLUSIVE)
+    global reason
+    reason = _observed(-status)
+    again = [*arguments, WITHOUT_RECORDS]
+    status = _status_of_child()
+    if status is None:
+        return again
+    if -status in CRASHES:
+        _say(again, -status)
+    sys.exit((status or INCONCLUSIVE) if status >= 0 else INCONCLUSIVE)
+
+
+def _status_of_child() -> int | None:
+    """The exit code of a new child process, or the negative number of the signal that ended it;
+    None in that process itself."""
+    alive, held = os.pipe()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until one is forwarded
+    child = os.fork()
+    if not child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.close(held)
+        threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
+        return None
+    os.close(alive)
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        os.kill(child, number)
+
+    asked = (it for it in STOPS if signal.getsignal(it) is not signal.SIG_IGN)
+    before = {item: signal.signal(item, forward) for item in asked}
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    _, status = os.waitpid(child, 0)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    os.close(held)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _end_with_parent(alive: int) -> None:
+    while os.read(alive, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _say(arguments: Sequence[str], number: int) -> None:
+    from earshot.cli.output import to_stderr
+    from earshot.errors import EarshotError
+
+    command = next(item for item in arguments if item in COMMANDS)
+    remedy = f"earshot doctor {WITHOUT_RECORDS} asks the same addresses without librdkafka"
+    if WITHOUT_RECORDS in arguments:
+        remedy = "see what answers at these addresses"
+    error = EarshotError(f"earshot {command}", observed=_observed(number), remedy=remedy)
+    to_stderr(f"error: {error}")
+
+
+def _observed(number: int) -> str:
+    name = signal.Signals(number).name
+    return f"ended by {name}, as librdkafka ends after an answer that no Kafka gives"

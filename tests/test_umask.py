@@ -1,0 +1,69 @@
+"""Files that an entry point creates: not writable by every user, whatever the umask was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from earshot_pulumi.provider import __main__ as plugin
+
+from earshot import umask
+from toolchain import command, environment, stack
+
+
+@pytest.fixture(autouse=True)
+def _own_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def current() -> int:
+    found = os.umask(0)
+    os.umask(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(0, 0o022), (0o020, 0o022), (0o002, 0o002), (0o022, 0o022), (0o077, 0o077)],
+)
+def test_others_may_write_nothing(before: int, after: int) -> None:
+    os.umask(before)
+    umask.restrict()
+    assert current() == after
+
+
+def stopped(*_: object) -> int:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("module", "starts", "run"),
+    [
+        (environment, "exports", lambda: command.run(["env"])),
+        (stack.Stack, "__init__", lambda: stack.main(["up"])),
+        (plugin, "needed_for", plugin.run),
+    ],
+    ids=["toolchain", "make up", "plugin"],
+)
+def test_each_entry_point_restricts_it(
+    module: object, starts: str, run: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, starts, stopped)
+    monkeypatch.setattr(command, "end_on_sigterm", lambda: None)
+    with contextlib.suppress(KeyboardInterrupt):
+        run()
+    assert current() == 0o022
+
+
+def test_the_command_creates_folders_that_others_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text("advertised.listeners=A://:1\n")
+    words = [sys.executable, "-m", "earshot", "lint", "server.properties", "-o", "new/report.txt"]
+    subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o755
