@@ -7,20 +7,27 @@ published ports, and from elsewhere at the host's names and the published ports:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.address import bracketed
+from earshot.listeners.address import Address, bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
-from earshot.topology.container import Container, PublishedPort, is_loopback
+from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.container import Container, is_loopback
+from earshot.topology.model import Deployment
+from earshot.topology.names import GATEWAYS, HOST, OUTSIDE, Unknown
+from earshot.topology.ways import End, Trace
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
 _BEYOND = (Scope.HOST, Scope.EXTERNAL)
 _ANY = "0.0.0.0"
+_PEER = "another container"
+"""The place of clients inside; no container has a blank in its name."""
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -38,10 +45,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         if (node := nodes.get(id)) is None:
             continue  # its settings cannot be read: KL001 and KL002 say so
+        whole = _alone(node, container)
         for listener in node.listeners:
             yield from _bound(facts, node, listener, container)
             if listener.known:
-                yield from _reached(facts, node, listener, container)
+                yield from _walked(facts, whole, node, listener, container)
 
 
 def _bound(
@@ -73,109 +81,103 @@ def _loopback_will_do(facts: ClusterFacts, listener: Listener, container: Contai
     return listener.scopes == (Scope.CONTROLLER,) and alone and is_loopback(str(listener.host))
 
 
-def _reached(
-    facts: ClusterFacts, node: Node, listener: Listener, container: Container
+def _walked(
+    facts: ClusterFacts, whole: Deployment, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
+    """A client of each scope, sent to what the listener advertises, must come back to it."""
+    host = str(listener.host)
     beyond = [scope for scope in listener.scopes if scope in _BEYOND]
-    for scope in beyond:
-        yield from _beyond(node, listener, container, scope)
-    if beyond or is_loopback(str(listener.host)):
+    if not beyond and is_loopback(host):
         return  # KL003 reports loopback in a network
-    if container.answers_to(str(listener.host)):
-        yield from _inside(facts, node, listener, container)
-    elif not container.on_host_network:
-        # no name of its networks: then it is a name and a published port of its host
-        yield from _port(node, listener, container, listener.scopes[0])
+    is_inside = not beyond and container.answers_to(host)
+    if container.on_host_network and not beyond and not is_inside:
+        return
+    place = _PEER if is_inside else HOST if is_loopback(host) or host in GATEWAYS else OUTSIDE
+    trace = whole.trace(place, listener.advertised)
+    for scope in beyond or listener.scopes[:1]:
+        yield from _fails(node, listener, container, trace, None if is_inside else scope)
+    if is_inside:
+        yield from _published_inside(facts, node, listener, container)
 
 
-def _inside(
-    facts: ClusterFacts, node: Node, listener: Listener, container: Container
+def _alone(node: Node, container: Container) -> Deployment:
+    """The node by itself, each listener on all interfaces: where it binds is checked apart."""
+    own = container
+    if container.on_host_network:  # its names are the machine's
+        own = replace(container, name="the node", hostname="")
+    endpoints = tuple(
+        Endpoint(it.name, Address("", it.bind_port), it.advertised if it.known else None)
+        for it in node.listeners
+    )
+    broker = Broker(own.name, own, node.id, endpoints)
+    peer = Container(_PEER, networks=own.networks, network_mode=own.network_mode)
+    return Deployment({own.name: own, _PEER: peer}, (broker,))
+
+
+def _fails(
+    node: Node, listener: Listener, container: Container, trace: Trace, scope: Scope | None
 ) -> Iterator[Finding]:
-    """Advertised under a name of the container itself."""
-    host = str(listener.host)
-    if listener.port != listener.bind_port:
-        published = any(item.host_port == listener.port for item in container.published)
-        kind = "a port of the host" if published else "no port of the container"
-        yield RULE.finding(
-            f"advertises {listener.advertised}, and {listener.port} is {kind}: inside its network "
-            f"the container listens on {listener.bind_port}",
-            f"{bracketed(host)}:{listener.bind_port}",
-            node=node,
-            listener=listener,
-            remedy=f"advertise {listener.name}://{bracketed(host)}:{listener.bind_port}",
-        )
-    published_at = container.published_at(listener.bind_port)
-    if published_at and not container.on_host_network and Scope.CONTROLLER not in listener.scopes:
-        between = facts.plan is not None and listener.name == facts.plan.inter_broker
-        yield RULE.finding(
-            f"its port is published ({published_at[0]}), and clients that come in there are sent "
-            f"to {host}, a name that only the container's own networks know",
-            "for clients beyond the network a listener that advertises a name of the host",
-            node=node,
-            listener=listener,
-            severity=Severity.WARNING if between else None,
-            remedy="advertise localhost (for this host) or the host's name (for others) on a "
-            "listener of its own, or take the published port away",
-        )
-
-
-def _beyond(
-    node: Node, listener: Listener, container: Container, scope: Scope
-) -> Iterator[Finding]:
-    host = str(listener.host)
-    if container.answers_to(host) and not container.on_host_network:
-        yield RULE.finding(
-            f"advertises {host}, a name that only the container's own networks know",
-            "localhost or a name of the host" if scope is Scope.HOST else "a name of the host",
-            node=node,
-            listener=listener,
-            scope=scope,
-            remedy="advertise the name under which these clients reach the host",
-        )
-    else:
-        yield from _port(node, listener, container, scope)
-
-
-def _port(node: Node, listener: Listener, container: Container, scope: Scope) -> Iterator[Finding]:
-    """Advertised under a name of the host: host port and bind port belong together."""
+    host, end = str(listener.host), trace.end
     published = container.published_at(listener.bind_port)
-    usable = [item for item in published if item.host_port is not None]
+    fixed = [item for item in published if item.host_port is not None]
     remedy = f"publish {listener.port}:{listener.bind_port}"
     expected = f"a published port that leads to {listener.bind_port}, advertised as it is"
-    if not published:
-        found = f"no port for {listener.bind_port}"
-        if taken := container.behind(listener.port):
-            found = f"{taken[0]}, which is not this listener's port {listener.bind_port}"
-            remedy += f", or let {listener.name} bind {taken[0].container_port}"
-        observed = f"advertises {listener.advertised}, and the container publishes {found}"
-    elif not usable:
-        observed = f"the host's port for {listener.bind_port} is chosen when the container starts"
-    elif all(item.host_port != listener.port for item in usable):
-        port = f"{usable[0].host_port} ({', '.join(map(str, usable))})"
-        observed = f"advertises {listener.advertised}, and the published port is {port}"
-        if listener.port == listener.bind_port:
-            observed += f": {listener.port} is the port inside the container"
-        expected = f"{bracketed(str(listener.host))}:{usable[0].host_port}"
-        remedy = f"advertise {listener.name}://{expected}, or {remedy}"
-    else:
-        fitting = [item for item in usable if item.host_port == listener.port]
-        where = _elsewhere(str(listener.host), fitting)
-        if not where:
-            return
-        observed = f"advertises {listener.advertised}, and the port is published {where}"
+    why = trace.hops[-1].because
+    if isinstance(end, Arrival) and end.endpoint.name == listener.name:
+        return
+    if isinstance(end, Arrival):
+        why = f"that is the listener {end.endpoint.name}"
+    if scope is None:
+        expected = f"{bracketed(host)}:{listener.bind_port}"
+        why = f"inside its network the container listens on {listener.bind_port}"
+        remedy = f"advertise {listener.name}://{expected}"
+    elif end is End.NOWHERE:
+        why = f"{host} is a name that only the container's own networks know"
+        expected = (
+            "localhost or a name of the host" if scope is Scope.HOST else "a name of the host"
+        )
+        remedy = "advertise the name under which these clients reach the host"
+    elif isinstance(end, Unknown) and any(it.host_port == listener.port for it in fixed):
+        return  # which address of the host is meant
+    elif not published:
+        why = f"the container publishes no port for {listener.bind_port}"
+    elif not fixed:
+        why = f"the host's port for {listener.bind_port} is chosen when the container starts"
+    elif isinstance(end, Unknown):
+        why = f"the published port is {', '.join(map(str, fixed))}"
+        shown = f"{listener.name}://{bracketed(host)}:{fixed[0].host_port}"
+        remedy = f"advertise {shown}, or {remedy}"
+    elif end is End.REFUSED:
         expected = "a port published on the address that the advertised name leads to"
         remedy += " on all of the host's addresses"
-    yield RULE.finding(observed, expected, remedy, node=node, listener=listener, scope=scope)
+    yield RULE.finding(
+        f"advertises {listener.advertised}, and {why}",
+        expected,
+        node=node,
+        listener=listener,
+        scope=scope,
+        remedy=remedy,
+    )
 
 
-def _elsewhere(host: str, published: list[PublishedPort]) -> str:
-    """On which addresses of the machine a port is, where the advertised ``host`` leads to none."""
-    local_name = is_loopback(host)
-    if local_name and not any(item.for_loopback for item in published):
-        return f"on {published[0].host_ip} alone, where {host} does not lead ({published[0]})"
-    if not local_name and all(item.for_host_only for item in published):
-        return f"on loopback alone, where nothing but localhost leads ({published[0]})"
-    return ""
+def _published_inside(
+    facts: ClusterFacts, node: Node, listener: Listener, container: Container
+) -> Iterator[Finding]:
+    """Who comes in by the published port is sent to a name of the container."""
+    published = container.published_at(listener.bind_port)
+    if not published or container.on_host_network or Scope.CONTROLLER in listener.scopes:
+        return
+    between = facts.plan is not None and listener.name == facts.plan.inter_broker
+    yield RULE.finding(
+        f"its port is published ({published[0]}), and clients that come in there are sent "
+        f"to {listener.host}, a name that only the container's own networks know",
+        "for clients beyond the network a listener that advertises a name of the host",
+        node=node,
+        listener=listener,
+        severity=Severity.WARNING if between else None,
+        remedy="advertise localhost (for this host) or the host's name (for others) on a "
+        "listener of its own, or take the published port away",
+    )
 
 
 RULE = Rule(

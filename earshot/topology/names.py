@@ -28,11 +28,14 @@ GATEWAYS = frozenset(
 """Names of the machine that runs the containers, and Compose's word for its address."""
 HOST = ""
 """The place of a client on the machine itself; any other place is a service's name."""
+OUTSIDE = "another machine"
+"""The place of a client elsewhere; no service has a blank in its name."""
 _OF_SERVICE = "service:"
 _OF_CONTAINER = "container:"
 SHARED = (_OF_SERVICE, _OF_CONTAINER)
 """What `network_mode` begins with where a container has the network of another, with its ports."""
 NO_NETWORK = "none"
+_DOCKERS = "{} is a name that Docker gives on its networks only"
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ class Names:
             number = ip_of(host)
             itself = Itself("" if number is None else str(number))
             return Resolution((itself,), f"{host} is every place's name for itself")
+        if place == OUTSIDE:
+            return self._outside(host)
         if host in GATEWAYS:
             return _gateway(host, own, is_given=by_hosts_file)
         if own is None or own.on_host_network:
@@ -152,10 +157,19 @@ class Names:
             return Unknown(f"whose address {host} is")
         if "." not in host and host in self.all:
             # a container's name means nothing to the machine; any other may mean anything
-            return NoName(f"{host} is a name that Docker gives on its networks only")
+            return NoName(_DOCKERS.format(host))
         if host in self.machine:
             return self._advertised(host)
         return Unknown(f"what {host} means to the machine's resolver")
+
+    def _outside(self, host: str) -> Resolution | NoName:
+        """Any name but those that Docker gives is taken for the machine's."""
+        if host in GATEWAYS or folded(host) in self._fixed:
+            return NoName(f"{host} is known on the Docker host only")
+        if host in self.all:
+            return NoName(_DOCKERS.format(host))
+        doubt = f"whether {host} is this machine"
+        return Resolution((Machine(host),), f"{host} is taken for the machine", doubt)
 
     def _advertised(self, host: str) -> Resolution:
         doubt = f"whether {host} is this machine"

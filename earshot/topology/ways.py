@@ -16,6 +16,7 @@ from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.names import (
     NO_NETWORK,
+    OUTSIDE,
     Itself,
     Machine,
     Member,
@@ -142,6 +143,10 @@ class Ways:
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
             return leg
         if isinstance(target, Itself):
+            if place == OUTSIDE:
+                way = Hop(Stage.WAY, Answer.YES, "the loopback of that machine")
+                why = "no broker listens there"
+                return _Leg(End.SELF, way, Hop(Stage.SOCKET, Answer.NO, why))
             if at_machine:
                 return self._on_machine(port, target.address, is_loopback_way=True)
             return self._inside(place, place, port, loopback=target.address)
@@ -298,8 +303,8 @@ def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool
         return is_loopback(item.host_ip) and _is_same_loopback(item.host_ip, address)
     if is_loopback(item.host_ip):
         return False
-    number = ip_of(address)
-    return None if number is None else number == ip_of(item.host_ip)
+    # another address may be translated to this one
+    return True if ip_of(address) == ip_of(item.host_ip) else None
 
 
 def _is_same_loopback(host: str, address: str) -> bool | None:

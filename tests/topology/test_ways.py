@@ -12,7 +12,7 @@ from earshot.listeners.address import Address, parse_address
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from earshot.topology.model import Deployment
-from earshot.topology.names import GATEWAYS, HOST, Names, Unknown
+from earshot.topology.names import GATEWAYS, HOST, OUTSIDE, Names, Unknown
 from earshot.topology.ways import Answer, End, Stage, Way
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
@@ -397,3 +397,25 @@ def test_through_a_port_that_docker_chooses(
     kafka = replace(KAFKA, networks=networks, published=(port,))
     found = deployed(APP, kafka, binds).through("kafka", port)
     assert [(it.stage, it.answer) for it in found] == hops
+
+
+@pytest.mark.parametrize(
+    ("address", "published", "end"),
+    [
+        ("docker-host.example.com:29092", PublishedPort(9092, 29092), "kafka L0"),
+        ("docker-host:29092", PublishedPort(9092, 29092), "kafka L0"),
+        ("198.51.100.7:29092", PublishedPort(9092, 29092, "198.51.100.7"), "kafka L0"),
+        # a router may translate it
+        ("198.51.100.7:29092", PublishedPort(9092, 29092, "10.0.0.7"), "unknown"),
+        ("198.51.100.7:29092", PublishedPort(9092, 29092, "127.0.0.1"), "nobody listens"),
+        ("docker-host:9092", PublishedPort(9092, 29092), "unknown"),
+        ("localhost:29092", PublishedPort(9092, 29092), "the client itself"),
+        ("kafka:9092", PublishedPort(9092, 29092), "no such name"),
+        ("kafka-1.back:9092", PublishedPort(9092, 29092), "no such name"),
+        ("172.30.0.2:9092", PublishedPort(9092, 29092), "no such name"),
+        ("host.docker.internal:29092", PublishedPort(9092, 29092), "no such name"),
+    ],
+)
+def test_from_another_machine(address: str, published: PublishedPort, end: str) -> None:
+    found = deployed(APP, replace(KAFKA, published=(published,)))
+    assert way(found, OUTSIDE, address) == end

@@ -1,0 +1,28 @@
+"""The nodes of a plan as brokers in containers: clients can walk to them before they run."""
+
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.container import Container
+
+
+def planned_broker(plan: ClusterPlan, node: Node, container: Container) -> Broker:
+    """``node`` as it will run in ``container``; a host that is not known yet is not advertised."""
+    return Broker(
+        service=container.name,
+        container=container,
+        id=node.id,
+        endpoints=tuple(
+            Endpoint(
+                item.name,
+                item.bind,
+                item.advertised if item.known else None,
+                item.name == plan.controller,
+                item.protocol,
+            )
+            for item in node.listeners
+        ),
+        inter_broker=plan.inter_broker,
+        cluster="plan",
+        is_broker=node.is_broker,
+        is_controller=node.is_controller,
+    )
