@@ -7,7 +7,7 @@ release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -32,6 +32,7 @@ Release = tuple[int, int] | None
 OLDEST = (3, 9)
 _LATER = ((4, 0), (4, 1), (4, 2), NEWEST)
 """Releases that read settings in another way than the one before."""
+_MARK, _MARK_IN_LATIN_1 = "\ufeff", "\ufeff".encode().decode("latin-1")
 _STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
 """Of a template language, which may leave lines out or add some."""
 
@@ -44,6 +45,10 @@ def is_of_broker(text: str) -> bool:
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
     """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
     stops there."""
+    for key in _behind_mark(text):
+        said = f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
+        remedy = "save the file as UTF-8 without a byte order mark"
+        return (kl002_kafka.RULE.finding(said, "no byte order mark", inputs=(key,), remedy=remedy),)
     for key in malformed_keys(text):
         said = "has a \\u without four hexadecimal digits; Java loads no such file"
         return (kl002_kafka.RULE.finding(f"{key}: {said}", "a backslash twice", inputs=(key,)),)
@@ -54,6 +59,15 @@ def advice_in_properties(text: str, release: Release = None) -> tuple[Finding, .
     """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
     values = read_properties(text).values
     return advice_on_settings(settings_in(values, release, complete=_is_whole(text)))
+
+
+def _behind_mark(text: str) -> Iterator[str]:
+    """The first key, in its own spelling, where a byte order mark comes before it."""
+    if text.startswith((_MARK, _MARK_IN_LATIN_1)):
+        first = next(iter(read_properties(text).values), "")
+        key = first.removeprefix(_MARK).removeprefix(_MARK_IN_LATIN_1)
+        if key not in ("", first) and not key.startswith(("#", "!")):  # what was meant as a comment
+            yield key
 
 
 def _is_whole(text: str) -> bool:

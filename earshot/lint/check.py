@@ -24,7 +24,10 @@ _NOT_COMPOSE = ("is no Compose file",)
 _ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
 """Empty documents at the end of a file."""
 _INCLUDE = re.compile(r"^include[ \t]*:", re.MULTILINE)
-_TEMPLATE = re.compile(r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
+_TEMPLATE = re.compile(
+    r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b|^[ \t]*\{%", re.MULTILINE
+)
+"""Of Helm, or of Jinja, on a line of its own."""
 _CI = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
 """In what may be a workflow."""
 _OF_REDPANDA = re.compile(r"^redpanda:", re.MULTILINE)

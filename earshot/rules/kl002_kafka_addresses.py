@@ -17,6 +17,8 @@ ADVERTISED = "advertised.listeners"
 QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _HOST = re.compile(r"\[?([0-9a-zA-Z\-%._:]*)\]?", re.ASCII)
 """Kafka refuses other characters, and says so itself."""
+_ZEROS = re.compile(r"0+(?:\.0+){0,3}", re.ASCII)
+"""Java reads 0 and 0.0 as 0.0.0.0."""
 _PORT = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
@@ -56,7 +58,8 @@ def _entries(view: ForeignSettings, key: str) -> Iterator[tuple[str, Address]]:
 
 def _every_interface(address: Address) -> str:
     """Kafka refuses 0.0.0.0 alone, and only of a node whose other settings are known."""
-    if kind_of(address.host) is not NameKind.ANY_ADDRESS:
+    is_any = kind_of(address.host) is NameKind.ANY_ADDRESS or _ZEROS.fullmatch(address.host)
+    if not is_any:
         return ""
     return f"has the host {address.host}, which means every interface"
 

@@ -222,6 +222,8 @@ OUTSIDE = (
         ),
         ("OUT://a..b:9094", "has the host a..b, which has an empty label"),
         ("OUT://[::]:9094", "has the host ::, which means every interface"),
+        ("OUT://0:9094", "has the host 0, which means every interface"),
+        ("OUT://00.0:9094", "has the host 00.0, which means every interface"),
         (
             "OUT://256.1.1.1:9094",
             "has the host 256.1.1.1, which looks like an IPv4 address, and is not one",
@@ -326,3 +328,15 @@ def test_a_file_that_java_does_not_load_is_one_mistake() -> None:
         )
     ]
     assert mistakes_in_properties("log.dirs=C:\\\\users\\u006bafka\n" + KRAFT) == ()
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", "\u00ef\u00bb\u00bf"], ids=["UTF-8", "ISO-8859-1"])
+def test_a_byte_order_mark_takes_the_first_key_away(mark: str) -> None:
+    (found,) = mistakes_in_properties(f"{mark}advertised.listeners=PLAINTEXT://k:9092\n{KRAFT}")
+    assert (found.rule, found.inputs) == ("KL002", ("advertised.listeners",))
+    assert found.observed == (
+        "advertised.listeners: begins with a byte order mark, which Java takes into the key: it is "
+        "not set"
+    )
+    assert mistakes_in_properties(f"{mark}# comment\n{KRAFT}") == ()
+    assert mistakes_in_properties(f"{mark}\n{KRAFT}") == ()

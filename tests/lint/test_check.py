@@ -120,6 +120,10 @@ def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
         ("- kafka", "is no Compose file"),
         ("", "is no Compose file"),
         (
+            "{% if kafka %}\nservices:\n  kafka: {image: apache/kafka}\n{% endif %}\n",
+            "is a template: check what it renders (`helm template`, `docker compose config`)",
+        ),
+        (
             "services:\n{{- if .Values.kafka }}\n  kafka: {image: apache/kafka}\n{{- end }}\n",
             "is a template: check what it renders (`helm template`, `docker compose config`)",
         ),
