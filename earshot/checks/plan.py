@@ -52,7 +52,8 @@ def check_plan(
     none where earshot's own authority signs them.
 
     Facts that are left out silence no rule: nodes have no container then, and their addresses,
-    security groups and certificates give findings of state unknown.
+    security groups and certificates give findings of state unknown. A ``cloud`` without any
+    instance says that there is none to look at.
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
@@ -85,7 +86,7 @@ def check_plan(
     left_out = [
         *_without_containers(facts, not_known_yet=not_known_yet),
         *(_without_certificates(facts) if certificates is None else ()),
-        *(_without_cloud() if placement == AWS and cloud is None else ()),
+        *(_without_cloud(facts, cloud) if placement == AWS else ()),
     ]
     return Checked((*evaluate(facts, rules), *left_out), remarks(facts))
 
@@ -112,10 +113,16 @@ def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:
         yield from kl010_certificates.RULE.check(facts)
 
 
-def _without_cloud() -> Iterator[Finding]:
-    """The findings that nothing is known of what surrounds the instances."""
+def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding]:
+    """The findings that nothing is known of what surrounds the instances, or some of them."""
+    around = "what surrounds the instances"
+    if cloud is not None:
+        missing = [node.id for node in facts.nodes if node.id not in cloud.instances]
+        if not missing or not cloud.instances:
+            return
+        around += f" of {numbered('node', missing)}"
     for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
-        yield _unknown(rule, "what surrounds the instances", "hand in their groups and Elastic IPs")
+        yield _unknown(rule, around, "hand in their groups and Elastic IPs")
 
 
 def _unknown(rule: Rule, what: str, remedy: str) -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from earshot.checks.plan import check_plan
-from earshot.facts.cloud import Cloud
+from earshot.facts.cloud import Cloud, Instance
 from earshot.facts.cluster import NotKnown
 from earshot.facts.security_groups import Clients
 from earshot.listeners.model import ClusterPlan, Listener, Node
@@ -85,6 +85,16 @@ def test_what_surrounds_instances_is_unknown_where_it_is_left_out() -> None:
     cloud = Cloud(instances={}, clients=Clients((), ()), declared={})
     assert not {rule for rule, _ in found("aws", cloud=cloud)} & {"KL007", "KL009"}
     assert not {rule for rule, _ in found("docker")} & {"KL007", "KL009"}
+
+
+def test_an_instance_that_is_left_out_beside_others_is_unknown() -> None:
+    one = plan()
+    two = one.model_copy(update={"nodes": (*one.nodes, one.nodes[0].model_copy(update={"id": 2}))})
+    cloud = Cloud({1: Instance((), ())}, Clients((), ()), {})
+    checked = check_plan(two, "aws", POLICY, cloud=cloud)
+    texts = [it.observed for it in checked.findings if it.rule in ("KL007", "KL009")]
+    expected = "what surrounds the instances of node 2: not known yet"
+    assert texts.count(expected) == 2
 
 
 def test_certificates_that_are_left_out_are_unknown() -> None:
