@@ -113,6 +113,7 @@ def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     for id in sorted(held.zones.keys() & wanted.zones.keys()):
         yield from _other_volumes(held, wanted, id)
     yield from _moves(held, wanted)
+    yield from _moves_at_once(held, wanted)
     yield from _other_subnets(held, wanted)
     yield from _smaller(held, wanted)
 
@@ -177,6 +178,26 @@ def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
         f"them where they are: `pinned: {{{pins}}}`; or make a volume there from a snapshot, with "
         f"the same tags, and name it: `volumes: {{{moving[0]}: vol-…}}`"
     )
+
+
+def _moves_at_once(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+    """Why no more than one node may follow a given volume to another zone; `_moves` speaks of those
+    whose volume stays."""
+    moving = [
+        id
+        for id in sorted(held.zones.keys() & wanted.zones.keys())
+        if held.zones[id] != wanted.zones[id] and held.volumes.get(id) != wanted.volumes.get(id)
+    ]
+    if len(moving) > 1:
+        first = moving[0]
+        pins = {**held.zones, first: wanted.zones[first]}
+        pinned = ", ".join(f"{id}: {zone}" for id, zone in pins.items())
+        yield (
+            f"node {listed(moving)} would move to other zones, all at once, and so get other "
+            "addresses and names, which the first to restart would not find yet. Move one node "
+            f"with each update, node {first} first: `pinned: {{{pinned}}}`, and only its volume in "
+            "`volumes`"
+        )
 
 
 def _other_subnets(held: HeldStack, wanted: HeldStack) -> Iterator[str]:

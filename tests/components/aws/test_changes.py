@@ -160,6 +160,17 @@ def test_a_subnet_that_a_preview_does_not_know_is_no_other_subnet() -> None:
     assert list(problems(held(), replace(held(), subnets=unknown))) == []
 
 
+def test_nodes_follow_their_volumes_to_other_zones_one_by_one() -> None:
+    volumes = {1: KEPT, 2: f"{KEPT[:-1]}1"}
+    pins = {1: ZONES[1], 2: ZONES[0], 3: ZONES[2]}
+    text = refusal({}, {"pinned": pins, "volumes": volumes})
+    assert text.startswith("node 1, 2 would move to other zones, all at once, and so get other")
+    assert f"node 1 first: `pinned: {{1: {ZONES[1]}, 2: {ZONES[1]}, 3: {ZONES[2]}}}`" in text
+    one = {"pinned": {**pins, 2: ZONES[1]}, "volumes": {1: KEPT}}
+    assert refusals({}, one) == []
+    assert refusals(one, {"pinned": pins, "volumes": volumes}) == []
+
+
 def test_a_volume_grows_and_does_not_shrink() -> None:
     large, small = {"volume": {"size_gib": 200}}, {"volume": {"size_gib": 50}}
     assert refusals({}, large) == []
