@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from earshot_pulumi.provider import __main__ as plugin
 
 from earshot import umask
 from toolchain import command, environment, stack
@@ -48,9 +47,8 @@ def stopped(*_: object) -> int:
     [
         (environment, "exports", lambda: command.run(["env"])),
         (stack.Stack, "__init__", lambda: stack.main(["up"])),
-        (plugin, "needed_for", plugin.run),
     ],
-    ids=["toolchain", "make up", "plugin"],
+    ids=["toolchain", "make up"],
 )
 def test_each_entry_point_restricts_it(
     module: object, starts: str, run: Callable[[], object], monkeypatch: pytest.MonkeyPatch
@@ -60,6 +58,18 @@ def test_each_entry_point_restricts_it(
     with contextlib.suppress(KeyboardInterrupt):
         run()
     assert current() == 0o022
+
+
+def test_the_plugin_restricts_it() -> None:
+    # in a process of its own, as its import lets SIGINT end the process
+    program = (
+        "import os\n"
+        "from earshot_pulumi.provider import __main__ as plugin\n"
+        "plugin.needed_for = lambda name: print(oct(os.umask(0))) or exit()\n"
+        "plugin.run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "0o22\n", done.stderr
 
 
 def test_the_command_creates_folders_that_others_cannot_write(tmp_path: Path) -> None:
