@@ -4,7 +4,7 @@ What containers of other files, DNS or the user's machine decide is not known.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from earshot.listeners.address import Address
@@ -23,6 +23,8 @@ class Deployment:
     containers: Mapping[str, Container]
     brokers: tuple[Broker, ...]
     bootstraps: tuple[Bootstrap, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Names and addresses that certainly are the machine's, each with the address it leads to."""
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
@@ -70,7 +72,7 @@ class Deployment:
     @cached_property
     def names(self) -> Names:
         """What hosts mean, place by place."""
-        return Names(self.containers, frozenset(self._machine_hosts()))
+        return Names(self.containers, frozenset(self._machine_hosts()), self.own)
 
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
