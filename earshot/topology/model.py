@@ -28,7 +28,13 @@ class Deployment:
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
-        return self.trace(place, address).end
+        own = self.containers.get(place)
+        is_own = own is not None and own.answers_to(address.host)
+        is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
+        key = (place if is_own else self.outlook(place), address)
+        if key not in self._ends:
+            self._ends[key] = self.trace(place, address).end
+        return self._ends[key]
 
     def trace(self, place: str, address: Address) -> Trace:
         """The same, hop by hop."""
@@ -93,6 +99,11 @@ class Deployment:
                     continue
                 if any(port.host_port == item.advertised.port for port in ports):
                     yield host
+
+    @cached_property
+    def _ends(self) -> dict[Hashable, Way]:
+        """Where addresses lead that were asked for, once for places that are alike."""
+        return {}
 
     @cached_property
     def _ways(self) -> Ways:
