@@ -1,24 +1,32 @@
-"""Who reaches the brokers of a plan in containers, and by which name: walks, before anything runs.
+"""Who reaches the brokers of a plan, and by which name: walks, before anything runs.
 
-Of one Docker host: what other hosts reach depends on names and routes that no plan holds.
+A client of each place is sent, as after its bootstrap, to what every broker advertises on one
+listener. What DNS will answer is not asked here: such a name is unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from earshot.checks.reach_aws import sent_in_cloud
 from earshot.listeners.address import Address
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.names.kinds import ip_of
 from earshot.placement import Planned
-from earshot.sources.deployment import deployment
-from earshot.sources.docker_container import read_service
-from earshot.topology.broker import Bootstrap
-from earshot.topology.container import Container, JoinedNetwork
+from earshot.placements import VantageKind
+from earshot.sources.docker_container import read_container
+from earshot.topology.broker import Bootstrap, Broker
+from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST
-from earshot.topology.walk import Sent, sent_to
-from earshot.topology.ways import Answer
+from earshot.topology.names import HOST, OUTSIDE
+from earshot.topology.planned import planned_broker
+from earshot.topology.walk import sent_to
+from earshot.topology.ways import Answer, Hop
 
 _CLIENT = "the client"
 """No container's name, for it has a blank."""
+_CLOUD = {"in the VPC": VantageKind.SAME_VPC, "beyond the VPC": VantageKind.OUTSIDE}
+_ELSEWHERE = "other machines"
 
 
 @dataclass(frozen=True)
@@ -33,35 +41,110 @@ class Reach:
     """Why not, or the fact that is not known; of a yes an empty text."""
 
 
+Sent = tuple[Address | None, Sequence[Hop]]
+"""The address that a broker advertises, where it is known, and the hops to it."""
+Walked = Callable[[Node, str], Sent]
+"""Where a client is sent for one broker, having come in on a listener of that name."""
+
+
 def reach(planned: Planned) -> tuple[Reach, ...]:
-    """For each place and listener; nothing for brokers on several hosts, or in no containers."""
-    containers = planned.containers
-    if not containers or len({item.host for item in containers.values()}) > 1:
-        return ()
-    services = [read_service(item.inputs("")) for item in containers.values()]
-    whole = deployment(services)
-    network = next(iter(containers.values())).network
-    client = Container(_CLIENT, networks=(JoinedNetwork(network),))
-    whole = Deployment({**whole.containers, _CLIENT: client}, whole.brokers)
-    places = {f"containers on {network}": _CLIENT, "the Docker host": HOST}
-    return tuple(_reaches(whole, places))
+    """For each place and client listener of ``planned``, whichever placement it is of."""
+    cloud = planned.cloud
+    places: Mapping[str, Walked]
+    if cloud is not None:
+        places = {it: partial(sent_in_cloud, planned, cloud, kind) for it, kind in _CLOUD.items()}
+    elif planned.containers:
+        places = dict(_among_containers(planned))
+    else:
+        places = dict(_on_one_machine(planned))
+    return tuple(
+        row for shown, walked in places.items() for row in _rows(planned.plan, shown, walked)
+    )
 
 
-def _reaches(whole: Deployment, places: dict[str, str]) -> Iterator[Reach]:
-    brokers = [item for item in whole.brokers if item.is_broker]
-    names = {it.name: it.protocol for broker in brokers for it in broker.for_clients}
-    for shown, place in places.items():
-        for name, protocol in names.items():
-            client = Bootstrap(place, "", (), protocol)
-            sent = [sent_to(whole, client, broker, name) for broker in brokers]
-            addresses = tuple(it.trace.address for it in sent if it.trace is not None)
-            answer, because = _worst(sent)
-            yield Reach(shown, name, addresses, answer, because)
+def _rows(plan: ClusterPlan, shown: str, walked: Walked) -> Iterator[Reach]:
+    for name in plan.listener_names:
+        sent = [walked(node, name) for node in plan.brokers]
+        addresses = tuple(address for address, _ in sent if address is not None)
+        yield Reach(shown, name, addresses, *_worst(sent))
 
 
-def _worst(sent: list[Sent]) -> tuple[Answer, str]:
+def _worst(sent: Sequence[Sent]) -> tuple[Answer, str]:
+    hops = [hop for _, listed in sent for hop in listed]
     for answer in (Answer.NO, Answer.UNKNOWN):
-        for item in sent:
-            if item.answer is answer:
-                return answer, next(it.because for it in item.hops if it.answer is answer)
+        if because := next((it.because for it in hops if it.answer is answer), ""):
+            return answer, because
     return Answer.YES, ""
+
+
+def _among_containers(planned: Planned) -> Iterator[tuple[str, Walked]]:
+    """Places in containers and on each Docker host, then other machines."""
+    network = next(iter(planned.containers.values())).network
+    wholes = {}
+    for machine in dict.fromkeys(map(planned.machine_of, planned.containers)):
+        containers = {
+            id: read_container(item.inputs(""))
+            for id, item in planned.containers.items()
+            if planned.machine_of(id) == machine
+        }
+        client = Container(_CLIENT, networks=(JoinedNetwork(network),))
+        wholes[machine] = _deployment(planned.plan, containers, client)
+    for machine in wholes:
+        of = f" of {machine}" if machine else ""
+        yield f"containers on {network}{of}", _walked(planned, wholes, machine, _CLIENT)
+        yield f"the Docker host{of and f' {machine}'}", _walked(planned, wholes, machine, HOST)
+    yield _ELSEWHERE, _walked(planned, wholes, None, OUTSIDE)
+
+
+def _on_one_machine(planned: Planned) -> Iterator[tuple[str, Walked]]:
+    """Processes have all ports of this machine, as containers on its network have."""
+    containers = {
+        node.id: Container(f"node {node.id}", network_mode=HOST_NETWORK)
+        for node in planned.plan.nodes
+    }
+    wholes = {"": _deployment(planned.plan, containers, None, _own_names(planned))}
+    yield "this machine", _walked(planned, wholes, "", HOST)
+    yield _ELSEWHERE, _walked(planned, wholes, None, OUTSIDE)
+
+
+def _own_names(planned: Planned) -> dict[str, str]:
+    """What certainly is this machine: its addresses, and a name whose own address is bound."""
+    found = {it: it for names in planned.names.values() for it in names.addresses}
+    for node in planned.plan.nodes:
+        for item in node.listeners:
+            if item.known and ip_of(str(item.host)) is None and item.bind_host != "0.0.0.0":
+                found.setdefault(str(item.host).lower(), item.bind_host)
+    return found
+
+
+def _deployment(
+    plan: ClusterPlan,
+    containers: Mapping[int, Container],
+    client: Container | None,
+    own: Mapping[str, str] | None = None,
+) -> Deployment:
+    brokers = tuple(planned_broker(plan, plan.node(id), item) for id, item in containers.items())
+    places = {item.name: item for item in containers.values()}
+    return Deployment(places | ({client.name: client} if client else {}), brokers, own=own or {})
+
+
+def _walked(
+    planned: Planned, wholes: Mapping[str, Deployment], machine: str | None, place: str
+) -> Walked:
+    """Of a client at ``place`` on ``machine``: to brokers elsewhere it comes from outside."""
+    by_id: dict[int | None, tuple[str, Deployment, Broker]] = {
+        broker.id: (label, whole, broker)
+        for label, whole in wholes.items()
+        for broker in whole.brokers
+    }
+
+    def walked(node: Node, listener: str) -> Sent:
+        label, whole, broker = by_id[node.id]
+        endpoint = broker.named(listener)
+        client = Bootstrap(
+            place if label == machine else OUTSIDE, "", (), endpoint.protocol if endpoint else None
+        )
+        found = sent_to(whole, client, broker, listener)
+        return (found.trace.address if found.trace else None), found.hops
+
+    return walked

@@ -38,9 +38,12 @@ class DockerPlan(Planned):
 
     hosts: tuple[DockerHost, ...]
 
+    def machine_of(self, node_id: int) -> str:
+        several = len(self.hosts) > 1
+        return self.hosts[self.containers[node_id].host].name if several else ""
+
     def container_of(self, node_id: int) -> str:
-        container = self.containers[node_id]
-        named = self.hosts[container.host].name if len(self.hosts) > 1 else ""
+        container, named = self.containers[node_id], self.machine_of(node_id)
         return f"{container.name} on {named}" if named else container.name
 
 

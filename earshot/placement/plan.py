@@ -68,6 +68,10 @@ class Planned:
         """What surrounds nodes that are instances."""
         return None
 
+    def machine_of(self, node_id: int) -> str:
+        """The label of a node's machine, where there are several; else empty."""
+        return ""
+
     def container_of(self, node_id: int) -> str:
         """The name of a node's container, with its host's where there are several; else empty."""
         return ""

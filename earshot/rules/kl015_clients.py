@@ -68,16 +68,20 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> Iterator[Finding]:
-    """A listener ends each connection of a client that speaks another security protocol."""
-    asked: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str], str]] = []
+    """A listener ends each connection of a client that speaks another security protocol.
+
+    A client tries its other addresses then: if one may let it in, it is no more than a warning.
+    """
+    asked: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
     for client, entrances in let_in:
+        lost = all(item.answer is Answer.NO for item in entrances)
         for item in entrances:
             hop, end = failing(item.hops), item.trace.end
             if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, Arrival):
                 key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
-                asked.append(((*key, client.protocol, client.setting), client.service))
+                asked.append(((*key, client.protocol, client.setting, lost), client.service))
                 break
-    for (broker, listener, wanted, spoken, setting), clients in by_key(asked).items():
+    for (broker, listener, wanted, spoken, setting, lost), clients in by_key(asked).items():
         verb = "speaks" if len(clients) == 1 else "speak"
         yield RULE.finding(
             f"{shortened(list(clients))} {verb} {spoken} to {listener} of {broker}, which is "
@@ -85,6 +89,7 @@ def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> It
             "the protocol of the listener",
             listener=listener,
             container=clients[0],
+            severity=None if lost else Severity.WARNING,
             remedy=f"set the client's security.protocol to {wanted}, or bootstrap to a listener "
             f"with {spoken}",
             inputs=(setting,),

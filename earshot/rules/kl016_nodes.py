@@ -1,18 +1,18 @@
 """KL016: brokers and controllers of a file find each other where each says that it is."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
-from earshot.listeners.listed import shortened
+from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, Rule
 from earshot.topology.broker import Arrival, Broker, Endpoint
-from earshot.topology.container import folded, is_loopback
+from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
-from earshot.topology.ways import End, Way
+from earshot.topology.ways import End
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -69,44 +69,41 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
-    ways: dict[Hashable, Way] = {}
-    asked = None
+    """Every broker is a client of the others, on their listener for that."""
     for broker in deployment.brokers:
         endpoint = broker.named(broker.inter_broker)
         if endpoint is None or endpoint.advertised is None or not broker.is_broker:
             continue
-        if endpoint.advertised != asked:  # else it leads where the one before led
-            asked, ways = endpoint.advertised, {}
-        problems: dict[str, list[str]] = {}
-        at_itself = is_loopback(endpoint.advertised.host)
-        known = folded(endpoint.advertised.host)
-        for other in deployment.members(broker):
-            if other is broker:
-                continue
-            own = known in other.container.names or known in other.container.addresses
-            is_own = at_itself or own or known == other.service.lower()
-            alike = other.service if is_own else deployment.outlook(other.service)
-            if alike not in ways:
-                ways[alike] = deployment.way(other.service, endpoint.advertised)
-            way = ways[alike]
-            if isinstance(way, Arrival) and not at_itself:
-                continue  # another broker's address, as said above
-            problem = failure(way, endpoint.advertised, other.service, broker)
-            is_itself = isinstance(way, Arrival) and way.broker is other
-            if way is End.SELF or (is_itself and not other.container.on_host_network):
-                problem = f"{endpoint.advertised} is the asking broker itself"
+        others = by_key(
+            (_why_not_found(deployment, other, broker, endpoint.advertised), other.service)
+            for other in deployment.members(broker)
+            if other is not broker
+        )
+        for problem, names in others.items():
             if problem:
-                problems.setdefault(problem, []).append(other.service)
-        for problem, others in problems.items():
-            yield RULE.finding(
-                f"advertises {endpoint.advertised} to other brokers, and for "
-                f"{shortened(others)} {problem}",
-                "an address at which the other brokers reach this one",
-                listener=endpoint.name,
-                container=broker.service,
-                remedy=_to_advertise(broker, endpoint),
-                inputs=("advertised.listeners",),
-            )
+                yield RULE.finding(
+                    f"advertises {endpoint.advertised} to other brokers, and for "
+                    f"{shortened(names)} {problem}",
+                    "an address at which the other brokers reach this one",
+                    listener=endpoint.name,
+                    container=broker.service,
+                    remedy=_to_advertise(broker, endpoint),
+                    inputs=("advertised.listeners",),
+                )
+
+
+def _why_not_found(deployment: Deployment, other: Broker, broker: Broker, address: Address) -> str:
+    """Why ``other`` does not find ``broker`` at ``address``, or an empty text.
+
+    At a third broker's address it is that one's, which `_another_s_address` says.
+    """
+    way = deployment.way(other.service, address)
+    if isinstance(way, Arrival) and not is_loopback(address.host):
+        return ""
+    at_itself = isinstance(way, Arrival) and way.broker is other
+    if way is End.SELF or (at_itself and not other.container.on_host_network):
+        return f"{address} is the asking broker itself"
+    return failure(way, address, other.service, broker)
 
 
 def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:

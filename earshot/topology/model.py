@@ -4,7 +4,7 @@ What containers of other files, DNS or the user's machine decide is not known.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from earshot.listeners.address import Address
@@ -23,10 +23,18 @@ class Deployment:
     containers: Mapping[str, Container]
     brokers: tuple[Broker, ...]
     bootstraps: tuple[Bootstrap, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Names and addresses that certainly are the machine's, each with the address it leads to."""
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
-        return self.trace(place, address).end
+        own = self.containers.get(place)
+        is_own = own is not None and own.answers_to(address.host)
+        is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
+        key = (place if is_own else self.outlook(place), address)
+        if key not in self._ends:
+            self._ends[key] = self.trace(place, address).end
+        return self._ends[key]
 
     def trace(self, place: str, address: Address) -> Trace:
         """The same, hop by hop."""
@@ -70,7 +78,7 @@ class Deployment:
     @cached_property
     def names(self) -> Names:
         """What hosts mean, place by place."""
-        return Names(self.containers, frozenset(self._machine_hosts()))
+        return Names(self.containers, frozenset(self._machine_hosts()), self.own)
 
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
@@ -91,6 +99,11 @@ class Deployment:
                     continue
                 if any(port.host_port == item.advertised.port for port in ports):
                     yield host
+
+    @cached_property
+    def _ends(self) -> dict[Hashable, Way]:
+        """Where addresses lead that were asked for, once for places that are alike."""
+        return {}
 
     @cached_property
     def _ways(self) -> Ways:

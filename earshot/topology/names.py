@@ -90,14 +90,19 @@ class Names:
     """The names of ``containers`` by service.
 
     ``machine`` holds hosts that brokers advertise together with a port that they publish: names and
-    addresses of the machine, as the file means it.
+    addresses of the machine, as the file means it. ``own`` are those that certainly are, each with
+    the address that it leads to.
     """
 
     def __init__(
-        self, containers: Mapping[str, Container], machine: frozenset[str] = frozenset()
+        self,
+        containers: Mapping[str, Container],
+        machine: frozenset[str] = frozenset(),
+        own: Mapping[str, str] | None = None,
     ) -> None:
         self.containers = containers
         self.machine = machine
+        self.own = own or {}
 
     def resolve(self, place: str, host: str) -> Resolution | NoName | Unknown:
         """What ``host`` means at ``place`` (a service, or `HOST`)."""
@@ -148,6 +153,9 @@ class Names:
         return self._sharing.get(owner, ())
 
     def _on_machine(self, host: str) -> Resolution | NoName | Unknown:
+        if address := self.own.get(host):
+            target = Itself(address) if is_loopback(address) else Machine(address)
+            return Resolution((target,), f"{host} is {address} of this machine")
         if ip_of(host) is not None:
             if members := self._fixed.get(folded(host)):
                 doubt = "whether the machine has a route to its containers: on Linux it has"
@@ -168,7 +176,7 @@ class Names:
             return NoName(f"{host} is known on the Docker host only")
         if host in self.all:
             return NoName(_DOCKERS.format(host))
-        doubt = f"whether {host} is this machine"
+        doubt = f"whether {host} leads to the brokers' machine"
         return Resolution((Machine(host),), f"{host} is taken for the machine", doubt)
 
     def _advertised(self, host: str) -> Resolution:

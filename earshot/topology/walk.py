@@ -11,7 +11,7 @@ from earshot.listeners.address import Address
 from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST, Unknown
+from earshot.topology.names import HOST
 from earshot.topology.ways import Answer, Hop, Stage, Trace
 
 
@@ -186,10 +186,3 @@ def outside(deployment: Deployment, broker: Broker) -> Iterator[Outside]:
             ports = broker.container.published_at(endpoint.bind.port)
             hops = deployment.through(broker.service, ports[0]) if ports else ()
             yield Outside(endpoint, ports, hops, deployment.trace(HOST, endpoint.advertised))
-
-
-def missing_fact(trace: Trace) -> str:
-    """What would have to be known, where a way's end is unknown; else an empty text."""
-    if isinstance(trace.end, Unknown):
-        return trace.end.fact
-    return trace.doubt

@@ -214,7 +214,10 @@ class Ways:
     def _accepts(
         self, broker: Broker, endpoint: Endpoint, network: str, loopback: str | None
     ) -> bool | None:
-        """Whether a listener takes a connection to loopback, or to the address on ``network``."""
+        """Whether a listener takes a connection to loopback, or to its address on ``network``.
+
+        On the machine's own network that is an address of the machine.
+        """
         host = endpoint.bind.host
         if not host or kind_of(host) is NameKind.ANY_ADDRESS:
             return True
@@ -223,10 +226,12 @@ class Ways:
             either = loopback == "" and not broker.container.on_host_network
             return loopback is not None and (either or _is_same_loopback(host, loopback))
         own = self._containers.get(self._names.owner(broker.service))
-        if own is None or own.on_host_network:
+        if own is not None and own.on_host_network and loopback is None and ip_of(network):
+            return ip_of(network) == ip_of(host)
+        if own is None or (own.on_host_network and loopback is None):
             return None
         if loopback is not None:
-            return False
+            return None if own.on_host_network and ip_of(host) is None else False
         holding = [it for it in own.networks if it.address and ip_of(it.address) == ip_of(host)]
         if ip_of(host) is not None and holding:
             return holding[0].name == network
@@ -236,8 +241,9 @@ class Ways:
         """Who gets a connection to a port of the machine: by its loopback, or another address."""
         via = address or ("loopback" if is_loopback_way else "the address that containers use")
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine")
-        for name in self._on_host_network:
-            end, why = self._listens(name, port, True, "", address if is_loopback_way else None)
+        loopback = address if is_loopback_way else None
+        for name in (*self._on_host_network.get(port, ()), *self._on_host_network.get(None, ())):
+            end, why = self._listens(name, port, True, address, loopback)
             binds = (item.bind.port for item in self._endpoints(name))
             if not isinstance(end, End) or port in binds:
                 return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
@@ -285,12 +291,22 @@ class Ways:
         return found
 
     @cached_property
-    def _on_host_network(self) -> tuple[str, ...]:
-        return tuple(name for name, item in self._containers.items() if item.on_host_network)
+    def _on_host_network(self) -> Mapping[int | None, Sequence[str]]:
+        """By port: who has the machine's network and may listen there; None: at any port."""
+        found: dict[int | None, list[str]] = {}
+        for name in (name for name, item in self._containers.items() if item.on_host_network):
+            sharing = [self._brokers[it] for it in self._names.sharing(name) if it in self._brokers]
+            ports = {item.bind.port for broker in sharing for item in broker.endpoints or ()}
+            is_open = any(broker.endpoints is None for broker in sharing)
+            for port in (None,) if is_open else ports:
+                found.setdefault(port, []).append(name)
+        return found
 
     def is_published(self, port: int) -> bool:
         """Whether a container publishes ``port`` of the machine, or has all of its ports."""
-        return bool(self._on_host_network) or port in self._published
+        return port in self._published or any(
+            it.on_host_network for it in self._containers.values()
+        )
 
 
 def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:

@@ -248,7 +248,8 @@ class TestPlan:
             for item in node.listeners:
                 assert f"{item.bind}" in output
                 assert f"{item.host}:{item.port}" in output
-        first, facts, _, head, *rows = output.splitlines()
+        first, facts, _, head, *lines = output.splitlines()
+        rows, who = lines[:9], lines[10:]
         assert first == f"stack local: placement local, Kafka {expected.kafka_version}"
         assert facts == (
             "3 brokers, voters 1, 2, 3, replicas 3, min ISR 2, between brokers INTERNAL, "
@@ -259,7 +260,9 @@ class TestPlan:
             *("broker+controller", "1", "INTERNAL", "internal", "PLAINTEXT"),
             *("127.0.0.1:19092", "localhost:19092"),
         ]
-        assert rows[2].split()[:2] == ["CONTROLLER", "controller"] and len(rows) == 9
+        assert rows[2].split()[:2] == ["CONTROLLER", "controller"] and not lines[9]
+        assert who[0].split() == ["clients", "listener", "sent", "to", "arrive"]
+        assert who[1].split()[:3] == ["this", "machine", "INTERNAL"] and who[1].endswith("yes")
 
     def test_json_is_the_contract(
         self, project: Project, capsys: pytest.CaptureFixture[str]

@@ -73,7 +73,7 @@ def test_a_name_that_nobody_resolves_ends_with_1(
     stack(project, external_host="kafka.invalid")
     configured(project, '{"names": {"resolvers": {"external": "system"}}}')
     assert run(["plan", "-s", "mine", "--check"]) == 1
-    found = capsys.readouterr().out.split("\n\n", 3)[2].splitlines()
+    found = capsys.readouterr().out.split("\n\n", 4)[3].splitlines()
     assert found[0].startswith("error: brokers 1 to 3, listener EXTERNAL (scope external): ")
     assert "kafka.invalid" in found[0] and found[0].endswith("[KL011]")
     assert [line.split(":")[0].strip() for line in found[1:4]] == ["expected", "fix", "source"]

@@ -15,7 +15,7 @@ from earshot.sources.deployment import deployment
 from earshot.topology.broker import Arrival
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Itself, Machine, Member, NoName, Resolution, Unknown
-from earshot.topology.walk import missing_fact, walk, worst
+from earshot.topology.walk import walk, worst
 from earshot.topology.ways import Answer, Hop, Stage, Trace
 from tests.topologies.engine import Running, Tried
 from tests.topologies.generate import Topology
@@ -130,7 +130,8 @@ def outcome_of(
         f"{it.broker.service} {it.endpoint.name}" for it in trace.ends if isinstance(it, Arrival)
     }
     if trace.answer is Answer.UNKNOWN:
-        outcome.unknown[_generic(missing_fact(trace))] += 1
+        fact = trace.end.fact if isinstance(trace.end, Unknown) else trace.doubt
+        outcome.unknown[_generic(fact)] += 1
     elif (trace.answer is Answer.NO and greeted) or (
         trace.answer is Answer.YES and arrivals != greeted and not _partly(trace, greeted)
     ):
