@@ -128,7 +128,7 @@ def _copy(tracked: Iterable[str], folder: Path) -> None:
     for name in tracked:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target, follow_symlinks=False)
+        shutil.copy(ROOT / name, target)
 
 
 def _try_out(wheel: Path, folder: Path) -> None:
