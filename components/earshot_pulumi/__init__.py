@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from earshot_pulumi.aws.docker_hosts import DockerHosts, DockerHostsArgs
     from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
     from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
     from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
@@ -22,6 +23,8 @@ __all__ = [
     "AwsNetworkArgs",
     "DockerCluster",
     "DockerClusterArgs",
+    "DockerHosts",
+    "DockerHostsArgs",
     "Listeners",
     "ListenersArgs",
     "LocalCluster",
@@ -37,6 +40,8 @@ _MODULES = {
     "AwsNetworkArgs": "aws.vpc",
     "DockerCluster": "cluster",
     "DockerClusterArgs": "cluster_args",
+    "DockerHosts": "aws.docker_hosts",
+    "DockerHostsArgs": "aws.docker_hosts",
     "Listeners": "given.listeners",
     "ListenersArgs": "given.listeners",
     "LocalCluster": "cluster",

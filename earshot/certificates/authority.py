@@ -92,18 +92,25 @@ def new_authority(stack: str, now: datetime) -> Issued:
 
 
 def issue(
-    authority: Issued, subject: Subject, hosts: Iterable[str], days: int, now: datetime
+    authority: Issued,
+    subject: Subject,
+    hosts: Iterable[str],
+    days: int,
+    now: datetime,
+    *,
+    client: bool = True,
 ) -> Issued:
     """A certificate for ``subject`` with exactly ``hosts`` as its names, good for ``days``.
 
-    With hosts it is good for servers and clients, without for clients alone.
+    With hosts it is good for servers and, unless ``client`` is false, for clients; without for
+    clients alone.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     root = x509.load_pem_x509_certificate(authority.certificate.encode())
     root_key = load_pem_private_key(authority.key.encode(), None)
     assert isinstance(root_key, ec.EllipticCurvePrivateKey)
     names = _general_names(SubjectNames.of_hosts(hosts))
-    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH] if client else []
     builder = _builder(subject._name, root.subject, key, now, days)
     if names:
         purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)

@@ -125,13 +125,17 @@ class Boot(Frozen):
 
     @property
     def device(self) -> str:
-        """Where the volume shows up.
+        """Where the volume shows up."""
+        return device_of(self.volume)
 
-        Instances on Nitro have it under the volume's id, without its hyphen:
-        https://docs.aws.amazon.com/ebs/latest/userguide/identify-nvme-ebs-device.html
-        """
-        by_id = _BY_ID + self.volume.replace("-", "")
-        return self.volume if self.volume.startswith("/dev/") else by_id
+
+def device_of(volume: str) -> str:
+    """Where ``volume``, an id or a device, shows up on its instance.
+
+    Instances on Nitro have it under the volume's id, without its hyphen:
+    https://docs.aws.amazon.com/ebs/latest/userguide/identify-nvme-ebs-device.html
+    """
+    return volume if volume.startswith("/dev/") else _BY_ID + volume.replace("-", "")
 
 
 def ssm_report(parameter: str, region: str) -> tuple[str, ...]:

@@ -122,6 +122,8 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
         "packages": {k: v for k, v in packaging.packages.items() if k in commands},
         "install": packaging.install,
         "mount": MOUNT,
+        "label": "kafka",
+        "volume_seconds": boot.volume_seconds,
         "properties": PROPERTIES,
         "client": CLIENT,
         "secrets": SECRETS,

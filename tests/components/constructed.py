@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pulumi
+from earshot_pulumi.aws.docker_hosts import DockerHosts
 from earshot_pulumi.aws.vpc import AwsNetwork
 from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
 from earshot_pulumi.provider.host import Package
@@ -16,7 +17,7 @@ from tests.components.aws.registered import Answers, Engine
 
 def offered() -> Package:
     """The package's components."""
-    return Package((LocalCluster, DockerCluster, AwsCluster, AwsNetwork), {})
+    return Package((LocalCluster, DockerCluster, AwsCluster, AwsNetwork, DockerHosts), {})
 
 
 def constructed(

@@ -14,7 +14,7 @@ from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
-from earshot_pulumi.aws.instances import SharedInputs, newest_images
+from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_images
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import Network, NetworkArgs, check_region, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
@@ -93,7 +93,7 @@ class AwsBrokers(Brokers):
             without_dependencies(self.plan),
             self.gate,
             self._preflight(),
-            newest_images(spec, self),
+            newest_images(instances_of(spec), self),
             self._settings,
             self._leaving,
         )

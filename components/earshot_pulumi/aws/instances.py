@@ -1,8 +1,8 @@
 """What all instances of a stack have in common, nodes and validator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pulumi
 import pulumi_aws as aws
@@ -54,17 +54,28 @@ class SharedInputs:
         return self.gate.approved
 
 
+class Surroundings(Protocol):
+    """What `instance` and `Profile` need of the component that they are part of."""
+
+    @property
+    def images(self) -> Mapping[Architecture, str]: ...
+
+    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]: ...
+
+    def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions: ...
+
+
 class Profile:
     """The instance profile and role of one instance, with ``policy``."""
 
-    def __init__(self, shared: SharedInputs, name: str, policy: pulumi.Input[str]) -> None:
+    def __init__(self, shared: Surroundings, name: str, policy: pulumi.Input[str]) -> None:
         role = aws.iam.Role(**shared.named(name), assume_role_policy=trust_policy())
         self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
         self.name = aws.iam.InstanceProfile(**shared.named(name), role=role.name).name
 
 
 def instance(
-    shared: SharedInputs,
+    shared: Surroundings,
     name: str,
     wanted: InstanceSpec,
     zone: str,
@@ -113,14 +124,19 @@ def instance(
     )
 
 
-def newest_images(spec: AwsSpec, parent: pulumi.Resource) -> dict[Architecture, str]:
+def instances_of(spec: AwsSpec) -> list[InstanceSpec]:
+    """The instances of all nodes and of the validator."""
+    found = [spec.instance_of(id) for id in spec.node_ids]
+    return [*found, spec.validator.instance] if spec.validator is not None else found
+
+
+def newest_images(
+    instances: Iterable[InstanceSpec], parent: pulumi.Resource
+) -> dict[Architecture, str]:
     """The ids of the current Amazon Linux 2023, for the architectures that ask for it.
 
     https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
     """
-    instances = [spec.instance_of(id) for id in spec.node_ids]
-    if spec.validator is not None:
-        instances.append(spec.validator.instance)
     found: dict[Architecture, str] = {}
     for item in dict.fromkeys(item.arch for item in instances if item.ami is None):
         answer = aws.ssm.get_parameter(

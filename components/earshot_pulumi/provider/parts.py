@@ -11,7 +11,14 @@ from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
 
-COMPONENTS = ("Listeners", "LocalCluster", "DockerCluster", "AwsCluster", "AwsNetwork")
+COMPONENTS = (
+    "Listeners",
+    "LocalCluster",
+    "DockerCluster",
+    "DockerHosts",
+    "AwsCluster",
+    "AwsNetwork",
+)
 """Names of the components in `earshot_pulumi`."""
 PUBLIC = {"Proof": ("given.proof", "ProofKind")}
 """Custom resources of the schema: a module, and the name of the kind there."""
@@ -26,6 +33,8 @@ INTERNAL = {
     "ChangePreflight": ("aws.changes", "ChangePreflightKind"),
     "ClusterIdentity": ("docker.identity", "ClusterIdentityKind"),
     "CompleteChange": ("change_memory", "CompleteChangeKind"),
+    "DockerEngineReady": ("docker.engine_ready", "DockerEngineReadyKind"),
+    "DockerHostKeys": ("aws.host_keys", "DockerHostKeysKind"),
     "DockerKeys": ("docker.keys", "DockerKeysKind"),
     "DockerPreflight": ("docker.preflight", "DockerPreflightKind"),
     "DockerReadiness": ("docker.kinds", "DockerReadinessKind"),

@@ -81,6 +81,7 @@ SCANS = {
     "AwsCluster": "test_aws_secure.py::"
     "test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
     "DockerCluster": "test_docker_secure.py::test_no_secret_is_anywhere_but_in_its_own_file",
+    "DockerHosts": "test_box_docker_hosts.py::test_hosts_and_a_cluster_in_one_update",
     "Listeners": "test_component_secrets.py::test_secret_inputs_of_listeners_are_nowhere_in_clear",
     "LocalCluster": "test_local_secure.py::test_no_secret_is_anywhere_but_in_its_own_file",
     "Proof": "test_module.py::test_own_brokers_are_checked_and_proved_without_a_pack",

@@ -22,6 +22,7 @@ What a test can do besides:
     box.stack(folder, place)           the CLI stands there, and so does `prove: here`
     box.server                         moto itself; `box.archive` is served on `box.depot.url`
     box.images["…"]                    another image for the instance with that tag Name
+    box.engines["…"]                   Docker's options for one that has an engine of its own
 
 Skipped: package installation (the image has every command), the metadata service (the seed and a
 stand-in around the real `aws` command), roles (moto lets everyone do everything), the way out by
@@ -33,7 +34,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,7 @@ class CloudBox:
     """In the name of everything that the engine has of this box."""
     fleet: Fleet
     images: dict[str, str]
+    engines: dict[str, Sequence[str]]
     watch: Watch
 
     def held(self) -> Held:
@@ -176,6 +178,7 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
         lacking("a cloud in a box needs root: packet rules, loop devices, DNS on port 53")
     mark = secrets.token_hex(3)
     images: dict[str, str] = {}
+    engines: dict[str, Sequence[str]] = {}
     default = instance_image(engine)
     archive = kafka_archive(folder)
     with contextlib.ExitStack() as made:
@@ -186,6 +189,11 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
         sides: dict[Side, Wire] = {"inside": there.vpc, "outside": there.outside}
         for side, wire in sides.items():
             made.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
-        fleet = Fleet(engine, server, there, lambda name: images.get(name, default), mark, folder)
+
+        def image(name: str) -> str:
+            return images.get(name, default)
+
+        fleet = Fleet(engine, server, there, image, mark, folder, engines)
         watch = made.enter_context(Watch(server, fleet))
-        yield CloudBox(engine, server, there, depot, archive, folder, mark, fleet, images, watch)
+        parts = (mark, fleet, images, engines, watch)
+        yield CloudBox(engine, server, there, depot, archive, folder, *parts)

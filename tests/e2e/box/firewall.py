@@ -54,6 +54,21 @@ def _what(permission: Any) -> str:
     return f" -p {protocol} --dport {permission['FromPort']}:{permission['ToPort']}"
 
 
+def before_docker(rules: str) -> str:
+    """``rules`` for an instance with a Docker engine, which has the table `filter` for itself.
+
+    As on EC2 they see a packet before the engine sends it to a container.
+    """
+    lines = ["*mangle", "-A PREROUTING ! -i eth0 -j ACCEPT", "-A POSTROUTING ! -o eth0 -j ACCEPT"]
+    for line in rules.splitlines():
+        changed = line.replace("INPUT", "PREROUTING").replace("OUTPUT", "POSTROUTING")
+        if changed.startswith((":PREROUTING", ":POSTROUTING")):
+            lines.insert(1, changed)
+        elif changed.startswith("-A ") and not changed.endswith("lo -j ACCEPT"):
+            lines.append(changed)
+    return "\n".join((*lines, "COMMIT")) + "\n"
+
+
 def apply(rules: str, pid: int) -> None:
     """Make ``rules`` the only ones where process ``pid`` has its network."""
     command = ["nsenter", "--net", f"--target={pid}", "iptables-restore"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,9 +65,12 @@ class Fleet:
         image: Callable[[str], str],
         mark: str,
         folder: Path,
+        engines: Mapping[str, Sequence[str]],
     ) -> None:
         """``image`` is for an instance of that name; ``mark`` is in the names of containers, and
-        in ``folder`` is what they are told."""
+        in ``folder`` is what they are told. Instances whose names are in ``engines`` have a Docker
+        engine, and Docker's options for it."""
+        self._engines = engines
         self._engine, self._server, self._ground = engine, server, ground
         self._image, self._mark, self._folder = image, mark, folder
         self.doings: list[Doing] = []
@@ -162,7 +165,12 @@ class Fleet:
             "resolv.conf": f"nameserver {vpc.gateway}\nsearch {hostname.partition('.')[2]}\n",
             "aws-stand-in": f"{self._server.url}\n",
         }
-        options = [*RUN_OPTIONS, *seed.written(), f"--device-cgroup-rule={LOOP_DEVICES}"]
+        options = [
+            *RUN_OPTIONS,
+            *self._engines.get(machine.name, ()),
+            *seed.written(),
+            f"--device-cgroup-rule={LOOP_DEVICES}",
+        ]
         for name, text in reported.items():
             (folder / name).write_text(text)
             options.append(f"--volume={folder / name}:/etc/{name}")
@@ -184,6 +192,8 @@ class Fleet:
     def _guard(self, booted: Booted, machine: Machine, held: Held) -> None:
         groups = [held.groups[id] for id in sorted(machine.groups) if id in held.groups]
         rules = firewall.packet_rules(groups, held.members, self._ground.vpc.gateway)
+        if machine.name in self._engines:
+            rules = firewall.before_docker(rules)
         if rules != booted.rules:
             firewall.apply(rules, booted.pid)
             booted.rules = rules

@@ -76,6 +76,15 @@ def instance_image(engine: Engine) -> str:
     return name
 
 
+def docker_host_image(engine: Engine) -> str:
+    """A machine like `instance_image` with a Docker engine, which nothing starts by itself."""
+    name = "earshot-test/docker-host:latest"
+    folder = CONTEXT.with_name("docker-host")
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    _build(engine, name, files, INSTANCE=instance_image(engine))
+    return name
+
+
 def kafka_jars(version: str = jars.KAFKA_VERSION) -> tuple[Path, ...]:
     """A broker's jars and those of Kafka's command-line tools."""
     group = "org.apache.kafka"

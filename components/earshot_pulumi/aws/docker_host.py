@@ -1,0 +1,235 @@
+"""The resources of Docker hosts on EC2: keys, and by host an interface, a volume, an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.aws.roles import node_policy
+from earshot.config.aws_parts import Architecture
+from earshot.config.docker_hosts import ENGINE_PORT, HOSTS, DockerHostsSpec
+from earshot.facts.security_groups import Ingress, Members, SecurityGroup
+from earshot.user_data.boot import ssm_report, ssm_secret
+from earshot.user_data.docker_host import DockerHost, docker_host_user_data
+from earshot.user_data.render import digest
+from earshot_pulumi.aws.groups import SecurityGroups
+from earshot_pulumi.aws.host_keys import DockerHostKeys, client_folder
+from earshot_pulumi.aws.instances import Profile, instance
+from earshot_pulumi.aws.network import NetworkFacts
+from earshot_pulumi.aws.node import DEVICE, SILENT
+from earshot_pulumi.aws.tags import tags
+from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.docker.engine_ready import DockerEngineReady
+from earshot_pulumi.outputs import with_run_errors
+
+
+def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:
+    """The group of the hosts: engines for deployers, published ports for hosts and clients."""
+    rules = [
+        Ingress(spec.first_port, spec.last_port, Members(HOSTS), "Brokers on other hosts"),
+        *(
+            Ingress(ENGINE_PORT, ENGINE_PORT, it, "Docker engine, with TLS, for deployers")
+            for it in spec.admitted_deployers
+        ),
+        *(
+            Ingress(spec.first_port, spec.last_port, it, "Published ports")
+            for it in (*spec.admitted_deployers, *spec.admitted_clients)
+        ),
+    ]
+    return (SecurityGroup(HOSTS, tuple(rules)),)
+
+
+def parameter(name: str, what: str) -> str:
+    """The SSM parameter of the hosts ``name`` that holds ``what``."""
+    return f"/earshot/{name}/docker/{what}"
+
+
+@dataclass(frozen=True)
+class HostInputs:
+    """What all hosts of a component share."""
+
+    name: str
+    spec: DockerHostsSpec
+    folder: Path
+    network: NetworkFacts
+    images: Mapping[Architecture, str]
+    component: pulumi.Resource
+    settings: StackSettings = field(default_factory=StackSettings)
+
+    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
+        opts = self.opts(*after, **options)
+        return {"resource_name": name, "tags": tags(self.name, name), "opts": opts}
+
+    def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self.component, depends_on=[*after], **options)
+
+
+class DockerHostGroup:
+    """All hosts of a component."""
+
+    ready: Mapping[str, DockerEngineReady]
+    hosts: pulumi.Output[list[dict[str, str]]]
+    """As `DockerCluster` takes them."""
+    instance_ids: Mapping[str, pulumi.Output[str]]
+
+    def __init__(self, shared: HostInputs) -> None:
+        self._shared, spec = shared, shared.spec
+        child = pulumi.ResourceOptions(parent=shared.component)
+        groups = SecurityGroups(shared.name, groups_of(spec), shared.network.vpc_id, child)
+        self._group = groups.ids[HOSTS]
+        self.interfaces = {host: self._interface(host) for host in spec.host_zones}
+        self._keys = self._issued()
+        self.ready, self.instance_ids = {}, {}
+        for host in spec.host_zones:
+            self._make(host)
+        self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
+
+    def _interface(self, host: str) -> aws.ec2.NetworkInterface:
+        shared, full = self._shared, self._full(host)
+        return aws.ec2.NetworkInterface(
+            # so the instance waits too: it needs a route to what it boots from
+            **shared.named(
+                full,
+                *shared.network.routes,
+                protect=shared.spec.deletion_protection or None,
+            ),
+            subnet_id=shared.network.subnets[shared.spec.host_zones[host], False],
+            security_groups=[self._group],
+            description=f"Docker host {host} of {shared.name}",
+        )
+
+    def _issued(self) -> DockerHostKeys:
+        shared = self._shared
+        names: dict[str, Any] = {
+            host: [it.private_dns_name, it.private_ip] for host, it in self.interfaces.items()
+        }
+        props = {
+            "name": shared.name,
+            "folder": str(shared.folder),
+            "region": shared.spec.region,
+            "tags": tags(shared.name, f"{shared.name}-keys"),
+            "authority": parameter(shared.name, "authority"),
+            "parameters": {host: self._key_parameter(host) for host in shared.spec.host_zones},
+            "hosts": names,
+            "versions": None,
+            "certificate": None,
+            **shared.settings.to_props(),
+        }
+        return DockerHostKeys(f"{shared.name}-keys", props, shared.opts())
+
+    def _make(self, host: str) -> None:
+        shared, full = self._shared, self._full(host)
+        spec, zone = shared.spec, shared.spec.host_zones[host]
+        report = aws.ssm.Parameter(
+            # whatever else of it would change, AWS would be given the value of the beginning again
+            **shared.named(full, ignore_changes=["insecureValue", "value", "description"]),
+            name=parameter(shared.name, f"{host}/report"),
+            type="String",
+            insecure_value=SILENT,
+            description=f"What Docker host {host} of {shared.name} reports of itself",
+        )
+        volume = self._volume(host)
+        user_data = pulumi.Output.all(
+            self.interfaces[host].private_ip,
+            volume.id,
+            report.name,
+            self._keys.certificate,
+            self._keys.versions.apply(lambda known: known[host]),
+        ).apply(with_run_errors(lambda it: docker_host_user_data(self._host(host, *it))))
+        wanted = spec.instance_of(host)
+        policy = report.arn.apply(lambda arn: node_policy(arn, [self._key_parameter(host)]))
+        made = instance(
+            shared,
+            full,
+            wanted,
+            zone,
+            self.interfaces[host].id,
+            Profile(shared, full, policy),
+            user_data,
+            protected=spec.deletion_protection,
+        )
+        attachment = aws.ec2.VolumeAttachment(
+            full,
+            device_name=DEVICE,
+            volume_id=volume.id,
+            instance_id=made.id,
+            # the engine stops its containers, and they close their files, before the volume goes
+            stop_instance_before_detaching=True,
+            opts=shared.opts(delete_before_replace=True),
+        )
+        self.instance_ids = {**self.instance_ids, host: made.id}
+        boot = user_data.apply(lambda text: f"{digest(text)[:16]} {wanted.type}")
+        props = {
+            "name": host,
+            "engine": pulumi.Output.concat(
+                "tcp://", self.interfaces[host].private_ip, f":{ENGINE_PORT}"
+            ),
+            "cert_path": str(client_folder(shared.folder)),
+            "instance": made.id,
+            "boot": pulumi.Output.unsecret(boot),
+            "seconds": spec.ready_seconds,
+            "report": report.name,
+            "region": spec.region,
+            "engine_id": None,
+            "version": None,
+            **shared.settings.to_props(),
+        }
+        self.ready = {
+            **self.ready,
+            host: DockerEngineReady(full, props, shared.opts(attachment)),
+        }
+
+    def _host(
+        self, host: str, address: str, volume: str, report: str, authority: str, version: str
+    ) -> DockerHost:
+        region, bridge = self._shared.spec.region, self._shared.spec.bridge
+        assert bridge is not None  # the spec refuses ranges that leave none
+        return DockerHost(
+            name=host,
+            address=address,
+            volume=volume,
+            authority=authority,
+            version=version[:16],
+            fetch=ssm_secret("server.pem", self._key_parameter(host), region).command,
+            report=ssm_report(report, region),
+            bridge=bridge,
+        )
+
+    def _volume(self, host: str) -> aws.ebs.Volume:
+        shared, wanted = self._shared, self._shared.spec.volume
+        return aws.ebs.Volume(
+            **shared.named(
+                self._full(host),
+                protect=shared.spec.deletion_protection or None,
+                retain_on_delete=shared.spec.data == "keep" or None,
+            ),
+            availability_zone=shared.spec.host_zones[host],
+            size=wanted.size_gib,
+            type=wanted.type,
+            iops=wanted.iops,
+            throughput=wanted.throughput,
+            encrypted=True,
+        )
+
+    def _described(self, host: str) -> pulumi.Output[dict[str, str]]:
+        """The host, known once its engine answers; its addresses are known before."""
+        ready, interface = self.ready[host], self.interfaces[host]
+        found: pulumi.Output[dict[str, str]] = pulumi.Output.all(
+            name=host,
+            engine=ready.engine,
+            cert_path=ready.cert_path,
+            internal=interface.private_dns_name,
+            external=interface.private_dns_name,
+        )
+        return found
+
+    def _full(self, host: str) -> str:
+        return f"{self._shared.name}-{host}"
+
+    def _key_parameter(self, host: str) -> str:
+        return parameter(self._shared.name, f"{host}/key")

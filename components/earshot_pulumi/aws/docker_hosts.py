@@ -1,0 +1,199 @@
+"""Docker hosts on EC2, as any program can ask for them.
+
+Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
+strings here: this module does without postponed annotations.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+import pulumi
+from pydantic import ValidationError
+
+from earshot.config.docker_hosts import DockerHostsSpec
+from earshot.errors import SpecError
+from earshot.extras import needed_for
+from earshot.listeners.problems import describe
+from earshot.project import Project
+from earshot_pulumi.deployment import full_name_of
+from earshot_pulumi.outputs import with_run_errors
+from earshot_pulumi.provider.resource import snake_case
+
+if TYPE_CHECKING:
+    from earshot_pulumi.aws.network import NetworkFacts
+
+VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
+"""Stand for ids that may be outputs, while the other inputs are checked."""
+
+
+class HostInstanceArgs(TypedDict):
+    """The instances of Docker hosts. They run Amazon Linux 2023."""
+
+    type: NotRequired[str]
+    """The EC2 instance type. Default: m7g.large."""
+    architecture: NotRequired[str]
+    """The processor architecture: arm64 or x86_64. Default: that of `type`."""
+    ami: NotRequired[str]
+    """The id of an Amazon Linux 2023 image. Default: the newest one when an instance is created."""
+    root_gib: NotRequired[int]
+    """The size of the root volume in GiB. Default: 16."""
+
+
+class HostVolumeArgs(TypedDict):
+    """The data volume of each Docker host."""
+
+    size_gib: NotRequired[int]
+    """The size in GiB. Default: 100."""
+    type: NotRequired[str]
+    """The EBS volume type: gp3 or io2. Default: gp3."""
+    iops: NotRequired[int]
+    """Provisioned I/O operations per second; required for io2."""
+    throughput: NotRequired[int]
+    """Provisioned throughput in MiB/s, for gp3 only."""
+
+
+class DockerHostsArgs(TypedDict):
+    """What Docker hosts are made from."""
+
+    host_zones: dict[str, str]
+    """By a name of your choice, the availability zone of each host, which cannot change."""
+    deployers: dict[str, str]
+    """By a name of your choice, CIDR blocks of the machines that run `pulumi up`; from there alone
+    the engines are reached, with TLS."""
+    clients: NotRequired[dict[str, str]]
+    """By a name of your choice, CIDR blocks from which published ports are reached, in addition to
+    the hosts and the deployers."""
+    first_port: NotRequired[int]
+    """The first published port that clients reach. Default: 9092."""
+    last_port: NotRequired[int]
+    """The last published port that clients reach. Default: 49151."""
+    zones: NotRequired[list[str]]
+    """Two or three availability zones of a new VPC. Default: those of the hosts."""
+    cidr: NotRequired[str]
+    """The VPC's CIDR block; for an existing VPC, its own. Default: 10.0.0.0/16."""
+    vpc_id: NotRequired[pulumi.Input[str]]
+    """The id of an existing VPC. Default: a new VPC."""
+    subnets: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """By availability zone, a private subnet of an existing VPC that reaches AWS's services."""
+    nat: NotRequired[str]
+    """NAT gateways of a new VPC: one or per-zone. Default: one."""
+    instance: NotRequired[HostInstanceArgs]
+    """The instances."""
+    instances: NotRequired[dict[str, HostInstanceArgs]]
+    """By host, its own instance, such as while types are changed one host at a time."""
+    volume: NotRequired[HostVolumeArgs]
+    """Each host's data volume, which holds all that Docker keeps and outlives the instance."""
+    data: NotRequired[str]
+    """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
+    deletion_protection: NotRequired[bool]
+    """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
+    ready_seconds: NotRequired[int]
+    """Seconds for a new or replaced host until its engine answers. Default: 900."""
+
+
+class DockerHosts(pulumi.ComponentResource):
+    """EC2 instances with a Docker engine each, which only clients with a certificate reach."""
+
+    hosts: pulumi.Output[list[dict[str, str]]]
+    """The `hosts` of a `DockerCluster`; what uses them waits until the engines answer."""
+    vpc_id: pulumi.Output[str]
+    """The id of the VPC."""
+    instance_ids: pulumi.Output[dict[str, str]]
+    """By host, the id of its instance."""
+    names: pulumi.Output[dict[str, str]]
+    """By host, the name that AWS gives its address, which stays when the instance is replaced."""
+    engine_ids: pulumi.Output[dict[str, str]]
+    """By host, the id of its engine, which stays with the host's data."""
+    versions: pulumi.Output[dict[str, str]]
+    """By host, the version of its engine."""
+
+    def __init__(
+        self, name: str, args: DockerHostsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Raises pulumi.RunError with every problem of the inputs, for zones of another region than
+        the provider's, and without the extras `aws` and `docker`."""
+        spec = with_run_errors(read_hosts)(name, args)
+        module = with_run_errors(_module)()
+        super().__init__("earshot:index:DockerHosts", name, dict(args), opts)
+        made = with_run_errors(self._group)(module, name, spec, args)
+        by_host = {
+            "instance_ids": made.instance_ids,
+            "names": {host: it.private_dns_name for host, it in made.interfaces.items()},
+            "engine_ids": {host: it.engine_id for host, it in made.ready.items()},
+            "versions": {host: it.version for host, it in made.ready.items()},
+        }
+        self.hosts = made.hosts
+        self.vpc_id = self._vpc_id
+        for key, values in by_host.items():
+            setattr(self, key, pulumi.Output.all(**values))
+        self.register_outputs({key: getattr(self, key) for key in ("hosts", "vpc_id", *by_host)})
+
+    def _group(self, module: Any, name: str, spec: DockerHostsSpec, args: Mapping[str, Any]) -> Any:
+        from earshot_pulumi.aws.instances import newest_images
+        from earshot_pulumi.aws.network import check_region
+
+        full, stack = full_name_of(name), pulumi.get_stack()
+        check_region(spec.region, self)
+        network = self._network(full, spec, args)
+        self._vpc_id = pulumi.Output.from_input(network.vpc_id)
+        images = newest_images(map(spec.instance_of, spec.host_zones), self)
+        folder = Project.find().state_dir(stack) / "docker-hosts" / full
+        return module.DockerHostGroup(module.HostInputs(full, spec, folder, network, images, self))
+
+    def _network(self, full: str, spec: DockerHostsSpec, args: Mapping[str, Any]) -> "NetworkFacts":
+        from earshot.names.aws import VpcDns
+        from earshot_pulumi.aws.network import Network, NetworkArgs, NetworkFacts
+
+        if spec.vpc_id is None:
+            wanted = NetworkArgs(
+                region=spec.region,
+                cidr=spec.cidr,
+                subnets=spec.subnet_layout,
+                nat_gateways=spec.nat or "one",
+                flow_logs=False,
+                deletion_protection=spec.deletion_protection,
+            )
+            return Network(full, wanted, pulumi.ResourceOptions(parent=self)).facts
+        subnets: pulumi.Output[Mapping[str, str]] = pulumi.Output.from_input(args["subnets"])
+        return NetworkFacts(
+            vpc_id=args["vpc_id"],
+            dns=VpcDns(support=True, hostnames=True),
+            subnets={(zone, False): subnets[zone] for zone in spec.host_zones.values()},
+        )
+
+
+def read_hosts(name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
+    """The Docker hosts that ``args`` describe. Raises SpecError with every problem."""
+    given = {snake_case(key): value for key, value in args.items() if value is not None}
+    for key in ("instance", "volume"):
+        if isinstance(given.get(key), Mapping):
+            given[key] = {snake_case(name): it for name, it in given[key].items()}
+    if isinstance(given.get("instances"), Mapping):
+        given["instances"] = {
+            host: {snake_case(key): it for key, it in one.items()}
+            for host, one in given["instances"].items()
+        }
+    if isinstance(given.get("vpc_id"), pulumi.Output):
+        given["vpc_id"] = VPC_MARK
+    subnets = given.get("subnets")
+    if isinstance(subnets, pulumi.Output):
+        zones = given.get("host_zones")
+        given["subnets"] = dict.fromkeys(
+            zones.values() if isinstance(zones, dict) else (), SUBNET_MARK
+        )
+    elif isinstance(subnets, Mapping):
+        given["subnets"] = {
+            zone: SUBNET_MARK if isinstance(it, pulumi.Output) else it
+            for zone, it in subnets.items()
+        }
+    try:
+        return DockerHostsSpec.model_validate(given)
+    except ValidationError as error:
+        problems = describe(error, DockerHostsSpec, given)
+        raise SpecError.of(f"DockerHosts {name}", problems) from None
+
+
+def _module() -> Any:
+    with needed_for("DockerHosts"):
+        from earshot_pulumi.aws import docker_host
+    return docker_host

@@ -1,0 +1,153 @@
+"""Keys of Docker hosts: each engine's as an SSM parameter, the client's in a folder here.
+
+This machine writes the parameters itself, so that states have fingerprints alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from earshot.certificates.authority import Issued, read_certificate
+from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
+from earshot.errors import EarshotError
+from earshot_pulumi.aws.credentials import client, reader
+from earshot_pulumi.aws.reports import AT_ONCE
+from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.writing import writing
+
+
+class DockerHostKeysKind(AwsKind):
+    """Issues a key for each engine, and a certificate for this machine.
+
+    Inputs: `name`, of the hosts together; `folder`, of this machine; `region`; `tags`; `authority`,
+    the parameter with the authority, which no instance reads; `parameters` by host; and `hosts`,
+    the names of each engine. Outputs: `versions`, fingerprints of the engines' certificates by
+    host; `certificate`, the authority's.
+    """
+
+    ID = "keys"
+    DECISIVE = ("folder", "region", "authority", "parameters", "hosts")
+    interrupted = (
+        "interrupted while keys were issued: those in parameters are whole; the next `pulumi up` "
+        "issues the rest"
+    )
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if news["hosts"] is UNKNOWN or super().differs(operation, olds, news):
+            return True
+        authority = olds.get("certificate") or ""
+        if _store(news).is_due(authority, _now()):
+            return True
+        names = [news["authority"], *news["parameters"].values()]
+        with _called(news):
+            ssm = client(self.settings(operation), news["region"])
+            some = (names[first : first + AT_ONCE] for first in range(0, len(names), AT_ONCE))
+            return any(ssm.get_parameters(Names=it)["InvalidParameters"] for it in some)
+
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        name, parameters, store = news["name"], news["parameters"], _store(news)
+        read = reader(self.settings(operation), news["region"])
+        held = read([news["authority"], *parameters.values()])
+        authority = store.authority(held.get(news["authority"]))
+        if authority is None:
+            authority = new_engines_authority(name, _now())
+        with _called(news):
+            ssm = client(self.settings(operation), news["region"])
+            if news["authority"] not in held:
+                _put(ssm, news, news["authority"], written(authority))
+            with writing(f"Docker hosts {name}", store.folder):
+                store.keep(authority, _now())
+            versions = {}
+            for host, names in news["hosts"].items():
+                text = held.get(parameters[host], "")
+                if not _is_of(text, authority, names, olds, host):
+                    made = for_engine(authority, host, names, _now())
+                    text = made.key + made.certificate
+                    _put(ssm, news, parameters[host], text)
+                versions[host] = read_certificate(_certificate(text)).fingerprint
+            gone = {*(olds.get("parameters") or {}).values()} - {*parameters.values()}
+            if gone:
+                ssm.delete_parameters(Names=sorted(gone))
+        return {**news, "versions": versions, "certificate": authority.certificate}
+
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        with _called(olds):
+            ssm = client(self.settings(operation, olds), olds["region"])
+            names = [olds["authority"], *olds["parameters"].values()]
+            for first in range(0, len(names), AT_ONCE):
+                ssm.delete_parameters(Names=names[first : first + AT_ONCE])
+        store = _store(olds)
+        with writing(f"Docker hosts {olds['name']}", store.folder):
+            store.remove()
+
+
+class DockerHostKeys(InternalResource):
+    """The keys of a group of Docker hosts."""
+
+    versions: pulumi.Output[Mapping[str, str]]
+    """By host, the fingerprint of its engine's certificate."""
+    certificate: pulumi.Output[str]
+    """The authority's certificate, as PEM."""
+
+
+def _store(props: Properties) -> EngineStore:
+    return EngineStore(here(props["folder"]))
+
+
+def client_folder(folder: Path) -> Path:
+    """Where Docker's tools find the certificate with which they are let in."""
+    return EngineStore(folder).client
+
+
+def _is_of(text: str, authority: Issued, names: list[str], olds: Properties, host: str) -> bool:
+    """Whether the parameter's ``text`` is what `made` last issued for these ``names``."""
+    if not text or (olds.get("hosts") or {}).get(host) != names:
+        return False
+    try:
+        fingerprint = read_certificate(_certificate(text)).fingerprint
+    except ValueError:
+        return False
+    same_authority = olds.get("certificate") == authority.certificate
+    return same_authority and fingerprint == (olds.get("versions") or {}).get(host)
+
+
+def _certificate(text: str) -> str:
+    return text[text.index("-----BEGIN CERTIFICATE-----") :]
+
+
+def _put(ssm: Any, props: Properties, name: str, text: str) -> None:
+    asked = {"Name": name, "Type": "SecureString", "Value": text}
+    tags = [{"Key": key, "Value": value} for key, value in props["tags"].items()]
+    try:
+        ssm.put_parameter(**asked, Tags=tags)
+    except ssm.exceptions.ParameterAlreadyExists:
+        ssm.put_parameter(**asked, Overwrite=True)
+
+
+@contextlib.contextmanager
+def _called(props: Properties) -> Iterator[None]:
+    """A context in which AWS's errors are EarshotErrors."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            f"keys of the Docker hosts in {props['region']}",
+            observed=f"SSM refuses: {' '.join(str(reason).split())}",
+            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
+            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
+        ) from None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,117 @@
+"""Waiting until the Docker engine of a new host answers, and saying why it does not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pulumi
+
+from earshot.engine import connect
+from earshot.errors import EarshotError
+from earshot.user_data.host_report import HostReport
+from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
+
+POLL_SECONDS = 3.0
+SAY_SECONDS = 30.0
+"""From one line that says what is waited for to the next."""
+
+
+@dataclass(frozen=True)
+class _Host:
+    """An engine with TLS, as `earshot.engine.connect` takes it."""
+
+    engine: str
+    cert_path: str
+
+
+class DockerEngineReadyKind(AwsKind):
+    """Asks an engine until it answers.
+
+    Inputs: `name` of the host; `engine` and `cert_path`; `instance`, its id; `boot`, which differs
+    where the instance was replaced or restarted; `seconds`, until when it must answer; `report`,
+    the SSM parameter in which the host says what keeps it, and its `region`. Outputs: `engine_id`,
+    which stays with the host's data, and `version`.
+    """
+
+    ID_IN = "engine_id"
+    DECISIVE = ("name", "engine", "cert_path", "instance", "boot")
+    interrupted = "interrupted while an engine was waited for; the next `pulumi up` waits again"
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if super().differs(operation, olds, news):
+            return True
+        # another checkout has no certificate yet: the update makes one
+        return not (here(news["cert_path"]) / "key.pem").is_file()
+
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        host = _Host(news["engine"], str(here(news["cert_path"])))
+        begin = said = time.monotonic()
+        while True:
+            try:
+                with connect(host) as client:
+                    about = client.info()
+            except EarshotError as error:
+                now = time.monotonic()
+                report = self._report(operation, news)
+                if now - begin >= news["seconds"] or (report and report.is_final):
+                    raise self._late(news, int(now - begin), error, report) from None
+                if now - said >= SAY_SECONDS:
+                    operation.log(f"waiting for {news['engine']}: {error.observed}")
+                    said = now
+                operation.wait(POLL_SECONDS)
+            else:
+                return {**news, "engine_id": about["ID"], "version": about["ServerVersion"]}
+
+    def _report(self, operation: Operation, props: Properties) -> HostReport | None:
+        """What the host has said since it became this instance."""
+        read = reader(self.settings(operation), props["region"])
+        try:
+            text = read([props["report"]]).get(props["report"], "")
+        except EarshotError:
+            return None  # the engine is asked all the same
+        found = HostReport.read(text)
+        return found if found and found.instance == props["instance"] else None
+
+    def _late(
+        self, props: Properties, seconds: int, error: EarshotError, report: HostReport | None
+    ) -> EarshotError:
+        own = f"; the host itself reports: {report}" if report else "; the host reports nothing"
+        return EarshotError(
+            f"Docker host {props['name']} ({props['instance']}): engine at {props['engine']}",
+            observed=f"{error.observed} after {seconds} s{own}",
+            remedy=_remedy(error, report),
+        )
+
+
+class DockerEngineReady(InternalResource):
+    """An engine that has answered."""
+
+    engine: pulumi.Output[str]
+    cert_path: pulumi.Output[str]
+    engine_id: pulumi.Output[str]
+    version: pulumi.Output[str]
+
+
+def _remedy(error: EarshotError, report: HostReport | None) -> str:
+    again = "then run the same command again"
+    if "certificate" in error.observed.lower():
+        return error.remedy
+    if report and report.detail:
+        return (
+            f"fix what the host reports (aws ssm start-session --target {report.instance}), {again}"
+        )
+    if report and report.state == "prepared":
+        return (
+            f"see `journalctl -u docker` there (aws ssm start-session --target {report.instance}), "
+            f"{again}"
+        )
+    return (
+        "see that this machine is in one of `deployers` and has a way into the VPC (a VPN, or a "
+        "machine in the VPC), and that the host's subnet reaches AWS's services and packages; "
+        f"{again}"
+    )

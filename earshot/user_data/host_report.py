@@ -1,0 +1,35 @@
+"""What a Docker host reports of itself through its role, before its engine answers."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import ValidationError
+
+from earshot.listeners.model import Frozen
+
+
+class HostReport(Frozen):
+    """One report."""
+
+    instance: str
+    """The instance's id, as cloud-init knows it."""
+    state: Literal["starting", "prepared", "failed"]
+    """starting: it tries again; prepared: the engine was started; failed: it gave up."""
+    detail: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """The report in ``text``; None where it is none, as before the first."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            return None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether waiting longer is of no use."""
+        return self.state == "failed"
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.state, self.detail)))

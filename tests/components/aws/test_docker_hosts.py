@@ -1,0 +1,178 @@
+"""Docker hosts as a component: what is registered, what comes back, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+from earshot_pulumi.aws.docker_hosts import DockerHosts
+from pulumi.runtime import mocks
+
+from tests.components.aws.registered import (
+    ATTACHMENT,
+    GROUP,
+    INGRESS,
+    INSTANCE,
+    INTERFACE,
+    PARAMETER,
+    POLICY,
+    SUBNET,
+    VOLUME,
+    VPC,
+    Answers,
+    Engine,
+)
+from tests.config.aws_documents import REGION, ZONES
+
+ARGS: dict[str, Any] = {
+    "host_zones": {"a": ZONES[0], "b": ZONES[1]},
+    "deployers": {"office": "203.0.113.0/24"},
+    "clients": {"apps": "198.51.100.0/24"},
+}
+KEYS = "earshot:index:DockerHostKeys"
+READY = "earshot:index:DockerEngineReady"
+
+
+class HostAnswers(Answers):
+    """The provider's own resources, too."""
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        id, outputs = super().new_resource(args)
+        if not self.preview and args.typ == KEYS:
+            outputs |= {"versions": {it: f"print of {it}" for it in args.inputs["hosts"]}}
+            outputs |= {"certificate": "PEM of the authority\n"}
+        if not self.preview and args.typ == READY:
+            outputs |= {"engine_id": f"engine of {args.inputs['name']}", "version": "25.0"}
+        return id, outputs
+
+
+def made(args: Mapping[str, Any], *, preview: bool = False) -> tuple[Engine, dict[str, Any]]:
+    """Every registration, and the component's outputs."""
+    answers = HostAnswers(preview=preview)
+    engine, outputs = Engine(answers), {}
+    mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
+
+    def run() -> Any:
+        given: Any = args
+        hosts = DockerHosts("shop", given)
+        known = {
+            "hosts": hosts.hosts,
+            "ids": hosts.engine_ids,
+            "instances": hosts.instance_ids,
+            "names": hosts.names,
+            "vpc": hosts.vpc_id,
+        }
+        return pulumi.Output.all(**known).apply(outputs.update)
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    return engine, outputs
+
+
+def test_hosts_of_a_new_vpc() -> None:
+    engine, outputs = made(ARGS)
+    assert len(engine.of(VPC)) == 1
+    for type in (INSTANCE, INTERFACE, VOLUME, ATTACHMENT, READY):
+        assert sorted(engine.of(type)) == ["stack-shop-a", "stack-shop-b"], type
+    for item in engine.of(INSTANCE).values():
+        options = item.inputs["metadataOptions"]
+        assert (options["httpTokens"], options["httpPutResponseHopLimit"]) == ("required", 1)
+        assert item.inputs["rootBlockDevice"]["encrypted"]
+        assert item.request.deleteBeforeReplace
+    for item in engine.of(VOLUME).values():
+        assert item.inputs["encrypted"]
+        assert item.request.protect and item.request.retainOnDelete
+    host, _ = outputs["hosts"]
+    assert host["name"] == "a"
+    assert host["engine"].startswith("tcp://10.0.0.") and host["engine"].endswith(":2376")
+    assert host["internal"] == host["external"] == outputs["names"]["a"]
+    assert host["cert_path"].endswith("docker-hosts/stack-shop/client")
+    assert outputs["ids"] == {"a": "engine of a", "b": "engine of b"}
+    assert outputs["instances"]["b"] == "id of stack-shop-b"
+
+
+def test_the_engine_is_waited_for_with_the_volume_attached() -> None:
+    engine, _ = made(ARGS)
+    for name, item in engine.of(READY).items():
+        assert item.depends_on(engine.of(ATTACHMENT)[name])
+        assert item.inputs["seconds"] == 900
+        assert item.inputs["instance"] == f"id of {name}"
+
+
+def test_only_deployers_reach_the_engine() -> None:
+    engine, _ = made(ARGS)
+    group = engine.one(GROUP)
+    rules = {
+        (it.inputs["fromPort"], it.inputs["toPort"]): set[str]()
+        for it in engine.of(INGRESS).values()
+    }
+    for it in engine.of(INGRESS).values():
+        source = it.inputs.get("cidrIpv4") or it.inputs["referencedSecurityGroupId"]
+        rules[it.inputs["fromPort"], it.inputs["toPort"]].add(source)
+    assert rules == {
+        (2376, 2376): {"203.0.113.0/24"},
+        (9092, 49151): {"203.0.113.0/24", "198.51.100.0/24", f"id of {group.name}"},
+    }
+
+
+def test_no_key_is_in_user_data_or_in_the_role_s_reach_but_its_own() -> None:
+    engine, _ = made(ARGS)
+    text = engine.of(INSTANCE)["stack-shop-a"].inputs["userData"]
+    files = {it["path"]: it["content"] for it in yaml.safe_load(text)["write_files"]}
+    assert "PRIVATE KEY" not in text
+    assert files["/etc/docker/authority.pem"] == "PEM of the authority\n"
+    assert "/earshot/stack-shop/docker/a/key" in files["/usr/local/sbin/docker-prepare"]
+    policy = engine.of(POLICY)["stack-shop-a"].inputs["policy"]
+    assert "docker/a/key" in policy
+    assert "docker/b/key" not in policy and "authority" not in policy
+    assert "/earshot/stack-shop/docker/a/report" in {
+        it.inputs["name"] for it in engine.of(PARAMETER).values()
+    }
+
+
+def test_a_preview_has_the_same_resources_and_knows_no_host() -> None:
+    shown, outputs = made(ARGS, preview=True)
+    real, _ = made(ARGS)
+    assert sorted(item.urn for item in shown.seen) == sorted(item.urn for item in real.seen)
+    assert outputs == {}
+
+
+def test_hosts_in_a_vpc_that_is_there() -> None:
+    subnets = {zone: f"subnet-0123456{index}" for index, zone in enumerate(ZONES[:2])}
+    given = {**ARGS, "vpc_id": pulumi.Output.from_input("vpc-01234567"), "subnets": subnets}
+    engine, outputs = made(given)
+    assert not engine.of(VPC) and not engine.of(SUBNET)
+    found = [it.inputs["subnetId"] for it in engine.of(INTERFACE).values()]
+    assert found == list(subnets.values())
+    assert outputs["vpc"] == "vpc-01234567"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"deployers": {}}, "deployers: found {}; allowed: at least one"),
+        ({"deployers": {"all": "0.0.0.0/0"}}, "which is the world"),
+        ({"deployers": {"all": "::/0"}}, "which is the world"),
+        ({"clients": {"all": "0.0.0.0/0"}}, "which is the world"),
+        ({"deployers": {"half": "0.0.0.0/1"}}, "no network is larger than a /8"),
+        ({"host_zones": {}}, "host_zones: found {}; allowed: at least one"),
+        ({"host_zones": {"a": "us-east-1a", "b": f"{REGION}a"}}, "zones of one region"),
+        ({"host_zones": {"a": ZONES[0]}}, "2 or 3 distinct zones"),
+        ({"host_zones": {"A_1": ZONES[0]}}, "small letters, digits and hyphens"),
+        ({"host_zones": {"a": ZONES[0]}, "zones": list(ZONES[1:3])}, "host_zones.a: found"),
+        ({"first_port": 2000}, "the engines' own port 2376"),
+        ({"first_port": 20000, "last_port": 10000}, "after last_port 10000"),
+        ({"nat": "none"}, "hosts fetch packages and images"),
+        ({"subnets": {ZONES[0]: "subnet-01234567"}}, "subnets without `vpc_id`"),
+        ({"vpc_id": "vpc-01234567"}, f"subnets: found none for {ZONES[0]}"),
+        ({"instances": {"c": {}}}, "instances: found c; allowed: a, b"),
+        ({"volume": {"size": 3}}, "volume.size"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_message(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        made({**ARGS, **changes})
+    assert told in str(caught.value)
+    assert "DockerHosts shop" in str(caught.value)

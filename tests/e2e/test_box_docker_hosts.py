@@ -1,0 +1,139 @@
+"""Docker hosts on AWS in a box, and a cluster on them: real user data, real engines with TLS.
+
+Instances are containers that boot what moto holds; each has a Docker engine inside, whose data root
+is its volume. The tests go on from each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.remote.image import ensure_image
+from tests.doubles.aws.server import REGION
+from tests.doubles.docker.install import install_docker_double
+from tests.e2e.aws_project import Project, aws_project
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.images.load import base_image, docker_host_image
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
+
+HOSTS = ("a", "b")
+WITH_ENGINE = ("--cap-add=ALL", "--security-opt=systempaths=unconfined")
+"""What an engine in a container needs besides what systemd does."""
+UP_SECONDS = 600
+
+
+@dataclass
+class Hosts:
+    box: CloudBox
+    project: Project
+
+    @property
+    def client(self) -> Path:
+        (found,) = self.project.folder.glob(".earshot/stacks/*/docker-hosts/*/client")
+        return found
+
+    def docker(self, host: str, *arguments: str, certificates: Path | None = None) -> Any:
+        """Docker's command line at the engine of ``host``."""
+        described = {it["name"]: it for it in self.project.outputs()["hosts"]}
+        environment = {
+            **os.environ,
+            "DOCKER_HOST": described[host]["engine"],
+            "DOCKER_TLS_VERIFY": "1",
+            "DOCKER_CERT_PATH": str(certificates or self.client),
+        }
+        return subprocess.run(
+            ["docker", *arguments], env=environment, capture_output=True, text=True, timeout=60
+        )
+
+    def said(self, host: str, *arguments: str) -> str:
+        done = self.docker(host, *arguments)
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout).strip()
+
+    def journals(self) -> str:
+        units = ("docker-prepare", "docker")
+        logs = {name: it.journal(*units) for name, it in self.box.instances().items()}
+        return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())
+
+    def up(self, *flags: str) -> str:
+        try:
+            return self.project.up(*flags)
+        except BaseException as error:
+            error.add_note(self.journals())
+            raise
+
+
+@pytest.fixture(scope="module")
+def hosts(
+    box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hosts]:
+    folder: Path = tmp_path_factory.mktemp("hosts")
+    base = base_image(box.engine)
+    with contextlib.closing(box.engine.client()) as client:
+        validator = ensure_image(client, base)
+    images = folder / "images.tar"
+    box.engine.run("save", "--output", str(images), kafka_image, validator, base)
+    for host in HOSTS:
+        name = f"test-machines-{host}"
+        box.images[name] = docker_host_image(box.engine)
+        box.engines[name] = (*WITH_ENGINE, f"--volume={images}:/usr/local/share/images.tar:ro")
+    project = aws_project(folder / "stack", box.server)
+    project.seconds = UP_SECONDS
+    install_docker_double(project.folder / "home")
+    shutil.copy(ROOT / "examples" / "docker-hosts" / "__main__.py", project.folder)
+    kafka = {
+        "image": kafka_image,
+        "heap": "256m",
+        "validation": {"records": 0, "deadline": 240},
+        "validator": {"base": base},
+        "policy": box.policy(),
+        "data": "delete",
+    }
+    machines = {
+        "cidr": str(box.ground.vpc.range),
+        "volume": {"size_gib": 4},
+        "data": "delete",
+        "ready_seconds": 240,
+    }
+    for key, value in {
+        "region": REGION,
+        "here": f"{box.ground.vpc.gateway}/32",
+        "protected": "false",
+        "kafka": json.dumps(kafka),
+        "machines": json.dumps(machines),
+    }.items():
+        project.runs("config", "set", key, value)
+    made = Hosts(box, project)
+    yield made
+    project.pulumi("destroy", "--yes", "--skip-preview")
+
+
+def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
+    shown = hosts.project.runs("preview")
+    assert "is not known yet" in shown
+    hosts.up()
+    found = hosts.project.outputs()
+    assert found["proof"] == "pass"
+    assert sorted(found["engines"]) == list(HOSTS)
+    assert "unchanged" in hosts.project.up("--expect-no-changes")
+    keys = [it for it in hosts.client.parent.rglob("*") if it.is_file()]
+    assert {stat.S_IMODE(it.stat().st_mode) for it in keys} == {0o600}
+    private = (hosts.client / "key.pem").read_text().splitlines()[1]
+    engine = hosts.box.instance("test-machines-a").run("cat", "/run/docker-keys/server.pem")
+    (own,) = [part.splitlines()[1] for part in engine.split("-----END PRIVATE KEY-----")[:1]]
+    state = hosts.project.runs("stack", "export", "--show-secrets")
+    assert private not in state and own not in state
+    assert own not in hosts.box.instance("test-machines-a").journal()
