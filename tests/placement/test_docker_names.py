@@ -120,3 +120,8 @@ def test_no_two_listeners_share_a_port_of_a_host(brokers: int, hosts: int) -> No
     ]
     assert len(set(taken)) == len(taken)
     assert list(found.names) == list(made.node_ids)
+
+
+def test_each_of_several_hosts_is_a_rack() -> None:
+    assert [it.rack for it in docker_names(spec(hosts=TWO)).names.values()] == ["a", "b", "a"]
+    assert {it.rack for it in docker_names(spec(**NAMED)).names.values()} == {""}

@@ -34,7 +34,8 @@ class SsmDouble:
         for name in (it for it in Names if it in self.held):
             last = self.held[name][-1]["Value"] if WithDecryption else "encrypted"
             found.append({"Name": name, "Version": len(self.held[name]), "Value": last})
-        return {"Parameters": found}
+        missing = [name for name in Names if name not in self.held]
+        return {"Parameters": found, "InvalidParameters": missing}
 
     def delete_parameters(self, Names: list[str]) -> None:
         self._answer("DeleteParameters")

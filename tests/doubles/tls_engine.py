@@ -1,0 +1,62 @@
+"""As much of a Docker engine as a client with a certificate asks before it goes on."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+ABOUT = {"ID": "0b6a6b2e", "ServerVersion": "25.0.8"}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = self.path.rpartition("/")[2]
+        answers: dict[str, Any] = {
+            "_ping": "OK",
+            "version": {"ApiVersion": "1.44", "Version": ABOUT["ServerVersion"]},
+            "info": ABOUT,
+        }
+        answer = answers[path]
+        text = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *arguments: Any) -> None:
+        """A client that is refused is no error of the engine's."""
+
+
+@contextmanager
+def tls_engine(folder: Path, authority: str, pair: str, port: int = 0) -> Iterator[int]:
+    """The port of an engine that lets in clients of ``authority``; ``pair`` is its own key and
+    certificate."""
+    (folder / "authority.pem").write_text(authority)
+    (folder / "server.pem").write_text(pair)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    context.load_verify_locations(folder / "authority.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    with _Server(("127.0.0.1", port), _Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
