@@ -55,7 +55,15 @@ except RunError as error:
 else:
     raise AssertionError("AwsNetwork needs no pulumi_aws")
 """
-RESOURCES = ("AwsCluster", "AwsNetwork", "DockerCluster", "DockerHosts", "Listeners", "LocalCluster", "Proof")
+RESOURCES = (
+    "AwsCluster",
+    "AwsNetwork",
+    "DockerCluster",
+    "DockerHosts",
+    "Listeners",
+    "LocalCluster",
+    "Proof",
+)
 """What the schema of the installed plugin describes."""
 _BUILD = "import sys; from setuptools import build_meta; "
 _BUILD += "print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"

@@ -82,8 +82,8 @@ class Cluster(pulumi.ComponentResource):
         made: Any
         if isinstance(args, ClusterSpec):
             made = self._made(args, with_run_errors(Deployment.of)(name, own, {}))
+            self.describe(args)
             self._listeners = made["listeners"]
-            self._secured = args.security is not None
         elif contains_output(args) or provider is not None:
             made = self._made_later(name, args, provider)
         else:
@@ -171,6 +171,11 @@ class Cluster(pulumi.ComponentResource):
 
         outputs: pulumi.Output[Mapping[str, Any]] = known.apply(make, run_with_unknowns=True)
         return outputs
+
+    def describe(self, spec: ClusterSpec) -> None:
+        """Lets `exports` have the outputs of ``spec``, which the cluster is made from."""
+        self._listeners = tuple(item.name for item in spec.listeners)
+        self._secured = spec.security is not None
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:
         """The outputs of a stack with this cluster alone, by the names that its commands read."""

@@ -264,7 +264,8 @@ class DockerClusterArgs(TypedDict):
     image: NotRequired[pulumi.Input[str]]
     """The image of every node. Default: apache/kafka of `kafka_version`."""
     hosts: NotRequired[pulumi.Input[list[pulumi.Input[DockerHostArgs]]]]
-    """The Docker hosts. Default: this machine's."""
+    """The Docker hosts; in a stack file also `aws`, with those that the stack makes. Default: this
+    machine's."""
     network: NotRequired[pulumi.Input[str]]
     """The name of a Docker network that is there already, which the brokers join and nothing
     removes. With several Docker hosts, each has one of this name. Default: one that the stack

@@ -2,13 +2,16 @@
 
 import atexit
 import gc
+from typing import Any
 
 import pulumi
 
+from earshot.config.docker import DockerSpec
+from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec_text
 from earshot.errors import EarshotError
 from earshot.project import CLUSTER_KEY, Project
-from earshot_pulumi.cluster import CLUSTERS, Cluster
+from earshot_pulumi.cluster import CLUSTERS, Cluster, DockerCluster
 from earshot_pulumi.passwords import check_given
 
 
@@ -29,4 +32,18 @@ def stack_cluster() -> Cluster:
         check_given(spec, project, stack)
     except EarshotError as error:
         raise pulumi.RunError(str(error)) from None
+    if isinstance(spec, DockerSpec) and spec.provisioned is not None:
+        return _on_new_hosts(stack, spec, spec.provisioned)
     return CLUSTERS[spec.placement](stack, spec)
+
+
+def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
+    """The cluster of ``spec`` on ``hosts``, which this program makes."""
+    from earshot_pulumi.aws.docker_hosts import DockerHosts  # needs the extra aws
+
+    wanted: Any = hosts.model_dump(mode="json", exclude_unset=True)
+    made = DockerHosts("hosts", wanted)
+    settings: Any = spec.model_dump(mode="json", exclude_unset=True, exclude={"placement", "hosts"})
+    cluster = DockerCluster(stack, {**settings, "hosts": made.hosts})
+    cluster.describe(spec)
+    return cluster

@@ -16,12 +16,13 @@ import pulumi
 from pulumi._types import is_input_type
 from pulumi.output import Unknown
 
+from earshot.config.docker import NOT_KNOWN_YET
 from earshot.listeners.terms import UnknownHost
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.outputs import unknown
 from earshot_pulumi.provider.resource import PACKAGE
 
-SUFFIX: Final = "not-known-yet.invalid"
+SUFFIX: Final = NOT_KNOWN_YET
 """Ends the markers of hosts: a name that no resolver has."""
 _MARKED_ID: Final = "fffffffffffff"
 """Begins the number in an id of AWS that is a marker."""
@@ -44,7 +45,7 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, int], str]]]] = (
     (r"external_host", _host),
     (r"hosts\[\d+\]\.(external|internal)", _host),
     (r"listeners\[\d+\]\.advertised\.\d+", _host),
-    (r"hosts\[\d+\]\.engine", lambda path, number: f"ssh://{_host(path, number)}"),
+    (r"hosts\[\d+\]\.engine", lambda path, number: f"tcp://{_host(path, number)}:2376"),
     (r"network", lambda path, _: f"{path}.{SUFFIX}"),
     (r"extra\..+", lambda path, _: f"{path.partition('.')[2]}.{SUFFIX}"),
     (r"zone\.name", _host),

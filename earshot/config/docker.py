@@ -7,7 +7,14 @@ from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from earshot.cluster_id import ClusterId
 from earshot.config.cluster import (
@@ -18,15 +25,18 @@ from earshot.config.cluster import (
     shown_ids,
     strangers,
 )
+from earshot.config.docker_hosts import ENGINE_PORT, DockerHostsSpec
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.listeners.address import check_host
 from earshot.listeners.images import Family, family_of, tag_of
 from earshot.listeners.model import Frozen, Port, matching, text_of
-from earshot.listeners.problems import refuse, repeated, shown
+from earshot.listeners.problems import describe, refuse, repeated, shown
 from earshot.listeners.terms import Scope
 
 MAX_HOSTS = 100
+NOT_KNOWN_YET = "not-known-yet.invalid"
+"""Ends names that only an update knows: no resolver has them."""
 ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
 _CONTAINER_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?", re.ASCII)
 _LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
@@ -99,6 +109,46 @@ class DockerHost(Frozen):
         return self.internal or self.external
 
 
+class ProvisionedHost(DockerHost):
+    """A host that the update makes: its name and addresses are markers until then."""
+
+    made: DockerHostsSpec = Field(exclude=True)
+
+
+class AwsHosts(Frozen):
+    """Docker hosts that the stack makes."""
+
+    aws: DockerHostsSpec
+    """EC2 instances, made in the same update as the brokers."""
+
+
+def _hosts(value: Any) -> Any:
+    """The hosts of a list as they are; of `aws: {...}`, those that are to be made."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        made = AwsHosts.model_validate(value).aws
+    except ValidationError as error:
+        raise ValueError("\n".join(describe(error, AwsHosts, value))) from None
+    names = {host: f"{host}.{NOT_KNOWN_YET}" for host in made.host_zones}
+    return tuple(
+        ProvisionedHost(
+            name=host,
+            engine=f"tcp://{name}:{ENGINE_PORT}",
+            internal=name,
+            external=name,
+            made=made,
+        )
+        for host, name in names.items()
+    )
+
+
+Hosts = Annotated[
+    tuple[DockerHost, ...],
+    BeforeValidator(_hosts, json_schema_input_type=tuple[DockerHost, ...] | AwsHosts),
+]
+
+
 def _port_of(url: str) -> int | None:
     try:
         return urlsplit(url).port
@@ -143,10 +193,9 @@ class DockerSpec(ClusterSpec):
     """The image of every node. Default: apache/kafka of `kafka_version`."""
     listeners: tuple[DockerListenerSpec, ...] = _LISTENERS
     """The listeners of all brokers. At least one serves scope internal."""
-    hosts: tuple[DockerHost, ...] = Field(
-        default=(DockerHost(),), min_length=1, max_length=MAX_HOSTS
-    )
-    """The Docker hosts. Default: this machine's."""
+    hosts: Hosts = Field(default=(DockerHost(),), min_length=1, max_length=MAX_HOSTS)
+    """The Docker hosts; in a stack file also `aws`, with those that the stack makes. Default: this
+    machine's."""
     network: NetworkName | None = None
     """The name of a Docker network that is there already, which the brokers join and nothing
     removes. With several Docker hosts, each has one of this name. Default: one that the stack
@@ -178,6 +227,9 @@ class DockerSpec(ClusterSpec):
             tag = tag_of(image)
             if family_of(image) is Family.APACHE and _KAFKA_TAG.fullmatch(tag):
                 found["kafka_version"] = tag
+        if isinstance(hosts, Mapping):
+            aws = hosts.get("aws")
+            hosts = list(aws.get("host_zones") or ()) if isinstance(aws, Mapping) else []
         if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in found:
             found["listeners"] = tuple(item for item in _LISTENERS if item.name != "HOST")
         if isinstance(ids := found.get("broker_ids"), (list, tuple)) and "brokers" not in found:
@@ -309,6 +361,12 @@ class DockerSpec(ClusterSpec):
         official = family_of(image) is Family.APACHE and _KAFKA_TAG.fullmatch(tag)
         if official and tag != self.kafka_version:
             yield f"image: found {image} with kafka_version {self.kafka_version}; they differ"
+
+    @property
+    def provisioned(self) -> DockerHostsSpec | None:
+        """The hosts that the stack makes, if it makes them."""
+        first = self.hosts[0]
+        return first.made if isinstance(first, ProvisionedHost) else None
 
     @property
     def ids(self) -> Sequence[int]:

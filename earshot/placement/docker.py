@@ -209,7 +209,8 @@ def docker_names(spec: DockerSpec) -> DockerNames:
     On one host, scopes internal and controller get the container's name, host gets `localhost`
     and external the host's `external`, both with a published port. On several hosts, whose
     networks do not span them, internal and controller get the name of the host and a published
-    port too, and each host is a rack: replicas of a partition are spread over hosts. Raises EarshotError where two listeners want one port of a host.
+    port too, and each host is a rack, so that replicas are spread over hosts. Raises EarshotError
+    where two listeners want one port of a host.
     """
     apart = len(spec.hosts) > 1
     names: dict[int, NodeNames] = {}

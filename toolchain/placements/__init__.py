@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+from earshot.config.docker import DockerSpec
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
@@ -21,6 +22,8 @@ def check(spec: Spec, environment: Mapping[str, str]) -> None:
         import_module(f"{__name__}.{spec.placement}").check(spec)
     if PLACEMENTS[spec.placement].plugin:
         check_plugin(spec.placement, environment)
+    if isinstance(spec, DockerSpec) and spec.provisioned:
+        check_plugin("aws", environment)
 
 
 def repair(spec: Spec, stack: str, state_dir: Path) -> None:

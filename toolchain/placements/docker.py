@@ -15,13 +15,17 @@ from toolchain.progress import say
 
 
 def check(spec: DockerSpec) -> None:
-    """Check that every engine answers. Raises EarshotError."""
+    """Check that every engine answers that is there. Raises EarshotError."""
+    if spec.provisioned:
+        return
     for host in spec.hosts:
         check_engine(host)
 
 
 def repair(spec: DockerSpec, stack: str, state_dir: Path) -> None:
     """Repair the containers of ``stack`` before a refresh looks at them. Raises EarshotError."""
+    if spec.provisioned:
+        return  # only the update knows where their engines are
     repair_all(spec, stack, planned(spec, stack, state_dir), state_dir, say)
 
 
@@ -30,6 +34,8 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:
 
     Volumes of another checkout's stack of that name stay: they hold another cluster's data.
     """
+    if spec.provisioned:
+        return  # they are on the hosts' own volumes, which AWS keeps or has removed
     from docker.errors import DockerException
 
     own_ids = {spec.cluster_id, own_id(stack, state_dir)}

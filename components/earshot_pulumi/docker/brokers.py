@@ -26,6 +26,7 @@ from earshot_pulumi.docker.on_engines import WantedStack, spots
 from earshot_pulumi.docker.preflight import DockerPreflight
 from earshot_pulumi.outputs import kept, known_or
 from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.unknown_inputs import is_marker
 
 if TYPE_CHECKING:
     from earshot_pulumi.certificates import Certificates
@@ -135,7 +136,8 @@ class DockerBrokers(Brokers):
     def _issued(self) -> Certificates | None:
         if self._spec.security is None:
             return None
-        for host in filter(in_clear, self._planned.hosts):
+        known = (it for it in self._planned.hosts if not is_marker(it.engine))
+        for host in filter(in_clear, known):
             pulumi.log.warn(
                 f"keys and passwords reach the engine at {address_of(host)} in clear: let it take "
                 "TLS (`hosts[].cert_path`), or name it by ssh://",
