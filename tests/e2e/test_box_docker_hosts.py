@@ -14,11 +14,13 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from earshot.certificates.engines import EngineStore, new_engines_authority
 from earshot.remote.image import ensure_image
 from tests.doubles.aws.server import REGION
 from tests.doubles.docker.install import install_docker_double
@@ -123,7 +125,7 @@ def hosts(
 
 def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
     shown = hosts.project.runs("preview")
-    assert "is not known yet" in shown
+    assert "docker:index:Container" in shown, "planned, though no host is known"
     hosts.up()
     found = hosts.project.outputs()
     assert found["proof"] == "pass"
@@ -137,3 +139,56 @@ def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
     state = hosts.project.runs("stack", "export", "--show-secrets")
     assert private not in state and own not in state
     assert own not in hosts.box.instance("test-machines-a").journal()
+
+
+def test_no_engine_takes_a_client_without_its_authority_s_certificate(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    assert hosts.said("a", "info", "--format", "{{.ServerVersion}}")
+    other = EngineStore(tmp_path)
+    other.keep(new_engines_authority("other", datetime.now(UTC)), datetime.now(UTC))
+    shutil.copy(hosts.client / "ca.pem", other.client)
+    refused = hosts.docker("a", "info", certificates=other.client)
+    assert refused.returncode != 0 and "bad certificate" in refused.stderr
+    (described, _) = hosts.project.outputs()["hosts"]
+    clear = subprocess.run(
+        ["docker", "--host", described["engine"], "info"], capture_output=True, text=True
+    )
+    assert "HTTP request to an HTTPS server" in clear.stderr
+
+
+def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
+    (described, _) = hosts.project.outputs()["hosts"]
+    host, _, port = described["engine"].removeprefix("tcp://").partition(":")
+    with hosts.box.place("inside") as place:  # in the VPC, and in none of the ranges
+        assert not place.opens(host, int(port))
+
+
+def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hosts) -> None:
+    before = hosts.project.outputs()
+    container = hosts.said("b", "ps", "--quiet", "--no-trunc")
+    bootstrap = before["bootstrap"]["INTERNAL"]
+    write = f"printf %s kept | kcat -b {bootstrap} -P -t kept -X acks=all"
+    hosts.said("b", "exec", container, "bash", "-c", write)
+
+    machines = json.loads(hosts.project.runs("config", "get", "machines"))
+    machines["instances"] = {"b": {"root_gib": 20}}
+    hosts.project.runs("config", "set", "machines", json.dumps(machines))
+    hosts.up()
+    after = hosts.project.outputs()
+    assert after["instances"]["a"] == before["instances"]["a"]
+    assert after["instances"]["b"] != before["instances"]["b"]
+    assert after["hosts"] == before["hosts"]
+    assert after["proof"] == "pass"
+    assert hosts.said("b", "ps", "--quiet", "--no-trunc") == container, "on its volume"
+    read = f"timeout 60 kcat -b {bootstrap} -C -t kept -o beginning -c 1 -q"
+    assert hosts.said("b", "exec", container, "bash", "-c", read) == "kept"
+    assert "unchanged" in hosts.project.up("--expect-no-changes")
+
+
+def test_nothing_is_left(hosts: Hosts) -> None:
+    client = hosts.client
+    hosts.project.destroy()
+    assert not client.exists()
+    ssm = hosts.box.server.client("ssm")
+    assert ssm.describe_parameters()["Parameters"] == []
