@@ -1,4 +1,4 @@
-"""The page about what the templates of placement aws cost, as formulas.
+"""The page about what the templates with resources on AWS cost, as formulas.
 
 Counts times hours or gibibytes times a price. No price stands here: prices differ by region and
 change. Each item says which price it takes and on which of AWS's pages that is found. What AWS does
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from earshot.config.aws import AwsSpec
 from earshot.config.aws_parts import VolumeSpec
+from earshot.config.docker_hosts import DockerHostsSpec
 
 HOURS = 730
 """Hours of a month as AWS's own calculator counts them."""
@@ -25,6 +26,7 @@ _CLOUDWATCH = "https://aws.amazon.com/cloudwatch/pricing/"
 _S3 = "https://aws.amazon.com/s3/pricing/"
 
 PRICES = {
+    "docker-host-hour": ("one Docker host's instance type, an hour", _EC2),
     "broker-hour": ("one broker's instance type, an hour", _EC2),
     "controller-hour": ("one controller's instance type, an hour", _EC2),
     "validator-hour": ("the validator's instance type, an hour", _EC2),
@@ -121,6 +123,20 @@ def bill(spec: AwsSpec) -> Iterator[Item]:
             yield Item(what, None, price, f"{times} x GiB x {price}")
 
 
+def hosts_bill(spec: DockerHostsSpec) -> Iterator[Item]:
+    """Every item of Docker hosts that AWS charges for."""
+    for size in dict.fromkeys(spec.instance_of(host).root_gib for host in spec.host_zones):
+        count = sum(spec.instance_of(host).root_gib == size for host in spec.host_zones)
+        yield from _machines("docker-host", count, size, spec.volume)
+    if spec.vpc_id is None:
+        gateways = len(spec.vpc_zones) if spec.nat == "per-zone" else 1
+        yield _hourly("public IPv4 addresses", gateways, "address-hour")
+        yield _hourly("NAT gateways", gateways, "nat-hour")
+    yield Item("data through NAT", None, "nat-gib", "1 x GiB x nat-gib")
+    if len({*spec.host_zones.values()}) > 1:
+        yield Item("data between zones", None, "between-zones-gib", "2 x GiB x between-zones-gib")
+
+
 def _hourly(what: str, count: int, price: str) -> Item:
     return Item(what, count, price, f"{count} x {HOURS} h x {price}")
 
@@ -130,10 +146,12 @@ def _machines(
 ) -> Iterator[Item]:
     """Instances of one role, each with a root volume (gp3) and, but for the validator, data."""
 
-    def sized(what: str, each: int, unit: str, price: str) -> Item:
-        return Item(f"{what} of {role}s", count, price, f"{count} x {each} {unit} x {price}")
+    label = role.replace("docker-host", "Docker host")
 
-    yield _hourly(f"{role} instances", count, f"{role}-hour")
+    def sized(what: str, each: int, unit: str, price: str) -> Item:
+        return Item(f"{what} of {label}s", count, price, f"{count} x {each} {unit} x {price}")
+
+    yield _hourly(f"{label} instances", count, f"{role}-hour")
     yield sized("root volumes", root_gib, "GiB", "gp3-gib-month")
     if data is None:
         return
@@ -146,9 +164,10 @@ def _machines(
         yield sized("throughput", beyond, "MiB/s", "gp3-mibps-month")
 
 
-def cost_page(specs: Mapping[str, AwsSpec]) -> str:
-    """The page about ``specs``, by the names of their stacks."""
+def cost_page(specs: Mapping[str, AwsSpec], hosts: Mapping[str, DockerHostsSpec]) -> str:
+    """The page about ``specs`` and ``hosts``, by the names of their stacks."""
     bills = {name: tuple(bill(spec)) for name, spec in specs.items()}
+    bills |= {name: tuple(hosts_bill(spec)) for name, spec in hosts.items()}
     parts = [_HEAD, *(_stack(name, items) for name, items in bills.items())]
     used = {item.price for items in bills.values() for item in items}
     return "\n".join([*parts, _prices(used), _END])

@@ -9,7 +9,9 @@ import pytest
 from earshot.config.aws import AwsSpec
 from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
 from tests.goldens import is_golden
-from tests.placement.cost_page import PRICES, bill, cost_page
+from tests.placement.cost_page import PRICES, bill, cost_page, hosts_bill
+from tests.placement.test_aws_docker_template import NAME as HOSTS_NAME
+from tests.placement.test_aws_docker_template import hosts_of_template
 from tests.placement.test_aws_templates import NAMES, filled
 from toolchain.paths import ROOT
 
@@ -27,6 +29,9 @@ LARGE: dict[str, Any] = {
 }
 
 
+DOCKER_HOSTS = {HOSTS_NAME: hosts_of_template()}
+
+
 def small(**rest: Any) -> AwsSpec:
     return read_aws(brokers=1, vpc={"zones": ZONES[:2]}, nat="one", **rest)
 
@@ -36,17 +41,24 @@ def reported(spec: AwsSpec) -> list[tuple[str, int | None, str]]:
 
 
 def test_the_page_on_disk_is_current() -> None:
-    text = cost_page({name: filled(name) for name in NAMES})
+    text = cost_page({name: filled(name) for name in NAMES}, DOCKER_HOSTS)
     is_golden(text, PAGE)
 
 
 def test_every_price_that_a_formula_takes_has_its_page() -> None:
-    text = cost_page({name: filled(name) for name in NAMES})
+    text = cost_page({name: filled(name) for name in NAMES}, DOCKER_HOSTS)
     assert "| broker instances | 1 | `1 x 730 h x broker-hour` |" in text
     assert "| NAT gateways | 3 | `3 x 730 h x nat-hour` |" in text
     assert "| `nat-hour` | NAT gateway, an hour | <https://aws.amazon.com/vpc/pricing/> |" in text
     assert "| validator instances | 1 | `1 x 730 h x validator-hour` |" in text
     assert "io2-gib-month" not in text
+
+
+def test_docker_hosts() -> None:
+    items = {it.what: it.formula for it in hosts_bill(hosts_of_template())}
+    assert items["Docker host instances"] == "2 x 730 h x docker-host-hour"
+    assert items["data volumes of Docker hosts"] == "2 x 40 GiB x gp3-gib-month"
+    assert items["NAT gateways"] == "1 x 730 h x nat-hour"
 
 
 def test_a_small_stack() -> None:
@@ -100,7 +112,8 @@ def test_one_nat_gateway_serves_every_zone_and_has_an_address() -> None:
 
 
 def test_every_price_has_its_use_and_its_page() -> None:
-    assert {item.price for item in bill(read_aws(**LARGE))} == set(PRICES)
+    used = {item.price for item in (*bill(read_aws(**LARGE)), *hosts_bill(hosts_of_template()))}
+    assert used == set(PRICES)
     assert all(page.startswith("https://aws.amazon.com/") for _, page in PRICES.values())
 
 

@@ -1,0 +1,94 @@
+"""The template with Docker hosts that the stack makes, and what stack files may say of them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import yaml
+
+from earshot.config.docker import NOT_KNOWN_YET, DockerSpec
+from earshot.config.docker_hosts import DockerHostsSpec
+from earshot.config.document import read_spec
+from earshot.errors import SpecError
+from earshot.placement.docker import plan_docker
+from toolchain.paths import STACKS
+
+NAME = "aws-docker"
+TEXT = (STACKS / f"Pulumi.{NAME}.yaml").read_text()
+RANGE = "10.200.0.0/24"
+
+
+def template() -> dict[str, Any]:
+    document = yaml.safe_load(TEXT)["config"]
+    found: dict[str, Any] = document["earshot:cluster"]
+    zones = found["hosts"]["aws"]["host_zones"].values()
+    assert {zone[:-1] for zone in zones} == {document["aws:region"]}
+    return found
+
+
+def filled(**changes: Any) -> DockerSpec:
+    found = copy.deepcopy(template())
+    found["hosts"]["aws"] |= {"deployers": {"here": RANGE}, **changes}
+    spec = read_spec(found, NAME)
+    assert isinstance(spec, DockerSpec)
+    return spec
+
+
+def hosts_of_template() -> DockerHostsSpec:
+    """What the template makes, once it is filled in."""
+    found = filled().provisioned
+    assert found is not None
+    return found
+
+
+def test_only_what_is_marked_is_missing() -> None:
+    with pytest.raises(SpecError) as caught:
+        read_spec(template(), NAME)
+    assert str(caught.value).count("hosts:") == 1
+    assert "hosts: aws.deployers.here: client range ''" in str(caught.value)
+    assert TEXT.count("# FILL IN") == 1
+
+
+def test_brokers_are_planned_on_hosts_whose_names_only_the_update_knows() -> None:
+    spec = filled()
+    assert [host.name for host in spec.hosts] == ["a", "b"]
+    plan = plan_docker(spec, NAME).plan
+    assert [node.rack for node in plan.nodes] == ["a", "b"]
+    advertised = {item.advertised.host for node in plan.nodes for item in node.listeners}
+    assert advertised == {f"a.{NOT_KNOWN_YET}", f"b.{NOT_KNOWN_YET}"}
+
+
+def test_hosts_that_exist_are_not_provisioned() -> None:
+    spec = read_spec({"placement": "docker"}, NAME)
+    assert isinstance(spec, DockerSpec) and spec.provisioned is None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [
+        ({"aws": {}}, "hosts: aws.host_zones: is missing"),
+        ({"aws": None}, "hosts: aws: found nothing"),
+        ({"gcp": {}}, "hosts: gcp: is no key that earshot knows; allowed: aws"),
+        (
+            {"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"all": "0.0.0.0/0"}}},
+            "hosts: aws.deployers.all: found 0.0.0.0/0, which is the world",
+        ),
+        (
+            {"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"o": RANGE}}},
+            "hosts: aws: zones",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_refused_with_its_key(hosts: Any, told: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        read_spec({"placement": "docker", "hosts": hosts}, NAME)
+    assert told in str(caught.value)
+
+
+def test_no_secured_cluster_on_several_hosts() -> None:
+    found = template() | {"security": {"users": []}}
+    found["hosts"]["aws"]["deployers"] = {"here": RANGE}
+    with pytest.raises(SpecError, match="security: found with 2 Docker hosts"):
+        read_spec(found, NAME)

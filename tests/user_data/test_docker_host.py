@@ -1,0 +1,119 @@
+"""User data of a Docker host: what it holds, and that its script does as it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from earshot.user_data.boot import System, ssm_report, ssm_secret
+from earshot.user_data.cloud_config import LIMIT
+from earshot.user_data.docker_host import KEYS, ROOT, DockerHost, docker_host_user_data
+from earshot.user_data.host_report import HostReport
+from tests.user_data.test_scripts import schema
+
+REGION = "eu-central-1"
+HOST = DockerHost(
+    name="a",
+    address="10.20.0.10",
+    volume="vol-0123456789abcdef0",
+    authority="-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    version="0123456789abcdef",
+    fetch=ssm_secret("server.pem", "/earshot/s-m/docker/a/key", REGION).command,
+    report=ssm_report("/earshot/s-m/docker/a/report", REGION),
+    bridge=IPv4Network("172.17.0.0/16"),
+)
+PREPARE = "/usr/local/sbin/docker-prepare"
+UNITS = "/etc/systemd/system"
+
+
+def files(host: DockerHost = HOST) -> dict[str, Any]:
+    text = docker_host_user_data(host)
+    return {item["path"]: item["content"] for item in yaml.safe_load(text)["write_files"]}
+
+
+def test_the_engine_asks_every_client_for_a_certificate() -> None:
+    settings = json.loads(files()["/etc/docker/daemon.json"])
+    assert settings["tls"] and settings["tlsverify"]
+    assert settings["tlscert"] == settings["tlskey"] == f"{KEYS}/server.pem"
+    assert files()[settings["tlscacert"]] == HOST.authority
+    assert "hosts" not in settings, "it cannot be told twice"
+
+
+def test_it_listens_at_the_private_address_alone() -> None:
+    unit = files()[f"{UNITS}/docker.service.d/earshot.conf"]
+    assert "--host=fd:// --host=tcp://10.20.0.10:2376 " in unit
+    assert unit.count("--host=tcp") == 1 and "0.0.0.0" not in unit
+
+
+def test_it_does_not_start_without_its_volume_and_its_key() -> None:
+    unit = files()[f"{UNITS}/docker.service.d/earshot.conf"]
+    assert "Requires=docker-prepare.service\nAfter=docker-prepare.service\n" in unit
+    script = files()[PREPARE]
+    assert script.index("\nmount_volume\n") < script.rindex("\nfetch_key\n")
+    assert json.loads(files()["/etc/docker/daemon.json"])["data-root"] == ROOT
+
+
+def test_containers_get_addresses_that_nobody_else_has() -> None:
+    settings = json.loads(files()["/etc/docker/daemon.json"])
+    assert settings["bip"] == "172.17.0.1/24"
+    assert settings["default-address-pools"] == [{"base": "172.17.0.0/16", "size": 24}]
+
+
+def test_another_key_is_another_boot() -> None:
+    assert docker_host_user_data(replace(HOST, version="another")) != docker_host_user_data(HOST)
+
+
+@pytest.mark.parametrize("system", System)
+def test_it_is_ascii_and_within_the_limit(system: System) -> None:
+    text = docker_host_user_data(replace(HOST, system=system))
+    assert text.isascii() and len(text) < LIMIT
+
+
+@pytest.mark.requires("shellcheck")
+@pytest.mark.parametrize("system", System)
+def test_shellcheck_finds_nothing(system: System, tmp_path: Path) -> None:
+    path = tmp_path / "prepare.sh"
+    path.write_text(files(replace(HOST, system=system))[PREPARE])
+    done = subprocess.run(["shellcheck", path], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.requires("cloud-init")
+def test_cloud_inits_schema_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "user-data"
+    path.write_text(docker_host_user_data(HOST))
+    done = schema(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        ('it says "no" \\ to\nthat', "it says no  to that"),
+        ("x" * 700, "x" * 600),
+    ],
+)
+def test_a_report_can_be_read_whatever_the_problem_is(
+    problem: str, expected: str, tmp_path: Path
+) -> None:
+    script = files(replace(HOST, report=("printf", "%s\n")))[PREPARE]
+    begin, end = script.index("report() {"), script.index("finish() {")
+    (tmp_path / "instance").write_text("i-1\n")
+    program = f'set -euo pipefail\nstate={tmp_path}\n{script[begin:end]}\nreport failed "$1"'
+    done = subprocess.run(["bash", "-c", program, "-", problem], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = HostReport.read(done.stdout)
+    assert found is not None and found.is_final
+    assert (found.instance, found.detail) == ("i-1", expected)
+
+
+@pytest.mark.parametrize("text", ["nothing yet", "", "{}", '{"instance": "i-1", "state": "up"}'])
+def test_what_is_no_report_is_none(text: str) -> None:
+    assert HostReport.read(text) is None
