@@ -44,6 +44,7 @@ def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Clust
     wanted: Any = hosts.model_dump(mode="json", exclude_unset=True)
     made = DockerHosts("hosts", wanted)
     settings: Any = spec.model_dump(mode="json", exclude_unset=True, exclude={"placement", "hosts"})
-    cluster = DockerCluster(stack, {**settings, "hosts": made.hosts})
+    inputs: Any = {**settings, "hosts": made.hosts}
+    cluster = DockerCluster(stack, inputs)
     cluster.describe(spec)
     return cluster

@@ -15,12 +15,24 @@ machines = DockerHosts(
     {
         "host_zones": {"a": f"{region}a", "b": f"{region}b"},
         "deployers": {"here": config.require("here")},
+        "cidr": config.get("cidr") or "10.0.0.0/16",
+        "volume": {"size_gib": config.get_int("gib") or 100},
+        "instances": config.get_object("instances") or {},
+        "data": config.get("data") or "keep",
         "deletion_protection": config.get_bool("protected") is not False,
-        **(config.get_object("machines") or {}),
     },
 )
 kafka = DockerCluster(
-    "kafka", {"hosts": machines.hosts, "brokers": 2, **(config.get_object("kafka") or {})}
+    "kafka",
+    {
+        "hosts": machines.hosts,
+        "brokers": 2,
+        "image": config.get("image") or "apache/kafka:4.1.1",
+        "validation": {"records": 0},
+        "validator": {"base": config.get("base") or "debian:bookworm-slim"},
+        "data": config.get("data") or "keep",
+        "policy": config.get_object("policy") or {},
+    },
 )
 
 pulumi.export("engines", machines.versions)

@@ -96,27 +96,18 @@ def hosts(
     project.seconds = UP_SECONDS
     install_docker_double(project.folder / "home")
     shutil.copy(ROOT / "examples" / "docker-hosts" / "__main__.py", project.folder)
-    kafka = {
-        "image": kafka_image,
-        "heap": "256m",
-        "validation": {"records": 0, "deadline": 240},
-        "validator": {"base": base},
-        "policy": box.policy(),
-        "data": "delete",
-    }
-    machines = {
-        "cidr": str(box.ground.vpc.range),
-        "volume": {"size_gib": 4},
-        "data": "delete",
-        "ready_seconds": 240,
-    }
-    for key, value in {
+    config = {
         "region": REGION,
         "here": f"{box.ground.vpc.gateway}/32",
+        "cidr": str(box.ground.vpc.range),
+        "gib": "4",
+        "image": kafka_image,
+        "base": base,
+        "policy": json.dumps(box.policy()),
         "protected": "false",
-        "kafka": json.dumps(kafka),
-        "machines": json.dumps(machines),
-    }.items():
+        "data": "delete",
+    }
+    for key, value in config.items():
         project.runs("config", "set", key, value)
     made = Hosts(box, project)
     yield made
@@ -171,9 +162,8 @@ def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hos
     write = f"printf %s kept | kcat -b {bootstrap} -P -t kept -X acks=all"
     hosts.said("b", "exec", container, "bash", "-c", write)
 
-    machines = json.loads(hosts.project.runs("config", "get", "machines"))
-    machines["instances"] = {"b": {"root_gib": 20}}
-    hosts.project.runs("config", "set", "machines", json.dumps(machines))
+    bigger = json.dumps({"b": {"root_gib": 20}})
+    hosts.project.runs("config", "set", "instances", bigger)
     hosts.up()
     after = hosts.project.outputs()
     assert after["instances"]["a"] == before["instances"]["a"]

@@ -15,6 +15,7 @@ from earshot.errors import SpecError
 from earshot.extras import needed_for
 from earshot.listeners.problems import describe
 from earshot.project import Project
+from earshot_pulumi.cluster_args import DockerHostArgs
 from earshot_pulumi.deployment import full_name_of
 from earshot_pulumi.outputs import with_run_errors
 from earshot_pulumi.provider.resource import snake_case
@@ -94,7 +95,7 @@ class DockerHostsArgs(TypedDict):
 class DockerHosts(pulumi.ComponentResource):
     """EC2 instances with a Docker engine each, which only clients with a certificate reach."""
 
-    hosts: pulumi.Output[list[dict[str, str]]]
+    hosts: pulumi.Output[list[pulumi.Input[DockerHostArgs]]]
     """The `hosts` of a `DockerCluster`; what uses them waits until the engines answer."""
     vpc_id: pulumi.Output[str]
     """The id of the VPC."""

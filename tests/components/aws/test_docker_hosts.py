@@ -52,7 +52,8 @@ class HostAnswers(Answers):
 def made(args: Mapping[str, Any], *, preview: bool = False) -> tuple[Engine, dict[str, Any]]:
     """Every registration, and the component's outputs."""
     answers = HostAnswers(preview=preview)
-    engine, outputs = Engine(answers), {}
+    engine = Engine(answers)
+    outputs: dict[str, Any] = {}
     mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
 
     def run() -> Any:
