@@ -171,7 +171,7 @@ class DockerHostGroup:
             ),
             "cert_path": str(client_folder(shared.folder)),
             "instance": made.id,
-            "boot": pulumi.Output.unsecret(boot),
+            "boot": boot,
             "seconds": spec.ready_seconds,
             "report": report.name,
             "region": spec.region,
@@ -217,11 +217,13 @@ class DockerHostGroup:
         )
 
     def _described(self, host: str) -> pulumi.Output[dict[str, str]]:
-        """The host, known once its engine answers; its addresses are known before."""
+        """The host; its engine is known once it answers, its addresses before."""
         ready, interface = self.ready[host], self.interfaces[host]
+        answered = pulumi.Output.all(ready.engine, ready.engine_id)
         found: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             name=host,
-            engine=ready.engine,
+            # a preview that is yet to wait, as in another checkout, asks no engine
+            engine=answered.apply(lambda it: it[0]),
             cert_path=ready.cert_path,
             internal=interface.private_dns_name,
             external=interface.private_dns_name,

@@ -79,6 +79,19 @@ class DockerHostKeysKind(AwsKind):
                 ssm.delete_parameters(Names=sorted(gone))
         return {**news, "versions": versions, "certificate": authority.certificate}
 
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
+        if not operation.preview or news["hosts"] is UNKNOWN:
+            return super().update(operation, id, olds, news)
+        # what is not known would show that every instance is replaced
+        held, names = olds.get("versions") or {}, olds.get("hosts") or {}
+        versions = {
+            host: held.get(host, UNKNOWN) if names.get(host) == wanted else UNKNOWN
+            for host, wanted in news["hosts"].items()
+        }
+        return {**news, "versions": versions, "certificate": olds.get("certificate", UNKNOWN)}
+
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         with _called(olds):
             ssm = client(self.settings(operation, olds), olds["region"])

@@ -49,12 +49,14 @@ class HostAnswers(Answers):
         return id, outputs
 
 
-def made(args: Mapping[str, Any], *, preview: bool = False) -> tuple[Engine, dict[str, Any]]:
+def made(
+    args: Mapping[str, Any], *, preview: bool = False, answers: HostAnswers | None = None
+) -> tuple[Engine, dict[str, Any]]:
     """Every registration, and the component's outputs."""
-    answers = HostAnswers(preview=preview)
+    answers = answers or HostAnswers(preview=preview)
     engine = Engine(answers)
     outputs: dict[str, Any] = {}
-    mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
+    mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
 
     def run() -> Any:
         given: Any = args

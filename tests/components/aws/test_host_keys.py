@@ -13,6 +13,7 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from earshot_pulumi.aws import host_keys
 from earshot_pulumi.aws.host_keys import DockerHostKeysKind
+from earshot_pulumi.provider.kind import UNKNOWN, Operation
 
 from earshot.certificates.authority import is_issued_by, read_certificate
 from earshot.errors import EarshotError
@@ -134,6 +135,17 @@ def test_one_host_more_leaves_the_others_their_keys(ssm: SsmDouble, folder: Path
     assert {it: again["versions"][it] for it in NAMES} == outs["versions"]
     Called(DockerHostKeysKind(), {}).update(again, wanted(folder))
     assert parameters["c"] not in ssm.held
+
+
+def test_a_preview_of_one_host_more_knows_the_keys_of_the_others(
+    ssm: SsmDouble, folder: Path
+) -> None:
+    outs = created(wanted(folder))
+    more = {**NAMES, "c": [UNKNOWN, UNKNOWN]}
+    operation = Operation("urn::keys", preview=True)
+    shown = DockerHostKeysKind().update(operation, "keys", outs, wanted(folder, hosts=more))
+    assert shown["versions"] == {**outs["versions"], "c": UNKNOWN}
+    assert shown["certificate"] == outs["certificate"]
 
 
 def test_a_key_that_somebody_removed_is_issued_again(ssm: SsmDouble, folder: Path) -> None:
