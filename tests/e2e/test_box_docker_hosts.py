@@ -100,7 +100,7 @@ def hosts(
         "region": REGION,
         "here": f"{box.ground.vpc.gateway}/32",
         "cidr": str(box.ground.vpc.range),
-        "gib": "4",
+        "gib": "8",
         "image": kafka_image,
         "base": base,
         "policy": json.dumps(box.policy()),

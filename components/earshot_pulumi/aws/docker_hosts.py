@@ -104,7 +104,7 @@ class DockerHosts(pulumi.ComponentResource):
     names: pulumi.Output[dict[str, str]]
     """By host, the name that AWS gives its address, which stays when the instance is replaced."""
     engine_ids: pulumi.Output[dict[str, str]]
-    """By host, the id of its engine, which stays with the host's data."""
+    """By host, the id of its engine."""
     versions: pulumi.Output[dict[str, str]]
     """By host, the version of its engine."""
 

@@ -34,8 +34,8 @@ class DockerEngineReadyKind(AwsKind):
 
     Inputs: `name` of the host; `engine` and `cert_path`; `instance`, its id; `boot`, which differs
     where the instance was replaced or restarted; `seconds`, until when it must answer; `report`,
-    the SSM parameter in which the host says what keeps it, and its `region`. Outputs: `engine_id`,
-    which stays with the host's data, and `version`.
+    the SSM parameter in which the host says what keeps it, and its `region`. Outputs: `engine_id`
+    and `version`.
     """
 
     ID_IN = "engine_id"
@@ -99,8 +99,8 @@ class DockerEngineReady(InternalResource):
 
 def _remedy(error: EarshotError, report: HostReport | None) -> str:
     again = "then run the same command again"
-    if "certificate" in error.observed.lower():
-        return error.remedy
+    if any(word in error.observed.lower() for word in ("certificate", "ssl")):
+        return error.remedy  # the handshake failed, so that there is a way to it
     if report and report.detail:
         return (
             f"fix what the host reports (aws ssm start-session --target {report.instance}), {again}"
