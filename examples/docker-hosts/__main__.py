@@ -19,6 +19,7 @@ machines = DockerHosts(
         "volume": {"size_gib": config.get_int("gib") or 100},
         "instances": config.get_object("instances") or {},
         "data": config.get("data") or "keep",
+        "ready_seconds": config.get_int("ready") or 900,
         "deletion_protection": config.get_bool("protected") is not False,
     },
 )
