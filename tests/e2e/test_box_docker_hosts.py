@@ -32,8 +32,9 @@ from toolchain.paths import ROOT
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
 
 HOSTS = ("a", "b")
-WITH_ENGINE = ("--security-opt=systempaths=unconfined",)
-"""What an engine in a container needs besides what systemd does: it forwards packets."""
+WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
+"""What an engine in a container needs besides what systemd does: it forwards packets, and enters
+containers of its own."""
 UP_SECONDS = 600
 
 
