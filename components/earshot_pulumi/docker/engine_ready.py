@@ -55,17 +55,20 @@ class DockerEngineReadyKind(AwsKind):
             try:
                 with connect(host) as client:
                     about = client.info()
-            except EarshotError as error:
-                now = time.monotonic()
-                report = self._report(operation, news)
-                if now - begin >= news["seconds"] or (report and report.is_final):
-                    raise self._late(news, int(now - begin), error, report) from None
-                if now - said >= SAY_SECONDS:
-                    operation.log(f"waiting for {news['engine']}: {error.observed}")
-                    said = now
-                operation.wait(POLL_SECONDS)
-            else:
-                return {**news, "engine_id": about["ID"], "version": about["ServerVersion"]}
+                if self._report(operation, news) is not None:
+                    return {**news, "engine_id": about["ID"], "version": about["ServerVersion"]}
+                # the instance before this one may answer until it is gone
+                error = EarshotError(news["engine"], observed="answers as another instance's")
+            except EarshotError as reason:
+                error = reason
+            now = time.monotonic()
+            report = self._report(operation, news)
+            if now - begin >= news["seconds"] or (report and report.is_final):
+                raise self._late(news, int(now - begin), error, report)
+            if now - said >= SAY_SECONDS:
+                operation.log(f"waiting for {news['engine']}: {error.observed}")
+                said = now
+            operation.wait(POLL_SECONDS)
 
     def _report(self, operation: Operation, props: Properties) -> HostReport | None:
         """What the host has said since it became this instance."""

@@ -24,6 +24,7 @@ from tests.doubles.tls_engine import ABOUT, tls_engine
 
 NOW = datetime.now(UTC)
 PARAMETER = "/earshot/s-m/docker/a/report"
+PREPARED = '{"instance": "i-1", "state": "prepared", "detail": ""}'
 
 
 @pytest.fixture
@@ -84,14 +85,27 @@ def failure(props: dict[str, Any]) -> EarshotError:
 
 
 def test_an_engine_that_answers_is_known_by_id_and_version(
-    authority: Issued, client: Path, tmp_path: Path
+    authority: Issued, client: Path, tmp_path: Path, parameters: dict[str, str]
 ) -> None:
+    parameters[PARAMETER] = PREPARED
     with engine(authority, tmp_path) as port:
         made = Called(DockerEngineReadyKind(), {}).create(wanted(port, client))
     assert (made.outs["engine_id"], made.outs["version"]) == tuple(ABOUT.values())
 
 
-def test_it_is_waited_for(authority: Issued, client: Path, tmp_path: Path) -> None:
+def test_the_engine_of_the_instance_before_does_not_count(
+    authority: Issued, client: Path, tmp_path: Path, parameters: dict[str, str]
+) -> None:
+    parameters[PARAMETER] = PREPARED.replace("i-1", "i-0")
+    with engine(authority, tmp_path) as port:
+        error = failure(wanted(port, client))
+    assert "answers as another instance's" in error.observed
+
+
+def test_it_is_waited_for(
+    authority: Issued, client: Path, tmp_path: Path, parameters: dict[str, str]
+) -> None:
+    parameters[PARAMETER] = PREPARED
     port = free_port()
     found: list[Any] = []
 
