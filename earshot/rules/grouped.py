@@ -4,13 +4,13 @@ The findings themselves stay one per broker, so that they can be counted and fil
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 from earshot.listeners.listed import SHOWN, by_key, numbered, several
 from earshot.listeners.terms import Role
-from earshot.rules.registry import Finding
+from earshot.rules.registry import WAITING, Finding, FindingState
 
 _NUMBER = re.compile(r"\d+", re.ASCII)
 _COMMON = attrgetter("rule", "severity", "state", "listener", "scope", "diagnosis", "resolver")
@@ -65,9 +65,19 @@ class FindingGroup:
 
 
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
-    """``findings`` by what they have in common, in the order of the first of each."""
-    alike = by_key((cause(item), item) for item in findings)
+    """``findings`` by what they have in common, in the order of the first of each.
+
+    That hosts are not known yet is said once, by the rule that names them, whatever else waits.
+    """
+    alike = by_key((cause(item), item) for item in _said_once([*findings]))
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
+
+
+def _said_once(findings: Sequence[Finding]) -> Iterator[Finding]:
+    waiting = [it for it in findings if it.state is FindingState.UNKNOWN and it.remedy == WAITING]
+    kept = {id(it) for it in waiting if it.node is not None} or {id(it) for it in waiting[:1]}
+    left_out = {id(it) for it in waiting} - kept
+    return (it for it in findings if id(it) not in left_out)
 
 
 def cause(finding: Finding) -> object:

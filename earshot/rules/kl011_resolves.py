@@ -11,7 +11,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
-from earshot.rules.registry import Finding, FindingState, Rule
+from earshot.rules.registry import WAITING, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -39,7 +39,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 listener=listener.name,
                 scope=scope,
                 state=FindingState.UNKNOWN,
-                remedy="nothing yet: the update checks it",
+                remedy=WAITING,
             )
             continue
         kind, vantage = kind_of(listener.host), vantage_of(scope, facts.placement)

@@ -46,6 +46,10 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+WAITING = "nothing yet: the update checks it"
+"""The remedy of a finding of state unknown about a host that a preview does not know."""
+
+
 class FindingState(StrEnum):
     """Whether the rule is broken, or cannot be checked yet."""
 
@@ -239,7 +243,7 @@ class Rule:
                 f"hosts are not known yet: {shortened(unknown)}",
                 "every advertised host, checked again with its value",
                 state=FindingState.UNKNOWN,
-                remedy="nothing yet: the update checks it",
+                remedy=WAITING,
                 inputs=(),
             )
 

@@ -98,9 +98,11 @@ def test_the_gate_says_which_names_it_could_not_judge_and_does_not_approve() -> 
     shown: list[str] = []
     judged = judge(gate(engine), lambda text, _: shown.append(text))
     assert judged["approved"] is UNKNOWN
-    assert shown[0].startswith(
-        "cluster: hosts are not known yet: broker 1 HOST, broker 1 EXTERNAL [KL001]"
-    )
+    assert [text.splitlines()[0] for text in shown] == [
+        f"broker 1, listener {name} (scope external): its host is not known yet: external_host"
+        " [KL011]"
+        for name in ("HOST", "EXTERNAL")
+    ]
 
 
 def test_inputs_that_are_no_names_are_not_approved_either() -> None:

@@ -575,8 +575,10 @@ def test_a_name_of_its_own_that_a_preview_does_not_know_is_said_of_its_instance(
     left = PROPERTIES.replace("advertised.listeners", "#").replace("0.0.0.0", "")
     instance = program.broker(properties=left, elastic=False, external=public(1))
     _, after = run(program, preview=True)
-    (text,) = {text for _, text in after["not-known-yet-stack"] if "[KL003]" in text}
-    assert text.startswith(
-        "instance broker-1, cluster: hosts are not known yet: broker 1 INTERNAL, broker 1 EXTERNAL"
-    )
+    texts = sorted({text.splitlines()[0] for _, text in after["not-known-yet-stack"]})
+    unknown = "its host is not known yet: the private name of instance broker-1 [KL011]"
+    assert [text for text in texts if "not known yet" in text and "listener CON" not in text] == [
+        f"instance broker-1, broker 1, listener {name}: {unknown}"
+        for name in ("EXTERNAL (scope external)", "INTERNAL (scope internal)")
+    ]
     assert {urn for urn, _ in after["not-known-yet-stack"]} == {instance.urn}

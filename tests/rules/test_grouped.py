@@ -13,7 +13,7 @@ from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped, shape
-from earshot.rules.registry import Finding, FindingState, LineToWrite, Severity
+from earshot.rules.registry import WAITING, Finding, FindingState, LineToWrite, Severity
 
 RULE = next(rule for rule in RULES if rule.id == "KL011")
 
@@ -243,3 +243,14 @@ def test_findings_that_other_lines_cure_are_two_groups() -> None:
     lines = [item.lines[0] for item in in_containers("kafka1", "kafka2", "kafka3")]
     one, other = in_containers("kafka1", lines=lines), in_containers("kafka2", lines=lines[:2])
     assert len(grouped([*one, *other])) == 2
+
+
+def test_that_hosts_are_not_known_yet_is_said_once() -> None:
+    waiting: dict[str, Any] = {"state": FindingState.UNKNOWN, "remedy": WAITING}
+    named = finding(1, "its host is not known yet", **waiting)
+    whole = [
+        replace(finding(None, "hosts are not known yet", listener=None, **waiting), rule=rule)
+        for rule in ("KL001", "KL012")
+    ]
+    assert [it.first.rule for it in grouped([whole[0], named, whole[1]])] == ["KL011"]
+    assert [it.first.rule for it in grouped(whole)] == ["KL001"]
