@@ -131,7 +131,7 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
         first = made.runs("preview")
         assert "not known in this preview: vpc.id, vpc.private_subnets." in first
         assert first.count(" aws:ec2:Instance ") == 3 and not nodes.history
-        assert "hosts are not known yet" in first
+        assert "host is not known yet" in first
         program = (made.folder / "__main__.py").read_text()
         wrong = f'"region": region, "listeners": [{WRONG}],'
         (made.folder / "__main__.py").write_text(program.replace('"region": region,', wrong))
