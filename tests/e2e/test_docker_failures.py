@@ -207,7 +207,10 @@ def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
 
 DISTURBANCES = {
     "kill": ("ended with status 137", "its log"),
-    "rm --force": ("is gone; it was removed by hand, its volume is still there", "`make up`"),
+    "rm --force": (
+        "is gone; it was removed by hand, its volume is still there",
+        "`pulumi up --refresh`",
+    ),
     "network disconnect": ("was taken off its network", "run the same command again"),
 }
 
