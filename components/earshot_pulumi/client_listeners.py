@@ -1,6 +1,6 @@
 """Whether a broker serves clients, listener by listener, with a real login.
 
-A kind of host says how a listener is asked; what follows from the answers is the same everywhere.
+Each placement connects to a listener in its own way; the conclusions are the same for all.
 """
 
 from __future__ import annotations

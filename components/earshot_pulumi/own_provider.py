@@ -46,7 +46,7 @@ class GivenProvider:
 def settings_of(provider: pulumi.ProviderResource) -> pulumi.Output[Settings]:
     """The settings of ``provider`` by their schema names, secrets in clear.
 
-    Those that a preview does not know are `pulumi.output.Unknown`. The engine is asked: in a
+    Those that a preview does not know are `pulumi.output.Unknown`. Pulumi's engine gives them: in a
     component that a program in another language makes, there is only the provider's URN.
     """
 

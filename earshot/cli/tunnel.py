@@ -195,7 +195,6 @@ def _brokers(named: Target, chosen: ContractListener | None) -> list[Address]:
 
 def _show(made: Tunnel, title: str) -> None:
     """The local addresses, once they can be used."""
-    rewritten = made.hosts is None
     print(visible(f"{title} through {made.via.text}"))
     width = max(len(str(it.local)) for it in made.routes)
     for route in made.routes:
@@ -205,10 +204,8 @@ def _show(made: Tunnel, title: str) -> None:
         why = made.problems.get(route.broker)
         state = f"  NOT REACHED: {why}" if why else ""
         print(visible(f"  {route.local!s:<{width}}  {route.broker}{state}"))
-    if rewritten:
-        print(f"clients: bootstrap.servers={made.bootstrap}")
-    else:
-        print(visible(f"clients: bootstrap.servers={made.bootstrap}"))
+    print(visible(f"clients: bootstrap.servers={made.bootstrap}"))
+    if made.hosts is not None:
         print(f"names: in {made.hosts}; for a JVM -Djdk.net.hosts.file={made.hosts}")
     print("ready; Ctrl-C ends it", flush=True)
 

@@ -3,7 +3,8 @@
 Other settings come from the environment, as for Pulumi's own provider.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from earshot.aws_client import NotMade, new_client
@@ -55,3 +56,19 @@ def _unreachable(region: str, reason: Exception) -> EarshotError:
         remedy="see that these credentials may call ssm:GetParameters, and run the same command "
         "again",
     )
+
+
+@contextlib.contextmanager
+def parameters(subject: str, problem: str) -> Iterator[None]:
+    """A context that writes and reads SSM parameters: AWS's errors are EarshotErrors in it."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            subject,
+            observed=f"{problem}: {' '.join(str(reason).split())}",
+            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
+            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
+        ) from None

@@ -5,8 +5,8 @@ This machine writes the parameters itself, so that states have fingerprints alon
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,7 @@ import pulumi
 
 from earshot.certificates.authority import Issued, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
-from earshot.errors import EarshotError
-from earshot_pulumi.aws.credentials import client, reader
+from earshot_pulumi.aws.credentials import client, parameters, reader
 from earshot_pulumi.aws.reports import AT_ONCE
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import here
@@ -48,7 +47,7 @@ class DockerHostKeysKind(AwsKind):
         if _store(news).is_due(authority, _now()):
             return True
         names = [news["authority"], *news["parameters"].values()]
-        with _called(news):
+        with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
             some = (names[first : first + AT_ONCE] for first in range(0, len(names), AT_ONCE))
             return any(ssm.get_parameters(Names=it)["InvalidParameters"] for it in some)
@@ -60,7 +59,7 @@ class DockerHostKeysKind(AwsKind):
         authority = store.authority(held.get(news["authority"]))
         if authority is None:
             authority = new_engines_authority(name, _now())
-        with _called(news):
+        with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
             if news["authority"] not in held:
                 _put(ssm, news, news["authority"], written(authority))
@@ -93,7 +92,7 @@ class DockerHostKeysKind(AwsKind):
         return {**news, "versions": versions, "certificate": olds.get("certificate", UNKNOWN)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        with _called(olds):
+        with _ssm(olds):
             ssm = client(self.settings(operation, olds), olds["region"])
             names = [olds["authority"], *olds["parameters"].values()]
             for first in range(0, len(names), AT_ONCE):
@@ -146,20 +145,9 @@ def _put(ssm: Any, props: Properties, name: str, text: str) -> None:
         ssm.put_parameter(**asked, Overwrite=True)
 
 
-@contextlib.contextmanager
-def _called(props: Properties) -> Iterator[None]:
-    """A context in which AWS's errors are EarshotErrors."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (BotoCoreError, ClientError) as reason:
-        raise EarshotError(
-            f"keys of the Docker hosts in {props['region']}",
-            observed=f"SSM refuses: {' '.join(str(reason).split())}",
-            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
-            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
-        ) from None
+def _ssm(props: Properties) -> AbstractContextManager[None]:
+    """A context in which what SSM refuses is an EarshotError."""
+    return parameters(f"keys of the Docker hosts in {props['region']}", "SSM refuses")
 
 
 def _now() -> datetime:

@@ -3,8 +3,7 @@
 They are SecureStrings that this machine writes itself: states have fingerprints alone.
 """
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pulumi
@@ -17,7 +16,7 @@ from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.credentials import client, parameters
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.provider.internal import InternalResource
@@ -60,7 +59,7 @@ class AwsSecretKind(AwsKind):
         return not is_pinned or self._version(operation, olds) != olds.get("written")
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        with _called(olds):
+        with _ssm(olds):
             # unlike the call for one, this one takes what is not there
             ssm = client(self.settings(operation, olds), olds["region"])
             ssm.delete_parameters(Names=[olds["parameter"]])
@@ -79,7 +78,7 @@ class AwsSecretKind(AwsKind):
                 allowed=f"{LIMIT} bytes",
                 remedy=_SHORTER.get(news["kind"], shorter),
             )
-        with _called(news):
+        with _ssm(news):
             written = self._put(operation, news, text)
         numbers = _numbers(olds, news["version"], written)
         return {
@@ -105,7 +104,7 @@ class AwsSecretKind(AwsKind):
 
     def _version(self, operation: Operation, props: Properties) -> int | None:
         """That of the parameter that is there."""
-        with _called(props):
+        with _ssm(props):
             found = self._ssm(operation, props).get_parameters(Names=[props["parameter"]])[
                 "Parameters"
             ]
@@ -180,17 +179,7 @@ def _users(store: Store, props: Properties) -> str:
     return lines(forbidden, new, passwords, mechanisms, gone)
 
 
-@contextlib.contextmanager
-def _called(props: Properties) -> Iterator[None]:
-    """A context in which AWS's errors are EarshotErrors."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (BotoCoreError, ClientError) as reason:
-        raise EarshotError(
-            f"SSM parameter {props['parameter']} in {props['region']}",
-            observed=f"cannot be written or read: {' '.join(str(reason).split())}",
-            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
-            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
-        ) from None
+def _ssm(props: Properties) -> AbstractContextManager[None]:
+    """A context in which what SSM refuses is an EarshotError."""
+    subject = f"SSM parameter {props['parameter']} in {props['region']}"
+    return parameters(subject, "cannot be written or read")

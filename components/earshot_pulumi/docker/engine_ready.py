@@ -76,7 +76,7 @@ class DockerEngineReadyKind(AwsKind):
         try:
             text = read([props["report"]]).get(props["report"], "")
         except EarshotError:
-            return None  # the engine is asked all the same
+            return None  # without a report, the engine itself is asked
         found = HostReport.read(text)
         return found if found and found.instance == props["instance"] else None
 
