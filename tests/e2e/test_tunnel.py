@@ -242,6 +242,19 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
         assert len(ran(java(tool, *counts, *given)).splitlines()) == 6000
 
 
+def test_one_address_is_enough_without_a_contract(private: Private) -> None:
+    port = first_port()
+    listener = private.cluster.plan.node(3).listener("PRIVATE")
+    assert listener is not None
+    given = ["--bootstrap", str(listener.advertised), "--port", str(port)]
+    with tunnel(private, *given) as printed:
+        assert f"127.0.0.1:{port + 1}  {listener.advertised}" in printed
+        report = examine([Address("127.0.0.1", port)], produce=True)
+        assert report.exit_code == 0, report
+        # the others get their ports once a client has heard of them
+        assert {it.address.port for it in report.cells} == {port + id for id in IDS}
+
+
 @pytest.mark.combination
 def test_a_client_of_node_passes_all_brokers(private: Private, tmp_path: Path) -> None:
     if shutil.which("npm") is None:
