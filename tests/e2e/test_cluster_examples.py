@@ -109,7 +109,8 @@ def test_a_network_and_clients_of_the_program_s_own(
         assert "unchanged" in made.up("--expect-no-changes")
     finally:
         made.destroy()
-    assert docker_engine.run("ps", "--all", "--quiet") == ""
+    left = docker_engine.run("ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}")
+    assert "test-kafka-" not in left and found["client"] not in left
     assert found["network"] not in docker_engine.run("network", "ls")
 
 
@@ -197,13 +198,14 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     made.header += "from earshot_pulumi import DockerCluster\n"
     made.write(OWN_PROVIDER)
     settings = {"image": kafka_image, "base": base_image(docker_engine), "port": port}
+    labelled = ("ps", "--quiet", "--filter", "label=team=shop")
     for key, value in {**settings, "engine": docker_engine.address}.items():
         made.runs("config", "set", key, str(value))
     try:
         assert "kafka-1" in made.runs("preview", "--diff")
         made.up()
         assert made.outputs()["proof"] == "pass"
-        (broker,) = docker_engine.run("ps", "--quiet", "--filter", "label=team=shop").split()
+        (broker,) = docker_engine.run(*labelled).split()
         assert "unchanged" in made.up("--expect-no-changes")
         providers = [it for it in resources(made) if it["type"] == "pulumi:providers:docker"]
         assert [it["urn"].rpartition("::")[2] for it in providers] == ["engine"]
@@ -211,7 +213,7 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
         made.runs("config", "set", "protect", "true")
         made.up()
         assert "cannot be deleted" in made.fails("--yes", "--skip-preview", command="destroy")
-        assert docker_engine.run("ps", "--quiet").split() == [broker]
+        assert docker_engine.run(*labelled).split() == [broker]
         made.runs("config", "set", "protect", "false")
         made.up()
 
@@ -222,7 +224,7 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     finally:
         made.pulumi("state", "unprotect", "--all", "--yes")
         made.destroy()
-    assert docker_engine.run("ps", "--all", "--quiet") == ""
+    assert docker_engine.run(*labelled, "--all") == ""
 
 
 OWN_ACCOUNT = """
