@@ -1,4 +1,4 @@
-"""What `import earshot` offers, and the README's example of it."""
+"""The public names of `import earshot`, and the example of docs/library.md."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ CLUSTER: dict[str, Any] = {
 
 
 def example() -> str:
-    """The README's example without Pulumi, after those of Pulumi programs."""
-    text = (ROOT / "README.md").read_text()
-    *_, code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    """The example on the page."""
+    text = (ROOT / "docs" / "library.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     return str(code)
 
 
-def test_the_readmes_example_runs_as_it_stands(
+def test_the_example_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[earshot.Contract] = []
     monkeypatch.setattr("earshot.api.examine", asked.append)
     monkeypatch.setattr("earshot.names.policy.Asked.resolver", lambda *_: None)  # no network
-    exec(compile(example(), "README.md", "exec"), {})
+    exec(compile(example(), "library.md", "exec"), {})
     output = capsys.readouterr().out
     assert "advertised.listeners=INTERNAL://kafka-1:19092,EXTERNAL://kafka.example.org:39092" in (
         output

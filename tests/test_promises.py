@@ -1,4 +1,4 @@
-"""Every promise of the README has a test that `make test` runs.
+"""Every promise of the README, and of pages that it leads to, has a test that `make test` runs.
 
 A test may move or get another name with its line here. A promise that changes takes its line along.
 """
@@ -12,6 +12,8 @@ import pytest
 
 from tests.rest import COMBINATION
 from toolchain.paths import ROOT
+
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("stacks", "commands", "library"))]
 
 PROMISES: dict[str, list[str]] = {
     "three brokers, the gate, the validation; prints the matrix": [
@@ -34,7 +36,7 @@ PROMISES: dict[str, list[str]] = {
     "records travel through every listener to every broker and back": [
         "e2e/test_spark_validation.py::test_a_healthy_cluster_passes_in_every_pair_of_listeners",
     ],
-    "What failed is named with its stage": [
+    "A failed cell shows its stage": [
         "e2e/test_spark_validation.py::test_a_dead_broker_fails_its_cells_and_only_those",
         "e2e/test_doctor.py::test_the_failure_of_the_seeds",
     ],
@@ -53,21 +55,21 @@ PROMISES: dict[str, list[str]] = {
     "and the clients beside it": [
         "e2e/test_container_policies.py::test_a_client_that_is_sent_to_itself_is_stopped",
     ],
-    "what a client sees of such a cluster, wherever it came from": [
+    "# any cluster, from where you are": [
         "e2e/test_doctor.py::test_without_a_contract",
     ],
-    "So `make up` takes three, and proves every listener after each": [
+    "So `make up` restarts the brokers three times, and proves every listener after each step": [
         "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
     ],
-    "After an interrupt the next run goes on; with the old name in the file again, it returns": [
+    "the next run continues. With the old name in the file again, it goes back": [
         "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
         "e2e/test_listener_steps.py::test_the_old_name_in_the_file_again_returns_after_an_interrupt",
     ],
     "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
-    "makes `stacks/Pulumi.local-mine.yaml` from it": [
+    "copies the template whose name its name begins with": [
         "toolchain/test_stack.py::test_a_stack_is_made_from_the_template_that_its_name_begins_with",
     ],
-    "is the template for brokers in containers": [
+    "`stacks/`, for [containers]": [
         "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
         "e2e/test_docker_secure.py::test_a_second_update_changes_nothing",
         "e2e/test_docker_secure.py::test_data_outlives_the_stack",
@@ -76,26 +78,26 @@ PROMISES: dict[str, list[str]] = {
     "on one Docker host or several": [
         "e2e/test_docker_two_hosts.py::test_every_broker_is_reached_through_every_listener",
     ],
-    "which has been shown on doubles of AWS only": [
+    "AWS support is tested on doubles of AWS only": [
         "e2e/test_aws_stack.py::test_the_life_of_three_brokers_with_two_listeners",
         "e2e/test_user_data.py::test_a_broker_boots_serves_and_keeps_its_data",
     ],
-    "that for local ones with TLS, users and permissions": [
+    "the same with [TLS, users and ACLs](security.md)": [
         "e2e/test_local_secure.py::test_every_listener_is_proved_and_secured",
         "e2e/test_local_secure.py::test_a_user_may_do_what_its_prefixes_say_and_nothing_else",
         "e2e/test_local_secure.py::test_no_secret_is_anywhere_but_in_its_own_file",
     ],
-    "in containers one key of the template turns these on": [
+    "one key turns on TLS, users and ACLs": [
         "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
         "e2e/test_docker_secure.py::test_users_come_in_and_nobody_else",
     ],
-    "are made on the placements `local`, `aws`": [
+    "can be made on `local`, on `aws`, and on `docker`": [
         "e2e/test_aws_secure.py::test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
     ],
-    "the next `make up` starts them in the new place, with their data": [
+    "the next `make up` starts the brokers in the new place, with their data": [
         "e2e/test_local_broker.py::test_a_broker_keeps_its_data_wherever_its_directory_is",
     ],
-    "what `make up` had it write is taken out again": [
+    "`make up` removes the one that its own run wrote": [
         "toolchain/test_stack.py::test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place",
     ],
     "looks the names up and applies the rules, as the gate will": [
@@ -108,42 +110,42 @@ PROMISES: dict[str, list[str]] = {
     "and replication between brokers": [
         "e2e/test_spark_validation.py::test_a_broken_way_between_brokers_fails_though_clients_reach_them_all",
     ],
-    "the client properties with which a user of a": [
+    "the client properties of a user of a [secured stack]": [
         "e2e/test_local_secure.py::test_the_outputs_say_how_a_user_comes_in_by_each_listener",
         "e2e/test_local_secure.py::test_a_user_without_permission_is_told_what_it_lacks",
     ],
     "several reports become one": ["report/test_merge.py"],
-    "a short file that breaks it beside the same mended": [
+    "a short file that breaks it beside the corrected one": [
         "rules/test_examples.py::test_every_rule_has_examples_that_pass_and_that_fail",
     ],
-    "for CI as SARIF, JUnit, Markdown or annotations of GitHub": ["lint/test_formats.py"],
+    "It reports to CI as SARIF, JUnit, Markdown or annotations of GitHub": ["lint/test_formats.py"],
     "a stack file from a Compose file or a `server.properties`, and its mistakes": [
         "adopt/test_command.py::test_a_mistake_is_1_and_the_file_is_written",
     ],
-    "3 inconclusive, which means that something was skipped": [
+    "inconclusive: something was skipped": [
         "cli/test_validate.py::test_the_exit_code_is_the_verdict",
         "e2e/test_spark_validation.py::test_a_deadline_that_is_too_short_proves_nothing",
     ],
-    "A run is never called passed because nothing was looked at": [
+    "a run is never called passed because nothing was looked at": [
         "cli/test_validate.py::test_an_address_that_named_no_broker_does_not_pass",
     ],
-    "Without Pulumi, from any Python program": [
-        "test_api.py::test_the_readmes_example_runs_as_it_stands",
+    "`import earshot` works without Pulumi": [
+        "test_api.py::test_the_example_runs",
     ],
     "Kafka 3.9 and 4.x": ["judge/test_judge.py"],
-    "checks programs that know nothing of earshot": [
+    "The same pack runs [in CI]": [
         "e2e/test_policy_ci.py::test_a_foreign_program_is_deployed_through_the_pack",
     ],
     "where Spark's executors are": [
         "e2e/test_spark_cluster.py::test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail",
     ],
 }
-"""Tests below `tests/`, by words of the README; a file alone stands for all of its tests."""
+"""Tests below `tests/`, by words of a page; a file alone means all of its tests."""
 
 
 @pytest.mark.parametrize("words", PROMISES)
-def test_the_readme_says_so(words: str) -> None:
-    assert words in " ".join((ROOT / "README.md").read_text().split())
+def test_a_page_promises_it(words: str) -> None:
+    assert any(words in " ".join((ROOT / page).read_text().split()) for page in PAGES)
 
 
 @pytest.mark.parametrize("test", sorted({it for tests in PROMISES.values() for it in tests}))

@@ -86,7 +86,8 @@ def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     while waiting:
         yield (part := waiting.pop())
         for field in part.model_fields.values():
-            fresh = set(_models(field.annotation)) - seen
+            inputs = (getattr(it, "json_schema_input_type", None) for it in field.metadata)
+            fresh = {one for it in (field.annotation, *inputs) for one in _models(it)} - seen
             seen |= fresh
             waiting += fresh
 

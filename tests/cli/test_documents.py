@@ -12,7 +12,13 @@ from earshot.cli import lint_options
 from earshot.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
+LINKED = [
+    *PAGES,
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+    *sorted(ROOT.glob("*/*/README.md")),
+]
 COMMAND = re.compile(r"earshot (plan|doctor|validate|report|rules|adopt|lint)\b([^`|\n]*)")
 
 
@@ -41,8 +47,25 @@ def test_make_targets_exist(page: Path) -> None:
     assert set(named) <= targets
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+    for link, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
         if not link.startswith("https://"):
-            assert (page.parent / link).exists(), link
+            target = page.parent / link if link else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target.read_text()), f"{link}#{anchor}"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert [
+        page.name for page in DOCS if page.name != "README.md" and f"({page.name}" not in index
+    ] == []

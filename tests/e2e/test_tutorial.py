@@ -1,0 +1,62 @@
+"""Every command of docs/tutorial.md, in its order, on a stack with free ports."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from earshot.project import Project
+from tests.e2e.ports import free_ports
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
+PAGE = ROOT / "docs" / "tutorial.md"
+BLOCK = re.compile(r"^```(sh|yaml|)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def stack() -> Iterator[str]:
+    """A stack of this checkout, from the template, with ports that are free."""
+    name = f"local-tutorial-e2e-{os.getpid()}"
+    file = Project(ROOT).stack_file(name)
+    text = Project(ROOT).stack_file("local").read_text()
+    for port in ("19092", "29092", "9092"):
+        text = re.sub(rf"port: {port}\b", f"port: {free_ports(3)[0]}", text)
+    file.write_text(text)
+    yield name
+    make = ["make", "clean", f"STACK={name}"]
+    subprocess.run(make, cwd=ROOT, check=True, capture_output=True, timeout=300)
+    file.unlink()
+
+
+def test_every_command_does_what_the_page_says(stack: str, tmp_path: Path) -> None:
+    own = {
+        "local-tutorial": stack,
+        "compose.yml": str(tmp_path / "compose.yml"),
+        "19192": str(free_ports(3)[0]),
+    }
+    blocks = BLOCK.findall(PAGE.read_text())
+    (compose,) = (text for kind, text in blocks if kind == "yaml")
+    (tmp_path / "compose.yml").write_text(compose)
+    said = ""
+    shell = 'eval "$(make -s env)"; exec 2>&1; '
+    for command in (line for kind, text in blocks if kind == "sh" for line in text.splitlines()):
+        wanted = command.endswith("# fails")
+        for word, other in own.items():
+            command = command.replace(word, other)
+        done = subprocess.run(
+            ["bash", "-c", shell + command], cwd=ROOT, capture_output=True, text=True, timeout=600
+        )
+        said += done.stdout
+        assert (done.returncode != 0) == wanted, f"{command}\n{done.stdout}{done.stderr}"
+    for kind, text in blocks:
+        if kind == "":
+            said = said.replace(stack, "local-tutorial")
+            for line in text.splitlines():
+                shown = re.sub(r"[\d.]+ ms", "", line).split()
+                assert all(word in said for word in shown), line
