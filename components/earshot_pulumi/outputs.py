@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pulumi
@@ -97,6 +97,31 @@ def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
             yield from unknown_paths(item, f"{path}[{index}]")
     elif pulumi.contains_unknowns(value):
         yield path or "all inputs"
+
+
+def made_from(
+    component: pulumi.ComponentResource,
+    args: Mapping[str, Any],
+    make: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    names: Sequence[str],
+) -> pulumi.Output[Mapping[str, Any]]:
+    """The outputs ``names`` of ``component``: what ``make`` returns for the values of ``args``.
+
+    ``args`` decide which resources there are: a preview that does not know them shows none, says
+    so, and knows no output. An EarshotError of ``make`` becomes a pulumi.RunError.
+    """
+    made = with_run_errors(make)
+    if not contains_output(args):
+        return pulumi.Output.from_input(made(args))
+
+    def planned(known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        if paths := sorted(unknown_paths(known[0])):
+            text = f"planned in the update, as {', '.join(paths)} is not known yet"
+            pulumi.log.info(text, component)
+            return {name: unknown() for name in names}
+        return made(known[0])
+
+    return pulumi.Output.all(args).apply(planned, run_with_unknowns=True)
 
 
 def kept(plan: ClusterPlan) -> dict[str, Any]:

@@ -257,8 +257,8 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
 def refuses_certificate(text: str) -> bool:
     """Whether ``text``, of OpenSSL, is from a server that wants another client certificate."""
     lowered = text.lower().replace("_", " ")
-    whats = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
-    return any(f"alert {what}" in lowered for what in whats)
+    reasons = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
+    return any(f"alert {reason}" in lowered for reason in reasons)
 
 
 def _credentials(jaas: str) -> dict[str, str]:

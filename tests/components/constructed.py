@@ -28,7 +28,8 @@ def constructed(
 ) -> tuple[Engine, dict[str, Any]]:
     """Every registration, and the component's outputs; ``inputs`` as the schema has them.
 
-    ``watch`` is told of the engine before it begins.
+    An input that is a function is called for its value, as outputs exist in a run alone. ``watch``
+    gets the engine before it begins.
     """
     answers = answers or Answers()
     engine = Engine(answers)
@@ -37,8 +38,21 @@ def constructed(
     mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
 
     def run() -> Any:
-        made = offered().construct("mine", f"earshot:index:{component}", inputs)
+        given = {key: item() if callable(item) else item for key, item in inputs.items()}
+        made = offered().construct("mine", f"earshot:index:{component}", given)
         return pulumi.Output.all(**made.state).apply(outputs.update)
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine, outputs
+
+
+def given_later(value: Any, known: bool = True) -> Callable[[], pulumi.Output[Any]]:
+    """Makes ``value`` another resource's output, which a preview may not know."""
+
+    async def is_known() -> bool:
+        return known
+
+    async def later() -> Any:
+        return value
+
+    return lambda: pulumi.Output(set(), later(), is_known())

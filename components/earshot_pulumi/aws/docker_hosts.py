@@ -5,7 +5,8 @@ strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
@@ -17,12 +18,15 @@ from earshot.listeners.problems import describe
 from earshot.project import Project
 from earshot_pulumi.cluster_args import DockerHostArgs
 from earshot_pulumi.deployment import full_name_of
-from earshot_pulumi.outputs import with_run_errors
+from earshot_pulumi.outputs import contains_output, made_from, with_run_errors
 from earshot_pulumi.provider.resource import snake_case
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
+OUTPUTS: Final = ("hosts", "vpc_id", "instance_ids", "names", "engine_ids", "versions")
+NETWORK: Final = ("vpc_id", "subnets")
+"""Inputs that a preview need not know: they decide no resource of the hosts."""
 VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
 """Stand for ids that may be outputs, while the other inputs are checked."""
 
@@ -30,65 +34,65 @@ VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
 class HostInstanceArgs(TypedDict):
     """The instances of Docker hosts. They run Amazon Linux 2023."""
 
-    type: NotRequired[str]
+    type: NotRequired[pulumi.Input[str]]
     """The EC2 instance type. Default: m7g.large."""
-    architecture: NotRequired[str]
+    architecture: NotRequired[pulumi.Input[str]]
     """The processor architecture: arm64 or x86_64. Default: that of `type`."""
-    ami: NotRequired[str]
+    ami: NotRequired[pulumi.Input[str]]
     """The id of an Amazon Linux 2023 image. Default: the newest one when an instance is created."""
-    root_gib: NotRequired[int]
+    root_gib: NotRequired[pulumi.Input[int]]
     """The size of the root volume in GiB. Default: 16."""
 
 
 class HostVolumeArgs(TypedDict):
     """The data volume of each Docker host."""
 
-    size_gib: NotRequired[int]
+    size_gib: NotRequired[pulumi.Input[int]]
     """The size in GiB. Default: 100."""
-    type: NotRequired[str]
+    type: NotRequired[pulumi.Input[str]]
     """The EBS volume type: gp3 or io2. Default: gp3."""
-    iops: NotRequired[int]
+    iops: NotRequired[pulumi.Input[int]]
     """Provisioned I/O operations per second; required for io2."""
-    throughput: NotRequired[int]
+    throughput: NotRequired[pulumi.Input[int]]
     """Provisioned throughput in MiB/s, for gp3 only."""
 
 
 class DockerHostsArgs(TypedDict):
     """What Docker hosts are made from."""
 
-    host_zones: dict[str, str]
+    host_zones: pulumi.Input[dict[str, pulumi.Input[str]]]
     """By a name of your choice, the availability zone of each host, which cannot change."""
-    deployers: dict[str, str]
+    deployers: pulumi.Input[dict[str, pulumi.Input[str]]]
     """By a name of your choice, CIDR blocks of the machines that run `pulumi up`; from there alone
     the engines are reached, with TLS."""
-    clients: NotRequired[dict[str, str]]
+    clients: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By a name of your choice, CIDR blocks from which published ports are reached, in addition to
     the hosts and the deployers."""
-    first_port: NotRequired[int]
+    first_port: NotRequired[pulumi.Input[int]]
     """The first published port that clients reach. Default: 9092."""
-    last_port: NotRequired[int]
+    last_port: NotRequired[pulumi.Input[int]]
     """The last published port that clients reach. Default: 49151."""
-    zones: NotRequired[list[str]]
+    zones: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """Two or three availability zones of a new VPC. Default: those of the hosts."""
-    cidr: NotRequired[str]
+    cidr: NotRequired[pulumi.Input[str]]
     """The VPC's CIDR block; for an existing VPC, its own. Default: 10.0.0.0/16."""
     vpc_id: NotRequired[pulumi.Input[str]]
     """The id of an existing VPC. Default: a new VPC."""
     subnets: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By availability zone, a private subnet of an existing VPC that reaches AWS's services."""
-    nat: NotRequired[str]
+    nat: NotRequired[pulumi.Input[str]]
     """NAT gateways of a new VPC: one or per-zone. Default: one."""
-    instance: NotRequired[HostInstanceArgs]
+    instance: NotRequired[pulumi.Input[HostInstanceArgs]]
     """The instances."""
-    instances: NotRequired[dict[str, HostInstanceArgs]]
+    instances: NotRequired[pulumi.Input[dict[str, pulumi.Input[HostInstanceArgs]]]]
     """By host, its own instance, such as while types are changed one host at a time."""
-    volume: NotRequired[HostVolumeArgs]
+    volume: NotRequired[pulumi.Input[HostVolumeArgs]]
     """Each host's data volume, which holds all that Docker keeps and outlives the instance."""
-    data: NotRequired[str]
+    data: NotRequired[pulumi.Input[str]]
     """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
-    deletion_protection: NotRequired[bool]
+    deletion_protection: NotRequired[pulumi.Input[bool]]
     """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
-    ready_seconds: NotRequired[int]
+    ready_seconds: NotRequired[pulumi.Input[int]]
     """Seconds for a new or replaced host until its engine answers. Default: 900."""
 
 
@@ -113,33 +117,40 @@ class DockerHosts(pulumi.ComponentResource):
     ) -> None:
         """Raises pulumi.RunError with every problem of the inputs, for zones of another region than
         the provider's, and without the extras `aws` and `docker`."""
-        spec = with_run_errors(read_hosts)(name, args)
+        given: Mapping[str, Any] = dict(args)
+        network = {key: item for key, item in given.items() if snake_case(key) in NETWORK}
+        shape = {key: item for key, item in given.items() if key not in network}
+        if not contains_output(shape):
+            with_run_errors(read_hosts)(name, given)
         module = with_run_errors(_module)()
-        super().__init__("earshot:index:DockerHosts", name, dict(args), opts)
-        made = with_run_errors(self._group)(module, name, spec, args)
-        by_host = {
+        super().__init__("earshot:index:DockerHosts", name, given, opts)
+        made = made_from(
+            self, shape, lambda known: self._group(module, name, {**known, **network}), OUTPUTS
+        )
+        for key in OUTPUTS:
+            setattr(self, key, made.apply(itemgetter(key)))
+        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
+
+    def _group(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The outputs, once all resources of the hosts are registered."""
+        from earshot_pulumi.aws.instances import newest_images
+        from earshot_pulumi.aws.network import check_region
+
+        spec = read_hosts(name, args)
+        full, stack = full_name_of(name), pulumi.get_stack()
+        check_region(spec.region, self)
+        network = self._network(full, spec, args)
+        images = newest_images(map(spec.instance_of, spec.host_zones), self)
+        folder = Project.find().state_dir(stack) / "docker-hosts" / full
+        made = module.DockerHostGroup(module.HostInputs(full, spec, folder, network, images, self))
+        return {
+            "hosts": made.hosts,
+            "vpc_id": network.vpc_id,
             "instance_ids": made.instance_ids,
             "names": {host: it.private_dns_name for host, it in made.interfaces.items()},
             "engine_ids": {host: it.engine_id for host, it in made.ready.items()},
             "versions": {host: it.version for host, it in made.ready.items()},
         }
-        self.hosts = made.hosts
-        self.vpc_id = self._vpc_id
-        for key, values in by_host.items():
-            setattr(self, key, pulumi.Output.all(**values))
-        self.register_outputs({key: getattr(self, key) for key in ("hosts", "vpc_id", *by_host)})
-
-    def _group(self, module: Any, name: str, spec: DockerHostsSpec, args: Mapping[str, Any]) -> Any:
-        from earshot_pulumi.aws.instances import newest_images
-        from earshot_pulumi.aws.network import check_region
-
-        full, stack = full_name_of(name), pulumi.get_stack()
-        check_region(spec.region, self)
-        network = self._network(full, spec, args)
-        self._vpc_id = pulumi.Output.from_input(network.vpc_id)
-        images = newest_images(map(spec.instance_of, spec.host_zones), self)
-        folder = Project.find().state_dir(stack) / "docker-hosts" / full
-        return module.DockerHostGroup(module.HostInputs(full, spec, folder, network, images, self))
 
     def _network(self, full: str, spec: DockerHostsSpec, args: Mapping[str, Any]) -> "NetworkFacts":
         from earshot.names.aws import VpcDns

@@ -4,34 +4,37 @@ The package's schema is read from the annotations below and the docstrings benea
 no strings here: this module does without postponed annotations.
 """
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, get_args
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, get_args
 
 import pulumi
 
 from earshot.aws.subnets import Nat, check_zones, lay_out
 from earshot.errors import EarshotError
 from earshot.extras import needed_for
-from earshot_pulumi.outputs import with_run_errors
+from earshot_pulumi.outputs import made_from, with_run_errors
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
+OUTPUTS: Final = ("vpc_id", "public_subnets", "private_subnets")
 NATS: tuple[Nat, ...] = get_args(Nat)
 
 
 class AwsNetworkArgs(TypedDict):
     """What a network is made from."""
 
-    zones: list[str]
+    zones: pulumi.Input[list[pulumi.Input[str]]]
     """Two or three availability zones of one region, as in us-east-1a."""
-    cidr: NotRequired[str]
-    """The range of the VPC, private, from /16 to /24. Default: 10.0.0.0/16."""
-    nat: NotRequired[str]
+    cidr: NotRequired[pulumi.Input[str]]
+    """The VPC's CIDR block, private, from /16 to /24. Default: 10.0.0.0/16."""
+    nat: NotRequired[pulumi.Input[str]]
     """NAT gateways for the private subnets: none, one or per-zone. Default: one."""
-    flow_logs: NotRequired[bool]
-    """Keep records of the VPC's traffic in a bucket. Default: false."""
-    deletion_protection: NotRequired[bool]
-    """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
+    flow_logs: NotRequired[pulumi.Input[bool]]
+    """Whether the VPC's traffic is recorded in a bucket. Default: false."""
+    deletion_protection: NotRequired[pulumi.Input[bool]]
+    """Whether what holds data or addresses is protected from deletion. Default: true."""
 
 
 class AwsNetwork(pulumi.ComponentResource):
@@ -51,18 +54,14 @@ class AwsNetwork(pulumi.ComponentResource):
         provider's, and without the extra `aws`."""
         module = with_run_errors(_network_module)()
         super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
-        network = with_run_errors(self._network)(module, name, args)
-        self.vpc_id = pulumi.Output.from_input(network.vpc_id)
-        self.public_subnets, self.private_subnets = (
-            pulumi.Output.all(
-                **{zone: id for (zone, beyond), id in network.subnets.items() if beyond is public}
-            )
-            for public in (True, False)
-        )
-        names = ("vpc_id", "public_subnets", "private_subnets")
-        self.register_outputs({name: getattr(self, name) for name in names})
+        made = made_from(self, args, partial(self._network, module, name), OUTPUTS)
+        self.vpc_id = made.apply(lambda outputs: outputs["vpc_id"])
+        self.public_subnets = made.apply(lambda outputs: outputs["public_subnets"])
+        self.private_subnets = made.apply(lambda outputs: outputs["private_subnets"])
+        self.register_outputs({output: getattr(self, output) for output in OUTPUTS})
 
-    def _network(self, module: Any, name: str, args: AwsNetworkArgs) -> "NetworkFacts":
+    def _network(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs, once all resources of the network are registered."""
         cidr = args.get("cidr", "10.0.0.0/16")
         wanted = module.NetworkArgs(
             region=check_zones(args["zones"]),
@@ -73,10 +72,13 @@ class AwsNetwork(pulumi.ComponentResource):
             deletion_protection=args.get("deletion_protection", True),
         )
         module.check_region(wanted.region, self)
-        facts: NetworkFacts = module.Network(
-            name, wanted, pulumi.ResourceOptions(parent=self)
-        ).facts
-        return facts
+        own = pulumi.ResourceOptions(parent=self)
+        facts: NetworkFacts = module.Network(name, wanted, own).facts
+        subnets = {
+            key: {zone: id for (zone, beyond), id in facts.subnets.items() if beyond is public}
+            for key, public in (("public_subnets", True), ("private_subnets", False))
+        }
+        return {"vpc_id": facts.vpc_id, **subnets}
 
 
 def _network_module() -> Any:

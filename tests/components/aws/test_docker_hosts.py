@@ -25,6 +25,7 @@ from tests.components.aws.registered import (
     Answers,
     Engine,
 )
+from tests.components.constructed import given_later
 from tests.config.aws_documents import REGION, ZONES
 
 ARGS: dict[str, Any] = {
@@ -52,14 +53,14 @@ class HostAnswers(Answers):
 def made(
     args: Mapping[str, Any], *, preview: bool = False, answers: HostAnswers | None = None
 ) -> tuple[Engine, dict[str, Any]]:
-    """Every registration, and the component's outputs."""
+    """Every registration, and the component's outputs. An input that is a function is called."""
     answers = answers or HostAnswers(preview=preview)
     engine = Engine(answers)
     outputs: dict[str, Any] = {}
     mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
 
     def run() -> Any:
-        given: Any = args
+        given: Any = {key: item() if callable(item) else item for key, item in args.items()}
         hosts = DockerHosts("shop", given)
         known = {
             "hosts": hosts.hosts,
@@ -140,6 +141,17 @@ def test_a_preview_has_the_same_resources_and_knows_no_host() -> None:
     real, _ = made(ARGS)
     assert sorted(item.urn for item in shown.seen) == sorted(item.urn for item in real.seen)
     assert outputs == {}
+
+
+def test_zones_and_ranges_may_be_outputs() -> None:
+    plain, _ = made(ARGS)
+    later = {**ARGS, **{key: given_later(ARGS[key]) for key in ("host_zones", "deployers")}}
+    engine, outputs = made(later)
+    assert sorted(item.urn for item in engine.seen) == sorted(item.urn for item in plain.seen)
+    assert outputs["ids"] == {"a": "engine of a", "b": "engine of b"}
+
+    shown, _ = made({**ARGS, "host_zones": given_later(None, known=False)}, preview=True)
+    assert not shown.of(INSTANCE), "a preview that does not know the hosts shows none"
 
 
 def test_hosts_in_a_vpc_that_is_there() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pulumi.errors import InputPropertiesError
 
 from tests.components.aws.registered import SUBNET, VPC, Answers
-from tests.components.constructed import constructed
+from tests.components.constructed import constructed, given_later
 from tests.config.aws_documents import ZONES
 
 NETWORK = "earshot:index:AwsNetwork"
@@ -58,6 +58,23 @@ def test_a_preview_has_the_same_resources() -> None:
     real, _ = constructed("AwsNetwork", inputs)
     assert sorted(item.urn for item in shown.seen) == sorted(item.urn for item in real.seen)
     assert outputs == {}, "nothing is known of a network that is yet to be"
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_zones_of_a_data_source_make_the_same_network(preview: bool) -> None:
+    plain, _ = constructed("AwsNetwork", {"zones": ZONES}, Answers(preview=preview))
+    later = {"zones": given_later(ZONES)}
+    engine, outputs = constructed("AwsNetwork", later, Answers(preview=preview))
+    assert sorted(item.urn for item in engine.seen) == sorted(item.urn for item in plain.seen)
+    assert preview or outputs["privateSubnets"].keys() == set(ZONES)
+
+
+def test_a_preview_without_the_zones_shows_the_component_alone() -> None:
+    engine, outputs = constructed(
+        "AwsNetwork", {"zones": given_later(None, known=False)}, Answers(preview=True)
+    )
+    assert engine.of(NETWORK) and not engine.of("earshot:aws:Network")
+    assert outputs == {}
 
 
 def test_nothing_dynamic_is_inside() -> None:
