@@ -85,11 +85,12 @@ user-changes: ## restart every broker after every change of users and authoritie
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/every_user_change.py
 
-check: ## format, lint, strict types, arrows between rooms (changes nothing)
+check: ## format, lint, spelling, strict types, import rules (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)
 	@$(VENV_PYTHON) -m ruff check $(CHECKED)
 	@$(VENV_PYTHON) -m mypy $(CHECKED)
 	@.venv/bin/lint-imports --no-cache --no-logo
+	@.venv/bin/codespell $(CHECKED)
 
 architecture: setup ## print who imports whom, as a Mermaid diagram
 	@$(VENV_PYTHON) -m toolchain.architecture
