@@ -103,7 +103,8 @@ class Cluster(pulumi.ComponentResource):
     ) -> Mapping[str, Any]:
         """The outputs of the cluster that ``args`` describe. Raises pulumi.RunError."""
         own = {key: item for key, item in args.items() if key != "policy"}
-        at = with_run_errors(Deployment.of)(name, opts, policy_document(args))
+        policy = with_run_errors(policy_document)(args, name)
+        at = with_run_errors(Deployment.of)(name, opts, policy)
         if provider is not None:
             at = self._provided(at, provider)
         spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)

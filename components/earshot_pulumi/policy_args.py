@@ -1,7 +1,12 @@
 """The inputs of components about their gate; as annotations, for Pulumi's schema."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NotRequired, TypedDict
+
+from earshot.errors import SpecError
+from earshot.listeners.problems import shown
+
+PARTS = ("names", "levels")
 
 
 class NameArgs(TypedDict):
@@ -27,8 +32,24 @@ class PolicyArgs(TypedDict):
     mandatory, warnings advisory."""
 
 
-def policy_document(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The input `policy` in the form of a file in policies/config."""
+def _problems(policy: object) -> Iterator[str]:
+    if not isinstance(policy, Mapping):
+        yield f"found {shown(policy)}; allowed: a map with {' and '.join(PARTS)}"
+        return
+    for key, item in policy.items():
+        if key not in PARTS:
+            yield f"{key}: is no key that earshot knows; allowed: {', '.join(PARTS)}"
+        elif item is not None and not isinstance(item, Mapping):
+            yield f"{key}: found {shown(item)}; allowed: a map"
+
+
+def policy_document(args: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The input `policy` in the form of a file in policies/config, for the component ``name``.
+
+    Raises SpecError.
+    """
     policy: Mapping[str, Any] = args.get("policy") or {}
+    if problems := list(_problems(policy)):
+        raise SpecError.of(f"{name}: policy", problems)
     names = {"names": dict(policy["names"])} if policy.get("names") else {}
     return {**(policy.get("levels") or {}), **names}

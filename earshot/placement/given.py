@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import SpecError
 from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port
 from earshot.listeners.problems import describe, refuse, shown
 from earshot.listeners.terms import CLIENT_SCOPES, Role, Scope, UnknownHost
+from earshot.names.kinds import ip_of
 from earshot.placement.plan import NodeNames, plan
 
+_DIGITS = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_ID = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+MOST_ID = 2**31 - 1
 MOST_VOTERS = 3
 """Voters of a quorum for which no node's `roles` name controllers."""
+
+
+def _one_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"found {shown(value)}; allowed: one line of text")
+    return value
+
+
+def _ip(value: str) -> str:
+    if ip_of(value) is None:
+        raise ValueError(f"found {shown(value)}; allowed: an IP address")
+    return value
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""Text that a file of properties holds in one line."""
+
+
+def _unquoted(value: object) -> object:
+    return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
+
+
+PortOrText = Annotated[Port, BeforeValidator(_unquoted)]
+"""A port, quoted or not: keys of a program's map are texts."""
+
+
+class GivenContainer(Frozen):
+    """What a node's container is called and publishes."""
+
+    names: tuple[Annotated[Line, Field(min_length=1)], ...] = Field(min_length=1)
+    ports: dict[PortOrText, PortOrText] = Field(default_factory=dict)
+    """The port of the Docker host by port of the container."""
 
 
 class GivenNode(Frozen):
@@ -28,12 +72,13 @@ class GivenNode(Frozen):
     """The host that the quorum's voters name; default: `internal`."""
     ports: dict[ListenerName, Port] = Field(default_factory=dict)
     """Advertised port by listener, where it differs from the port that the listener binds."""
-    rack: str = ""
-    log_dir: str = "/var/lib/kafka/data"
-    addresses: tuple[str, ...] = ()
+    rack: Line = ""
+    log_dir: Annotated[Line, Field(min_length=1)] = "/var/lib/kafka/data"
+    addresses: tuple[Annotated[str, AfterValidator(_ip)], ...] = ()
     """IP addresses of the node: what its names must resolve to, where they are known."""
     roles: tuple[Role, ...] = ()
     """Default: broker; and controller for the first nodes, if no node has that role."""
+    container: GivenContainer | None = None
 
     @field_validator("roles")
     @classmethod
@@ -61,6 +106,10 @@ class GivenSpec(ClusterSpec):
     def _counted(cls, value: Any) -> Any:
         if not isinstance(value, Mapping) or not isinstance(value.get("nodes"), Mapping):
             return value
+        wrong = [id for id in value["nodes"] if not _is_id(id)]
+        if wrong:
+            allowed = f"0 to {MOST_ID}, without sign or leading zero"
+            refuse(f"nodes: found the id {shown(id)}; allowed: {allowed}" for id in wrong)
         if "brokers" in value:
             raise ValueError("brokers: found beside `nodes`; allowed: `nodes`, one entry a node")
         brokers = sum(_is_broker(node) for node in value["nodes"].values())
@@ -87,6 +136,8 @@ class GivenSpec(ClusterSpec):
                 if name not in names:
                     key = f"nodes.{id}.ports"
                     problems.append(f"{key}: found {shown(name)}; allowed: {', '.join(names)}")
+        if not self.ids:
+            problems.append("nodes: found no node with the role broker; allowed: at least one")
         refuse(problems)
         return self
 
@@ -114,6 +165,11 @@ class GivenSpec(ClusterSpec):
                 f"nodes: found the role controller on {self.voters} nodes; allowed: an odd number, "
                 "as an even number of voters survives no more failures than one less"
             )
+
+
+def _is_id(value: object) -> bool:
+    """Whether ``value`` is a node id as Kafka writes it; two texts for one id would be one node."""
+    return bool(_ID.fullmatch(str(value))) and int(str(value)) <= MOST_ID
 
 
 def _is_broker(node: object) -> bool:

@@ -30,13 +30,15 @@ class Ports:
 
     first: int
     opened: Opened
+    most: int = MOST_BROKERS
+    """Addresses of brokers; fewer where this process may open few files."""
     given: dict[Address, Address] = field(default_factory=dict)
 
     def local(self, address: Address) -> Address:
         """The local address of a broker, made where it is new. Raises RewriteError."""
         if address not in self.given:
-            if len(self.given) >= MOST_BROKERS:
-                raise RewriteError(f"the cluster has more than {MOST_BROKERS:,} addresses")
+            if len(self.given) >= self.most:
+                raise RewriteError(f"the cluster has more than {self.most:,} addresses")
             try:
                 self.add(address)
             except EarshotError as fault:

@@ -175,6 +175,7 @@ async def _requests(
             known = min(version, NEWEST[key])
             pending[int.from_bytes(start[8:12], "big")] = (key, known)
         writer.write(start)
+        await writer.drain()  # a peer that reads nothing must not fill the memory
         if not await _rest(reader, writer, size - _HEADER):
             return
 
@@ -189,6 +190,7 @@ async def _answers(
         asked = pending.pop(int.from_bytes(start[4:], "big"), None)
         if asked is None:
             writer.write(start)
+            await writer.drain()
             if not await _rest(reader, writer, size - 4):
                 return
             continue

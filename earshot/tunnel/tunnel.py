@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.tunnel.places import (
     LOOPBACK,
+    MOST_BROKERS,
     Ports,
     bound,
     loopback_addresses,
@@ -25,6 +27,9 @@ from earshot.tunnel.via import BUFFER, Via
 
 MOST_CONNECTIONS: Final = 500
 """At a time: with ssh and kubectl each is a process."""
+FILES_OF_CONNECTION: Final = 6
+"""Its socket, and three pipes of a command, two ends each at first."""
+SPARE_FILES: Final = 64
 CHECKED_AT_ONCE: Final = 8
 
 Note = Callable[[str], None]
@@ -56,12 +61,18 @@ class Tunnel:
     """The brokers in the order in which they are asked as bootstrap."""
     _servers: list[asyncio.Server] = field(default_factory=list)
     _starting: set[asyncio.Task[None]] = field(default_factory=set)
-    _open: int = 0
+    _files: int = 0
+    """The files that this process may open."""
+    _connections: set[asyncio.Task[None]] = field(default_factory=set)
     _noted: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._files = files_to_open()
+        self._first = list(dict.fromkeys(self.brokers))  # clients may come before all have answered
 
     async def with_ports(self, first: int) -> None:
         """Listens at a port of 127.0.0.1 for each broker, and rewrites answers."""
-        self._ports = Ports(first, self._serve)
+        self._ports = Ports(first, self._serve, min(MOST_BROKERS, self._files // 2))
         own = Address(LOOPBACK, first)
         self._serve(bound(own), None)
         for broker in self.brokers:
@@ -83,6 +94,9 @@ class Tunnel:
     async def close(self) -> None:
         for server in self._servers:
             server.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections)
         await self.via.close()
 
     async def _ready(self, *, speaks_kafka: bool) -> None:
@@ -110,9 +124,18 @@ class Tunnel:
         self.routes.append(Route(Address(*listening.getsockname()[:2]), broker))
 
         async def accept(reader: StreamReader, writer: StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
             try:
+                if self._is_full():
+                    self._say(f"a connection was refused: {len(self._connections)} are open")
+                    return
+                self._connections.add(task)
                 await self._accepted(broker, reader, writer)
+            except asyncio.CancelledError:
+                pass  # the tunnel ends; Python 3.11 prints a trace for a cancelled connection
             finally:
+                self._connections.discard(task)
                 with contextlib.suppress(OSError):
                     writer.close()
 
@@ -126,10 +149,6 @@ class Tunnel:
     async def _accepted(
         self, broker: Address | None, reader: StreamReader, writer: StreamWriter
     ) -> None:
-        if self._open >= MOST_CONNECTIONS:
-            self._say(f"a connection was refused: {MOST_CONNECTIONS} are open")
-            return
-        self._open += 1
         target = broker or self._first[0]
         try:
             if self._ports is not None:
@@ -140,14 +159,30 @@ class Tunnel:
             self._say(f"{target}: {fault}")
             if broker is None:  # the client tries again, and meets another broker
                 self._first.append(self._first.pop(self._first.index(target)))
-        finally:
-            self._open -= 1
+
+    def _is_full(self) -> bool:
+        """Whether one connection more is too many, for us or for the files that we may open."""
+        number = len(self._connections)
+        files = SPARE_FILES + len(self.routes) + (number + 1) * FILES_OF_CONNECTION
+        return number >= MOST_CONNECTIONS or files > self._files
 
     def _say(self, text: str) -> None:
         """Each text once: clients try again and again."""
         if text not in self._noted:
             self._noted.add(text)
             self.note(text)
+
+
+def files_to_open() -> int:
+    """The files that this process may open, its limit raised to what a full tunnel needs."""
+    needed = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        raised = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return needed if soft == resource.RLIM_INFINITY else soft
 
 
 @contextlib.asynccontextmanager

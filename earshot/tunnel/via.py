@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shutil
+import signal
 import socket
 from abc import ABC, abstractmethod
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -98,8 +100,8 @@ class _Commands(Via):
                 limit=BUFFER,
                 start_new_session=True,  # a terminal's Ctrl-C is ours to handle
             )
-        except OSError as fault:
-            raise ViaError(fault.strerror or str(fault)) from None
+        except (OSError, ValueError) as fault:  # ValueError: a host with a null byte
+            raise ViaError(getattr(fault, "strerror", None) or str(fault)) from None
         assert process.stdout is not None and process.stdin is not None
         stream = Stream(process.stdout, process.stdin, process)
         _start(_listen(process, stream.complaints))
@@ -154,7 +156,7 @@ class SshVia(_Commands):
 
     async def close(self) -> None:
         if self._login is not None:
-            await _end(self._login)
+            await _end(self._login, with_group=False)  # its group is the user's
 
 
 class KubectlVia(_Commands):
@@ -277,14 +279,22 @@ async def _drained(reader: asyncio.StreamReader) -> None:
             pass
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process, *, with_group: bool = True) -> None:
+    """Ends a command, and what it has started: `aws` leaves the port to a child of its own."""
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):
-        process.terminate()
+        _send(process, signal.SIGTERM, with_group=with_group)
         try:
             async with asyncio.timeout(END_SECONDS):
                 await process.wait()
         except TimeoutError:
-            process.kill()
+            _send(process, signal.SIGKILL, with_group=with_group)
             await process.wait()
+
+
+def _send(process: Process, number: signal.Signals, *, with_group: bool) -> None:
+    if with_group:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)

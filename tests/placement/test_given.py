@@ -71,7 +71,7 @@ def test_a_host_that_is_not_known_yet_keeps_the_plan() -> None:
         ),
         ({"nodes": {"1": {"external": "a.example.com"}}}, "nodes.1.internal: is missing"),
         ({"nodes": {}}, "nodes"),
-        ({"nodes": {"x": {"internal": "a", "external": "b"}}}, "nodes.x"),
+        ({"nodes": {"x": {"internal": "a", "external": "b"}}}, "nodes: found the id 'x'"),
         (
             {"nodes": {"1": {"internal": "a", "external": "b", "ports": {"EXT": 1}}}},
             "nodes.1.ports: found 'EXT'; allowed: INTERNAL, EXTERNAL, CONTROLLER",

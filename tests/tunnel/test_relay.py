@@ -177,3 +177,34 @@ def test_what_answers_is_asked_before_clients_come(answer: bytes, why: str) -> N
 
 def test_a_way_that_refuses_says_why() -> None:
     assert asyncio.run(reached(DirectVia(0), BROKER, speaks_kafka=False)) == "Connection refused"
+
+
+def test_endless_small_answers_wait_for_a_client_that_reads_nothing() -> None:
+    sent = 0
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.read(1)
+        many = framed(bytes(4)) * 100_000
+        while sent < 400 * len(many):
+            writer.write(many)
+            await writer.drain()
+            sent += len(many)
+
+    async def work() -> None:
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await rewriting(DirectVia(port), BROKER, local, reader, writer)
+
+        async with serving(broker) as port, serving(accept) as own:
+            _, writer = await asyncio.open_connection("127.0.0.1", own)
+            writer.write(request(0, 9))
+            before, still = -1, 0
+            async with asyncio.timeout(20):
+                while still < 10:  # half a second in which nothing is taken
+                    still = still + 1 if sent == before else 0
+                    before = sent
+                    await asyncio.sleep(0.05)
+            writer.close()
+
+    asyncio.run(work())
+    assert sent < 64_000_000

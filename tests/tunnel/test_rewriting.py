@@ -161,3 +161,23 @@ def test_an_answer_that_ends_early_is_refused(data: st.DataObject) -> None:
     frame = metadata(version, BROKERS).removesuffix(REST)
     with pytest.raises(RewriteError):
         rewritten(METADATA, version, frame[: data.draw(st.integers(0, len(frame) - 1))], local)
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "frame"),
+    [
+        (METADATA, 0, NUMBER + int32(10**6) + bytes(10**7)),
+        (METADATA, 9, NUMBER + b"\x80\x80\x80\x01" + bytes(10**7)),
+        (API_VERSIONS, 0, NUMBER + b"\0\0" + int32(10**6) + bytes(6 * 10**6)),
+    ],
+)
+def test_an_answer_of_millions_of_fields_is_not_read_to_its_end(
+    key: int, version: int, frame: bytes
+) -> None:
+    with pytest.raises(RewriteError, match="more than 200,000 fields"):
+        rewritten(key, version, frame, local)
+
+
+def test_a_host_longer_than_any_name_is_not_given_an_address() -> None:
+    with pytest.raises(RewriteError, match=r"a host of 30,000 characters$"):
+        rewritten(METADATA, 0, metadata(0, [(1, "a" * 30_000, 9092)]), local)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import psutil
 import pytest
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.tunnel.via import KubectlVia, SshVia, read_via
+from earshot.tunnel.via import KubectlVia, SshVia, ViaError, read_via
 
 BROKER = Address("kafka-1.private", 9092)
 
@@ -66,3 +68,21 @@ def test_a_missing_tool_is_named(
     (tmp_path / tool).unlink()
     with pytest.raises(EarshotError, match=f"there is no {tool} on PATH"):
         read_via(text)
+
+
+def test_a_session_ends_with_what_it_has_started(tmp_path: Path) -> None:
+    """`aws ssm start-session` leaves the port to a plugin, which outlives it."""
+    child = tmp_path / "child"
+    script = f"#!/bin/sh\n/bin/sleep 60 & echo $! > {child}\necho Waiting for connections\nwait\n"
+    (tmp_path / "aws").write_text(script)
+
+    async def work() -> int:
+        via = read_via("ssm:i-0123456789")
+        with pytest.raises(ViaError):  # the double forwards no port
+            await via.open(BROKER)
+        await via.close()
+        await asyncio.sleep(0.1)
+        return int(child.read_text())
+
+    pid = asyncio.run(work())
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -11,17 +11,19 @@ import pulumi
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.problems import shown
 from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.gate import Gate
-from earshot_pulumi.outputs import kept
+from earshot_pulumi.outputs import kept, with_run_errors
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
 """Where clients of scope internal run, and the placement whose predictions hold for them."""
+HOSTS = ("internal", "host", "external", "controller")
 NETWORK = "the brokers' network"
 """The network of all containers; no rule asks what it is called."""
 
@@ -143,14 +145,14 @@ class Listeners(pulumi.ComponentResource):
     ) -> None:
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
         _check_words(name, args)
-        given = pulumi.Output.all(nodes=args["nodes"], extra=args.get("extra") or {})
+        given = pulumi.Output.all(nodes=args.get("nodes"), extra=args.get("extra") or {})
         plan = given.apply(lambda known: _plan(name, args, known), run_with_unknowns=True)
         gate = Gate(
             f"{name}-gate",
             {
                 "plan": plan.apply(kept),
                 "placement": VANTAGES[args.get("vantage", "elsewhere")],
-                "policy": policy_document(args),
+                "policy": with_run_errors(policy_document)(args, name),
                 "declared": args.get("declared") or {},
                 "addresses": given.apply(_addresses, run_with_unknowns=True),
                 "containers": pulumi.Output.all(given, plan).apply(
@@ -163,7 +165,7 @@ class Listeners(pulumi.ComponentResource):
         approved = pulumi.Output.all(given, plan, gate.digest)
 
         def output(make: Callable[[ClusterPlan], Any]) -> pulumi.Output[Any]:
-            return approved.apply(lambda known: make(known[1]))
+            return approved.apply(lambda known: with_run_errors(make)(known[1]))
 
         def contract(known: ClusterPlan) -> Contract:
             return Contract.of(known, name, "given")
@@ -194,26 +196,36 @@ def _check_words(name: str, args: ListenersArgs) -> None:
     problems = []
     if (vantage := args.get("vantage", "elsewhere")) not in VANTAGES:
         problems.append(f"vantage: found {vantage}; allowed: {', '.join(VANTAGES)}")
-    nodes = args["nodes"] if isinstance(args["nodes"], Mapping) else {}
+    nodes = given if isinstance(given := args.get("nodes"), Mapping) else {}
     problems += [
         f"nodes.{id}.container: found with vantage {vantage}; allowed: with vantage network"
         for id, node in nodes.items()
-        if isinstance(node, Mapping) and "container" in node and vantage != "network"
+        if isinstance(node, Mapping) and node.get("container") is not None and vantage != "network"
     ]
-    for scope in args.get("declared") or {}:
+    declared = args.get("declared") or {}
+    if not isinstance(declared, Mapping):
+        problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
+    for scope in declared if isinstance(declared, Mapping) else ():
         if scope not in list(Scope):
             problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
     if problems:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 
 
-def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPlan:
+def _plan(
+    name: str, args: ListenersArgs, known: Mapping[str, Any]
+) -> ClusterPlan | pulumi.output.Unknown:
+    """The plan, with markers for hosts that are not known; unknown as long as all nodes are."""
     settings = {
         key: item
         for key, item in dict(args).items()
         if key not in ("nodes", "extra", "vantage", "declared", "policy")
     }
-    nodes = {id: _named(id, node) for id, node in known["nodes"].items()}
+    nodes = known["nodes"]
+    if _is_unknown(nodes):
+        return nodes
+    if isinstance(nodes, Mapping):
+        nodes = {id: _named(id, node) for id, node in nodes.items()}
     extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
     try:
         return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
@@ -221,37 +233,58 @@ def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPl
         raise pulumi.RunError(str(error)) from None
 
 
-def _named(id: str, node: Mapping[str, Any]) -> dict[str, Any]:
+def _named(id: str, node: Any) -> Any:
     """``node`` with a marker for each host that is not known yet; other unknown values left out."""
+    if _is_unknown(node):
+        node = dict.fromkeys(HOSTS, node)
+    if not isinstance(node, Mapping):
+        return node
     return {
         key: UnknownHost(f"nodes.{id}.{key}") if pulumi.contains_unknowns(item) else item
         for key, item in node.items()
-        if key in ("internal", "host", "external", "controller")
-        or (key != "container" and not pulumi.contains_unknowns(item))
+        if key in HOSTS or not pulumi.contains_unknowns(item)
     }
 
 
-def _containers(known: Mapping[str, Any], plan: ClusterPlan) -> dict[str, Any]:
+def _containers(
+    known: Mapping[str, Any], plan: ClusterPlan | pulumi.output.Unknown
+) -> dict[str, Any] | pulumi.output.Unknown:
     """By node id, the inputs that a `docker.Container` of the node would have."""
-    stated = {id: it["container"] for id, it in known["nodes"].items() if it.get("container")}
-    return {
-        str(node.id): {
-            "name": container["names"][0] if container["names"] else None,
+    if isinstance(plan, pulumi.output.Unknown):
+        return plan
+    inputs: dict[str, Any] = {}
+    for node in plan.nodes:
+        stated = known["nodes"][str(node.id)]
+        container = stated if _is_unknown(stated) else stated.get("container")
+        if container is None:
+            continue
+        if _is_unknown(container) or any(map(_is_unknown, container.values())):
+            inputs[str(node.id)] = pulumi.UNKNOWN
+            continue
+        names = container.get("names") or (None,)
+        inputs[str(node.id)] = {
+            "name": names[0],
             "envs": [f"{name}={value}" for name, value in environment(plan, node).items()],
             "ports": [
                 {"internal": int(inner), "external": outer}
                 for inner, outer in (container.get("ports") or {}).items()
             ],
-            "networksAdvanced": [{"name": NETWORK, "aliases": list(container["names"])}],
+            "networksAdvanced": [{"name": NETWORK, "aliases": list(names)}],
         }
-        for node in plan.nodes
-        if (container := stated.get(str(node.id))) is not None
-    }
+    return inputs
 
 
 def _addresses(known: Mapping[str, Any]) -> dict[str, list[str]]:
+    if _is_unknown(known["nodes"]):
+        return {}
     return {
         id: list(own)
         for id, node in known["nodes"].items()
-        if (own := node.get("addresses")) and not pulumi.contains_unknowns(own)
+        if not _is_unknown(node)
+        and (own := node.get("addresses"))
+        and not pulumi.contains_unknowns(own)
     }
+
+
+def _is_unknown(value: object) -> bool:
+    return isinstance(value, pulumi.output.Unknown)

@@ -5,17 +5,21 @@ strings here: this module does without postponed annotations.
 """
 
 import json
+import math
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
+from pydantic import ValidationError
 
 from earshot.doctor.doctor import examine
+from earshot.errors import SpecError
+from earshot.listeners.problems import describe, shown
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
 from earshot.validation.contract import Contract
@@ -36,6 +40,7 @@ from earshot_pulumi.validation import GRACE, run_child, unproved
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
 DECISIVE = ("contract", "after", "scopes", "records", "client")
 """Inputs whose change proves the contract again."""
+LOWEST = {"records": 0, "deadline": 1, "readySeconds": 0}
 ASK_SECONDS = 5.0
 """Seconds of one round of questions to brokers that start."""
 STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
@@ -97,7 +102,11 @@ class ProofKind(Kind):
             if scope is not UNKNOWN and scope not in CLIENT_SCOPES:
                 allowed = ", ".join(CLIENT_SCOPES)
                 raise InvalidInputs({"scopes": f"scopes: found {scope}; allowed: {allowed}"})
-        return {**DEFAULTS, **news}
+        inputs = {**DEFAULTS, **{key: item for key, item in news.items() if item is not None}}
+        reasons = dict(_problems(inputs))
+        if reasons:
+            raise InvalidInputs(reasons)
+        return inputs
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         return Difference(changed(olds, news, DECISIVE))
@@ -114,6 +123,43 @@ class ProofKind(Kind):
         rest = [item.name for item in whole.listeners if item.name not in proved]
         outputs = {"verdict": "pass", "report": report, "unproved": rest}
         return contract.cluster, {**news, **outputs}
+
+
+def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
+    """The inputs that no run can prove anything with, each with the reason."""
+    for key, lowest in LOWEST.items():
+        value = inputs[key]
+        if value is not UNKNOWN and not _is_number(value, lowest, is_whole=key == "records"):
+            shown_key = "ready_seconds" if key == "readySeconds" else key
+            yield key, f"{shown_key}: found {shown(value)}; allowed: {lowest} or more"
+    client = inputs.get("client", {})
+    if client is not UNKNOWN and not _are_properties(client):
+        yield "client", "client: allowed: a map of Kafka client properties, each a text"
+    contract = inputs.get("contract")
+    if not _has_unknown(contract):
+        try:
+            Contract.model_validate(contract)
+        except ValidationError as error:
+            problems = describe(error, Contract, contract)[:20]
+            yield "contract", str(SpecError.of("contract", problems))
+
+
+def _is_number(value: object, lowest: int, *, is_whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
+        return False
+    return lowest <= value < math.inf
+
+
+def _has_unknown(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_unknown, value.values()))
+    return any(map(_has_unknown, value)) if isinstance(value, list) else value is UNKNOWN
+
+
+def _are_properties(client: object) -> bool:
+    return isinstance(client, Mapping) and all(
+        isinstance(item, str) or item is UNKNOWN for item in client.values()
+    )
 
 
 def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:

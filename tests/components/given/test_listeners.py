@@ -35,20 +35,104 @@ def test_each_problem_names_the_component_and_its_input(
     assert str(caught.value).startswith(f"kafka: {message}")
 
 
-def judged(**node: Any) -> list[str]:
-    """What the gate of one broker in a container shows or refuses, by the first lines."""
+def registered(
+    nodes: Any, *, preview: bool = False, vantage: str = "network", **others: Any
+) -> Engine:
+    """The engine with what a program registers for these nodes. Raises pulumi.RunError."""
     answers = Answers()
     engine = Engine(answers)
-    mocks.set_mocks(answers, "program", "stack", False, monitor=engine)
-    args: Any = {
-        "vantage": "network",
-        "listeners": [
-            {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
-            {"name": "HOST", "port": 9092, "scopes": ["host"]},
-        ],
-        "nodes": {"1": {"internal": "kafka-1", "host": "localhost", **node}},
-    }
+    mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
+    listeners = [
+        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+        {"name": "HOST", "port": 9092, "scopes": ["host"]},
+    ]
+    args: Any = {"vantage": vantage, "listeners": listeners, "nodes": nodes, **others}
     pulumi.runtime.test(lambda: Listeners("kafka", args).approved)()  # type: ignore[no-untyped-call]
+    return engine
+
+
+NODE = {"internal": "kafka-1", "host": "localhost"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (None, "nodes: found nothing; allowed: a map"),
+        ([NODE], "nodes: found [{'internal'"),
+        ({"1": None}, "nodes.1: found nothing; allowed: a map of settings"),
+        ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
+        ({" 1": NODE}, "nodes: found the id ' 1'"),
+        ({"-1": NODE}, "nodes: found the id '-1'"),
+        ({"1.0": NODE}, "nodes: found the id '1.0'"),
+        ({"1": {**NODE, "roles": ["controller"]}}, "nodes: found no node with the role broker"),
+        ({"1": {**NODE, "rack": "a\nlisteners=X://:1"}}, "nodes.1.rack: found 'a\\nlisteners"),
+        ({"1": {**NODE, "log_dir": ""}}, "nodes.1.log_dir: found ''"),
+        (
+            {"1": {**NODE, "addresses": ["own"]}},
+            "nodes.1.addresses[0]: found 'own'; allowed: an IP",
+        ),
+        ({"1": {**NODE, "container": {}}}, "nodes.1.container.names: is missing"),
+        ({"1": {**NODE, "container": {"names": []}}}, "nodes.1.container.names: found []"),
+        ({"1": {**NODE, "container": {"names": "kafka-1"}}}, "nodes.1.container.names: found 'kaf"),
+        ({"1": {**NODE, "container": {"names": [None]}}}, "nodes.1.container.names[0]: found noth"),
+        (
+            {"1": {**NODE, "container": {"names": ["kafka-1"], "ports": ["9092:9092"]}}},
+            "nodes.1.container.ports: found ['9092:9092']; allowed: a map",
+        ),
+        (
+            {"1": {**NODE, "container": {"names": ["kafka-1"], "ports": {"9092/tcp": 9092}}}},
+            "nodes.1.container.ports['9092/tcp']: found '9092/tcp'; allowed: a port",
+        ),
+        (
+            {"1": {**NODE, "container": {"names": ["kafka-1"], "publish": {}}}},
+            "nodes.1.container.publish: is no key that earshot knows",
+        ),
+    ],
+)
+def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        registered(nodes)
+    assert str(caught.value).startswith(f"kafka: {message}")
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("off", "found 'off'; allowed: a map with names and levels"),
+        ({"kl011": "disabled"}, "kl011: is no key that earshot knows; allowed: names, levels"),
+        ({"levels": "disabled"}, "levels: found 'disabled'; allowed: a map"),
+    ],
+)
+def test_a_policy_that_would_say_nothing_is_refused(policy: Any, message: str) -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        registered({"1": NODE}, policy=policy)
+    assert str(caught.value) == f"kafka: policy: {message}"
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    ["nodes", "node", "container", "names", "first name", "ports", "port"],
+)
+def test_a_preview_goes_on_with_values_that_are_not_known(unknown: str) -> None:
+    def value(name: str, known: Any) -> Any:
+        return pulumi.Output.from_input(pulumi.UNKNOWN) if name == unknown else known
+
+    container = {
+        "names": value("names", [value("first name", "kafka-1")]),
+        "ports": value("ports", {"9092": value("port", 9092)}),
+    }
+    node = value("node", {**NODE, "container": value("container", container)})
+    engine = registered(value("nodes", {"1": node}), preview=True)
+    assert engine.one(PROVIDER_TYPE).inputs["placement"] == "docker"
+
+
+def test_a_null_container_is_none() -> None:
+    registered({"1": {**NODE, "container": None}}, vantage="machine")
+
+
+def judged(**node: Any) -> list[str]:
+    """What the gate of one broker in a container shows or refuses, by the first lines."""
+    engine = registered({"1": {**NODE, **node}})
     lines: list[str] = []
     try:
         judge(engine.one(PROVIDER_TYPE).inputs, lambda text, _: lines.append(text))

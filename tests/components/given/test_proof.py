@@ -1,0 +1,72 @@
+"""Inputs of `Proof` that no run can prove anything with: refused before the update begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from earshot_pulumi.given.proof import DEFAULTS, ProofKind
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation
+
+CONTRACT: dict[str, Any] = {
+    "cluster": "kafka",
+    "placement": "given",
+    "kafka_version": "4.1.1",
+    "listeners": [
+        {
+            "name": "HOST",
+            "protocol": "PLAINTEXT",
+            "scopes": ["host"],
+            "bootstrap": "localhost:9092",
+        }
+    ],
+    "brokers": [{"id": 1, "advertised": {"HOST": {"host": "localhost", "port": 9092}}}],
+}
+
+
+def checked(**inputs: Any) -> dict[str, Any]:
+    return ProofKind().check(Operation("urn:a::b::c::proof"), {}, {"contract": CONTRACT, **inputs})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"contract": None}, "contract: found nothing; allowed: a map of settings"),
+        ({"contract": "x"}, "contract: found 'x'"),
+        ({"contract": {**CONTRACT, "listeners": []}}, "contract: listeners: found"),
+        ({"deadline": 0}, "deadline: found 0; allowed: 1 or more"),
+        ({"deadline": "60"}, "deadline: found '60'"),
+        ({"deadline": float("nan")}, "deadline: found nan"),
+        ({"readySeconds": -1}, "ready_seconds: found -1; allowed: 0 or more"),
+        ({"readySeconds": float("inf")}, "ready_seconds: found inf"),
+        ({"records": -1}, "records: found -1"),
+        ({"records": 2.5}, "records: found 2.5"),
+        ({"records": True}, "records: found true"),
+        ({"scopes": [None]}, "scopes: found None"),
+        ({"client": "x"}, "client: allowed: a map of Kafka client properties, each a text"),
+        ({"client": {"request.timeout.ms": 3000}}, "client: allowed: a map"),
+    ],
+)
+def test_bad_inputs_are_refused_by_name(inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputs) as caught:
+        checked(**inputs)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_null_is_the_default() -> None:
+    inputs = checked(deadline=None, records=None, readySeconds=None, client=None)
+    assert {key: inputs[key] for key in DEFAULTS} == DEFAULTS
+    assert "client" not in inputs
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"contract": UNKNOWN},
+        {"contract": {**CONTRACT, "cluster_id": UNKNOWN}},
+        {"client": UNKNOWN, "scopes": [UNKNOWN], "records": UNKNOWN},
+        {"client": {"sasl.jaas.config": UNKNOWN}},
+    ],
+)
+def test_what_a_preview_does_not_know_is_not_refused(inputs: dict[str, Any]) -> None:
+    assert checked(**inputs)["deadline"] == 60
