@@ -7,13 +7,14 @@ They are made from the models that read a stack file, so that both have the same
 import sys
 import textwrap
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from earshot.config.cluster import ClusterSpec
 from earshot.config.schema import descriptions
 from earshot.placements import PLACEMENTS
 
@@ -44,33 +45,51 @@ def source() -> str:
     models = {
         args: PLACEMENTS[name].module("earshot.config").MODEL for name, args in CLUSTERS.items()
     }
-    classes: dict[str, str] = {}
+    maps: dict[type[BaseModel], _Map] = {}
+    kinds = [
+        {key: str(it.annotation) for key, it in m.model_fields.items()} for m in models.values()
+    ]
+    shared = [key for key in ClusterSpec.model_fields if len({it[key] for it in kinds}) == 1]
+    _write(ClusterSpec, "ClusterArgs", maps, "What all clusters are made from.", shared)
     for name, model in models.items():
-        _write(model, name, classes, whole=True)
-    body = "\n\n".join(classes.values())
+        keys = [key for key in model.model_fields if key not in LEFT_OUT]
+        _write(model, name, maps, f"A cluster: {_about(model, lower=True)}", keys)
+    body = "\n\n".join(it.text for it in maps.values())
     head = _HEAD if "Any]" in body else _HEAD.replace("import Any, ", "import ")
     return head + "\n" + body
 
 
-def _write(model: type[BaseModel], name: str, classes: dict[str, str], *, whole: bool) -> None:
-    """Adds the map of ``model``, after those that it needs."""
-    texts = descriptions(model)
-    lines = [f"class {name}(TypedDict):", *_docstring(_about(model, whole=whole)), ""]
-    for key, field in model.model_fields.items():
-        if whole and key in LEFT_OUT:
-            continue
-        kind = f"pulumi.Input[{_kind(field.annotation, classes)}]"
+class _Map(NamedTuple):
+    name: str
+    keys: frozenset[str]
+    text: str
+
+
+def _write(
+    model: type[BaseModel],
+    name: str,
+    maps: dict[type[BaseModel], _Map],
+    about: str,
+    keys: Iterable[str],
+) -> None:
+    """Adds the map of ``model``, after those that it needs; it inherits the keys of its base's."""
+    texts, base = descriptions(model), next((it for it in model.__mro__ if it in maps), None)
+    inherited = maps[base].keys if base else frozenset[str]()
+    lines = [f"class {name}({maps[base].name if base else 'TypedDict'}):", *_docstring(about), ""]
+    for key in (it for it in keys if it not in inherited):
+        field = model.model_fields[key]
+        kind = f"pulumi.Input[{_kind(field.annotation, maps)}]"
         if not field.is_required():
             kind = f"NotRequired[{kind}]"
         lines += [f"    {key}: {kind}", *_docstring(texts[key])]
-    if whole:
+    if model is ClusterSpec:
         lines += ["    policy: NotRequired[pulumi.Input[PolicyArgs]]", *_docstring(POLICY)]
-    classes[name] = "\n".join(lines) + "\n"
+    maps[model] = _Map(name, frozenset(keys) | inherited, "\n".join(lines) + "\n")
 
 
-def _about(model: type[BaseModel], *, whole: bool) -> str:
-    first = (model.__doc__ or "").split("\n\n")[0]
-    return f"A cluster: {first[0].lower()}{first[1:]}" if whole else " ".join(first.split())
+def _about(model: type[BaseModel], *, lower: bool = False) -> str:
+    first = " ".join((model.__doc__ or "").split("\n\n")[0].split())
+    return f"{first[0].lower()}{first[1:]}" if lower else first
 
 
 def _docstring(text: str) -> Iterator[str]:
@@ -79,26 +98,26 @@ def _docstring(text: str) -> Iterator[str]:
     yield f"    {shown}{end}"
 
 
-def _kind(annotation: Any, classes: dict[str, str]) -> str:
+def _kind(annotation: Any, maps: dict[type[BaseModel], _Map]) -> str:
     """The annotation of a value, with an `Input` around each value below it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _kind(arguments[0], classes)
+        return _kind(arguments[0], maps)
     if origin in (Union, types.UnionType):
         known = [it for it in arguments if it is not types.NoneType]
         models = [it for it in known if isinstance(it, type) and issubclass(it, BaseModel)]
-        return _kind((models or known)[0], classes)
+        return _kind((models or known)[0], maps)
     if origin is Literal or (isinstance(annotation, type) and issubclass(annotation, StrEnum)):
         return "str"
     if origin in (tuple, list):
-        return f"list[pulumi.Input[{_kind(arguments[0], classes)}]]"
+        return f"list[pulumi.Input[{_kind(arguments[0], maps)}]]"
     if origin in (dict, Mapping) or (isinstance(origin, type) and issubclass(origin, Mapping)):
-        return f"dict[str, pulumi.Input[{_kind(arguments[1], classes)}]]"
+        return f"dict[str, pulumi.Input[{_kind(arguments[1], maps)}]]"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        name = NAMES.get(annotation.__name__, annotation.__name__.removesuffix("Spec") + "Args")
-        if name not in classes:
-            _write(annotation, name, classes, whole=False)
-        return name
+        if annotation not in maps:
+            name = NAMES.get(annotation.__name__, annotation.__name__.removesuffix("Spec") + "Args")
+            _write(annotation, name, maps, _about(annotation), annotation.model_fields)
+        return maps[annotation].name
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     raise TypeError(f"no input for {annotation!r}")

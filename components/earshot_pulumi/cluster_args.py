@@ -11,32 +11,6 @@ import pulumi
 from earshot_pulumi.policy_args import PolicyArgs
 
 
-class ClusterListenerArgs(TypedDict):
-    """One listener, for all brokers."""
-
-    name: pulumi.Input[str]
-    """The listener's name: upper-case letters, digits and underscores, as Kafka's settings have it.
-    """
-    port: pulumi.Input[int]
-    """The port that brokers bind. On one machine, the first broker's; the next brokers take the
-    next ports."""
-    scopes: pulumi.Input[list[pulumi.Input[str]]]
-    """The clients that the listener serves: internal (the brokers' own network), host (processes of
-    the brokers' machine), external (other machines)."""
-    protocol: NotRequired[pulumi.Input[str]]
-    """The security protocol. With `security`, the default is SSL between brokers and SASL_SSL
-    elsewhere."""
-    bind: NotRequired[pulumi.Input[str]]
-    """The interface address to bind. Default: chosen by the placement for the scopes."""
-    mechanism: NotRequired[pulumi.Input[str]]
-    """The SASL mechanism of this listener, only with `security`. Default: `security.mechanism`."""
-    client_auth: NotRequired[pulumi.Input[str]]
-    """Whether clients present certificates, only with `security`. Default: required on SSL
-    listeners, none on SASL_SSL listeners."""
-    advertised: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
-
-
 class ControllerArgs(TypedDict):
     """The KRaft quorum: on the first brokers, or on nodes of its own."""
 
@@ -125,15 +99,13 @@ class ValidationArgs(TypedDict):
     """Seconds for the whole validation."""
 
 
-class LocalClusterArgs(TypedDict):
-    """A cluster: brokers as processes of this machine."""
+class ClusterArgs(TypedDict):
+    """What all clusters are made from."""
 
     brokers: NotRequired[pulumi.Input[int]]
     """The number of brokers. Their ids are 1, 2, 3, and so on."""
     kafka_version: NotRequired[pulumi.Input[str]]
     """The version of Apache Kafka, 3.9.x or 4.x.y, in quotes."""
-    listeners: NotRequired[pulumi.Input[list[pulumi.Input[ClusterListenerArgs]]]]
-    """The listeners of all brokers. At least one serves scope internal."""
     inter_broker: NotRequired[pulumi.Input[str]]
     """The listener that brokers reach each other through. Default: the first of scope internal."""
     controllers: NotRequired[pulumi.Input[ControllerArgs]]
@@ -154,25 +126,12 @@ class LocalClusterArgs(TypedDict):
     off: without a check."""
     validation: NotRequired[pulumi.Input[ValidationArgs]]
     """How the stack validates its listeners after an update."""
-    external_host: NotRequired[pulumi.Input[str]]
-    """A name under which other machines reach this one. Listeners of scope host then serve scope
-    external and bind all interfaces."""
-    heap: NotRequired[pulumi.Input[str]]
-    """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
-    data: NotRequired[pulumi.Input[str]]
-    """What `pulumi destroy` does with the brokers' data: keep or delete."""
-    client_config: NotRequired[pulumi.Input[str]]
-    """A file with Kafka client properties, relative to the project. earshot logs in with them where
-    listeners ask for credentials and there is no `security`."""
-    remove: NotRequired[pulumi.Input[str]]
-    """When a listener that a change removes goes: unused (once no client is connected), anyway, or
-    from a date on (UTC, such as 2030-12-31)."""
     policy: NotRequired[pulumi.Input[PolicyArgs]]
     """How the gate judges; on top of policies/config of the project, if there is one."""
 
 
-class DockerListenerArgs(TypedDict):
-    """One listener, for all brokers, with the ports of the host that lead to it."""
+class ClusterListenerArgs(TypedDict):
+    """One listener, for all brokers."""
 
     name: pulumi.Input[str]
     """The listener's name: upper-case letters, digits and underscores, as Kafka's settings have it.
@@ -195,6 +154,31 @@ class DockerListenerArgs(TypedDict):
     listeners, none on SASL_SSL listeners."""
     advertised: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
+
+
+class LocalClusterArgs(ClusterArgs):
+    """A cluster: brokers as processes of this machine."""
+
+    listeners: NotRequired[pulumi.Input[list[pulumi.Input[ClusterListenerArgs]]]]
+    """The listeners of all brokers. At least one serves scope internal."""
+    external_host: NotRequired[pulumi.Input[str]]
+    """A name under which other machines reach this one. Listeners of scope host then serve scope
+    external and bind all interfaces."""
+    heap: NotRequired[pulumi.Input[str]]
+    """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
+    data: NotRequired[pulumi.Input[str]]
+    """What `pulumi destroy` does with the brokers' data: keep or delete."""
+    client_config: NotRequired[pulumi.Input[str]]
+    """A file with Kafka client properties, relative to the project. earshot logs in with them where
+    listeners ask for credentials and there is no `security`."""
+    remove: NotRequired[pulumi.Input[str]]
+    """When a listener that a change removes goes: unused (once no client is connected), anyway, or
+    from a date on (UTC, such as 2030-12-31)."""
+
+
+class DockerListenerArgs(ClusterListenerArgs):
+    """One listener, for all brokers, with the ports of the host that lead to it."""
+
     published: NotRequired[pulumi.Input[dict[str, pulumi.Input[int]]]]
     """By broker id, the host port that is published. Default: `port` for the first broker of a
     host, the next ports for its next brokers, on listeners that clients outside the network reach.
@@ -227,35 +211,11 @@ class ValidatorImageArgs(TypedDict):
     """The Debian image, or a mirror of one, that the validator image is built on."""
 
 
-class DockerClusterArgs(TypedDict):
+class DockerClusterArgs(ClusterArgs):
     """A cluster: brokers as containers."""
 
-    brokers: NotRequired[pulumi.Input[int]]
-    """The number of brokers. Their ids are 1, 2, 3, and so on."""
-    kafka_version: NotRequired[pulumi.Input[str]]
-    """The version of Apache Kafka, 3.9.x or 4.x.y, in quotes."""
     listeners: NotRequired[pulumi.Input[list[pulumi.Input[DockerListenerArgs]]]]
     """The listeners of all brokers. At least one serves scope internal."""
-    inter_broker: NotRequired[pulumi.Input[str]]
-    """The listener that brokers reach each other through. Default: the first of scope internal."""
-    controllers: NotRequired[pulumi.Input[ControllerArgs]]
-    """The KRaft quorum."""
-    replication_factor: NotRequired[pulumi.Input[int]]
-    """Replicas of each partition. Default: 3, or the number of brokers if that is smaller."""
-    min_insync_replicas: NotRequired[pulumi.Input[int]]
-    """In-sync replicas that a write with acks=all needs. Default: one less than the replication
-    factor, at least 1."""
-    security: NotRequired[pulumi.Input[SecurityArgs]]
-    """TLS certificates, users and ACLs, made by the update. Default: none; listeners do what their
-    `protocol` says."""
-    extra: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """Further broker properties. Keys that earshot computes and secrets in plain text are refused.
-    """
-    gate: NotRequired[pulumi.Input[str]]
-    """required: brokers are touched only after their advertised names were approved in this run;
-    off: without a check."""
-    validation: NotRequired[pulumi.Input[ValidationArgs]]
-    """How the stack validates its listeners after an update."""
     broker_ids: NotRequired[pulumi.Input[list[pulumi.Input[int]]]]
     """The brokers' ids. Default: 1, 2, 3, and so on."""
     names: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
@@ -284,8 +244,6 @@ class DockerClusterArgs(TypedDict):
     one, made once."""
     validator: NotRequired[pulumi.Input[ValidatorImageArgs]]
     """The image in which the internal and external vantages are validated."""
-    policy: NotRequired[pulumi.Input[PolicyArgs]]
-    """How the gate judges; on top of policies/config of the project, if there is one."""
 
 
 class VpcArgs(TypedDict):
@@ -382,35 +340,11 @@ class ValidatorInstanceArgs(TypedDict):
     """By file name below /run/earshot/secrets, the SSM parameter that holds the file."""
 
 
-class AwsClusterArgs(TypedDict):
+class AwsClusterArgs(ClusterArgs):
     """A cluster: brokers as EC2 instances."""
 
-    brokers: NotRequired[pulumi.Input[int]]
-    """The number of brokers. Their ids are 1, 2, 3, and so on."""
-    kafka_version: NotRequired[pulumi.Input[str]]
-    """The version of Apache Kafka, 3.9.x or 4.x.y, in quotes."""
     listeners: NotRequired[pulumi.Input[list[pulumi.Input[ClusterListenerArgs]]]]
     """The listeners of all brokers. At least one serves scope internal."""
-    inter_broker: NotRequired[pulumi.Input[str]]
-    """The listener that brokers reach each other through. Default: the first of scope internal."""
-    controllers: NotRequired[pulumi.Input[ControllerArgs]]
-    """The KRaft quorum."""
-    replication_factor: NotRequired[pulumi.Input[int]]
-    """Replicas of each partition. Default: 3, or the number of brokers if that is smaller."""
-    min_insync_replicas: NotRequired[pulumi.Input[int]]
-    """In-sync replicas that a write with acks=all needs. Default: one less than the replication
-    factor, at least 1."""
-    security: NotRequired[pulumi.Input[SecurityArgs]]
-    """TLS certificates, users and ACLs, made by the update. Default: none; listeners do what their
-    `protocol` says."""
-    extra: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """Further broker properties. Keys that earshot computes and secrets in plain text are refused.
-    """
-    gate: NotRequired[pulumi.Input[str]]
-    """required: brokers are touched only after their advertised names were approved in this run;
-    off: without a check."""
-    validation: NotRequired[pulumi.Input[ValidationArgs]]
-    """How the stack validates its listeners after an update."""
     region: pulumi.Input[str]
     """The AWS region, such as eu-central-1."""
     vpc: pulumi.Input[VpcArgs]
@@ -478,5 +412,3 @@ class AwsClusterArgs(TypedDict):
     cluster that is down as a whole."""
     ready_seconds: NotRequired[pulumi.Input[int]]
     """Seconds for a new or replaced node to be in sync."""
-    policy: NotRequired[pulumi.Input[PolicyArgs]]
-    """How the gate judges; on top of policies/config of the project, if there is one."""

@@ -34,6 +34,7 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, prov
 
 from earshot import __version__
 from earshot.errors import EarshotError
+from earshot_pulumi.cluster_args import ClusterArgs, ClusterListenerArgs
 from earshot_pulumi.owner import end, exit_with_parent
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
@@ -138,14 +139,18 @@ class Package(ComponentProvider):
     ) -> None:
         super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
         assert self.schema is not None
-        described = {type_token(it.__name__): self._inherited(it) for it in components}
+        described = {
+            type_token(it.__name__): self._inherited(*it.__mro__[1:], ClusterArgs)
+            for it in components
+        }
+        described[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
         self.schema = completed(self.schema, kinds, described)
 
-    def _inherited(self, component: type[pulumi.ComponentResource]) -> dict[str, str]:
-        """By name, what base classes say of outputs: Pulumi reads the docstrings of one class."""
+    def _inherited(self, *bases: type) -> dict[str, str]:
+        """By name, the docstrings of ``bases``: Pulumi reads those of one class."""
         return {
             camel_case(name): text
-            for base in component.__mro__[1:]
+            for base in bases
             if base.__module__.startswith("earshot_pulumi.")
             for name in inspect.get_annotations(base)
             if (text := self.analyzer.get_docstring(base, name))

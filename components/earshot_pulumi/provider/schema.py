@@ -28,14 +28,15 @@ def completed(
 ) -> str:
     """The schema that Pulumi's SDK ``inferred`` from classes, with what it does not infer.
 
-    ``described`` has descriptions of outputs by the type of the component and by name.
+    ``described`` has inherited descriptions by the type of the component or of the map, and by name.
     """
     # generators add "Args" to a type's name themselves
     schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))
-    for component, texts in described.items():
-        outputs = schema["resources"][component]["properties"]
-        for name in texts.keys() & outputs.keys():
-            outputs[name].setdefault("description", texts[name])
+    for token, texts in described.items():
+        own = schema["resources"].get(token) or schema["types"][token]
+        for group in (own["properties"], own.get("inputProperties", {})):
+            for name in texts.keys() & group.keys():
+                group[name].setdefault("description", texts[name])
     for resource, kind in kinds.items():
         own = schema["resources"][type_token(resource.__name__)]
         own["isComponent"] = False
