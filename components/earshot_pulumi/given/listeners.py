@@ -15,6 +15,7 @@ from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
+from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
 from earshot_pulumi.outputs import kept
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
@@ -76,6 +77,9 @@ class ListenerArgs(TypedDict):
     """Address to bind. Default: all interfaces."""
     advertised: NotRequired[dict[str, str]]
     """Host or host:port by broker id, to advertise instead of the node's name."""
+    address: NotRequired[AddressArgs]
+    """How the advertised addresses tell brokers apart, such as a balancer's name with a port per
+    broker; `host` may be an output. Default: each broker has a name of its own."""
 
 
 class QuorumArgs(TypedDict):
@@ -143,7 +147,9 @@ class Listeners(pulumi.ComponentResource):
     ) -> None:
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
         _check_words(name, args)
-        given = pulumi.Output.all(nodes=args["nodes"], extra=args.get("extra") or {})
+        given = pulumi.Output.all(
+            nodes=args["nodes"], listeners=args["listeners"], extra=args.get("extra") or {}
+        )
         plan = given.apply(lambda known: _plan(name, args, known), run_with_unknowns=True)
         gate = Gate(
             f"{name}-gate",
@@ -211,8 +217,9 @@ def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPl
     settings = {
         key: item
         for key, item in dict(args).items()
-        if key not in ("nodes", "extra", "vantage", "declared", "policy")
+        if key not in ("nodes", "listeners", "extra", "vantage", "declared", "policy")
     }
+    settings["listeners"] = [_addressed(item) for item in known["listeners"]]
     nodes = {id: _named(id, node) for id, node in known["nodes"].items()}
     extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
     try:
@@ -229,6 +236,14 @@ def _named(id: str, node: Mapping[str, Any]) -> dict[str, Any]:
         if key in ("internal", "host", "external", "controller")
         or (key != "container" and not pulumi.contains_unknowns(item))
     }
+
+
+def _addressed(listener: Mapping[str, Any]) -> dict[str, Any]:
+    """``listener`` with a marker for the host of its address strategy while that is not known."""
+    address = dict(listener.get("address") or {})
+    if pulumi.contains_unknowns(address.get("host")):
+        address["host"] = UnknownHost(f"listeners.{listener.get('name')}.address.host")
+    return {**listener, "address": address}
 
 
 def _containers(known: Mapping[str, Any], plan: ClusterPlan) -> dict[str, Any]:
