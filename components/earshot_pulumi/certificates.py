@@ -129,8 +129,9 @@ class Certificates(InternalResource):
 
 
 def hosts(node: Node) -> list[str]:
-    """What ``node`` advertises on its listeners with TLS, each host once."""
-    return list(dict.fromkeys(it.advertised.host for it in node.listeners if it.protocol.tls))
+    """The hosts that clients of ``node`` connect to on listeners with TLS, each once."""
+    secured = (it for it in node.listeners if it.protocol.tls)
+    return list(dict.fromkeys(host for it in secured for host in it.hosts if isinstance(host, str)))
 
 
 def _kept(props: Properties) -> Kept:

@@ -130,6 +130,48 @@ class ClusterArgs(TypedDict):
     """How the gate judges; on top of policies/config of the project, if there is one."""
 
 
+class ForwardingPathArgs(TypedDict):
+    """What forwards clients' connections to the brokers: a balancer, a gateway, NAT, a tunnel."""
+
+    keeps_client_address: NotRequired[pulumi.Input[bool]]
+    """Whether brokers see the clients' addresses; false: they see the forwarder's own."""
+    ends_tls: NotRequired[pulumi.Input[bool]]
+    """Whether TLS ends there, so that clients see another certificate than the broker's."""
+    hairpins: NotRequired[pulumi.Input[bool]]
+    """Whether a process on a broker's machine reaches that broker through it. Balancers that keep
+    the clients' addresses drop such connections."""
+    per_broker: NotRequired[pulumi.Input[bool]]
+    """Whether each advertised address leads to its broker; false: each leads to any broker."""
+    idle_seconds: NotRequired[pulumi.Input[int]]
+    """Seconds after which it drops a connection without traffic. Default: not known."""
+
+
+class AddressArgs(TypedDict):
+    """How the advertised addresses of a listener tell its brokers apart."""
+
+    strategy: NotRequired[pulumi.Input[str]]
+    """own: a name of each broker's own, which the placement provisions; port: one name and a port
+    per broker; sni: one port and a name per broker, told apart by TLS; given: `advertised` has all
+    addresses."""
+    host: NotRequired[pulumi.Input[str]]
+    """With strategy port: the one name. Default: that of the balancer that the stack makes."""
+    base_port: NotRequired[pulumi.Input[int]]
+    """With strategy port, and required: broker N has the port `base_port` + N."""
+    pattern: NotRequired[pulumi.Input[str]]
+    """With strategy sni, and required: the brokers' names; `{id}` is replaced by the broker's id,
+    as in broker-{id}.kafka.example.com."""
+    port: NotRequired[pulumi.Input[int]]
+    """With strategy sni: the port of all brokers' names. Default: the listener's port."""
+    bootstrap_host: NotRequired[pulumi.Input[str]]
+    """A name for first connections, which leads to any broker. Default: the brokers' own addresses,
+    or with strategy port and a `bootstrap_port`, `host`."""
+    bootstrap_port: NotRequired[pulumi.Input[int]]
+    """A port for first connections, which leads to any broker. Default: the brokers' own addresses,
+    or with a `bootstrap_host` the port of the brokers."""
+    path: NotRequired[pulumi.Input[ForwardingPathArgs]]
+    """What forwards connections to the brokers. The gate checks that it suits the listener."""
+
+
 class ClusterListenerArgs(TypedDict):
     """One listener, for all brokers."""
 
@@ -154,6 +196,9 @@ class ClusterListenerArgs(TypedDict):
     listeners, none on SASL_SSL listeners."""
     advertised: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
+    address: NotRequired[pulumi.Input[AddressArgs]]
+    """How the advertised addresses tell brokers apart. Default: each broker has a name of its own.
+    """
 
 
 class LocalClusterArgs(ClusterArgs):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from earshot.config.addresses import address_problems
 from earshot.config.listener import ListenerSpec
 from earshot.config.security import (
     SecuritySpec,
@@ -275,6 +276,10 @@ class ClusterSpec(Frozen):
                 yield f"listeners.{item.name}.port: found {item.port}, which {holder} has already"
             key = f"listeners.{item.name}.advertised"
             yield from strangers(key, "broker", item.advertised, self.ids)
+        if any(Scope.INTERNAL in item.scopes for item in self.listeners):
+            yield from address_problems(
+                self.listeners, self.ids, self.inter_broker_name, self.balanced
+            )
         port = self.controllers.port
         if self.controllers.mode == "combined" and port in ports:
             yield f"controllers.port: found {port}, which {ports[port]} has already"
@@ -299,6 +304,11 @@ class ClusterSpec(Frozen):
     def ids(self) -> Sequence[int]:
         """The ids of the brokers, in their order."""
         return range(1, self.brokers + 1)
+
+    @property
+    def balanced(self) -> tuple[str, ...]:
+        """The listeners for which the stack makes a balancer."""
+        return ()
 
     @property
     def voters(self) -> int:

@@ -277,7 +277,7 @@ class DockerSpec(ClusterSpec):
         if len(self.hosts) == 1 and self.hosts[0].external is None:
             settled = tuple(
                 item
-                if item.advertised.keys() >= set(self.ids)
+                if not item.advertises_own_host(self.ids)
                 else item.rescoped(Scope.EXTERNAL, Scope.HOST)
                 for item in self.listeners
             )
@@ -330,7 +330,8 @@ class DockerSpec(ClusterSpec):
                     f"hosts.{host.name}: has neither `external` nor `internal`; networks do not "
                     "span Docker hosts, so that brokers need a name under which they reach it"
                 )
-            if host.external is None and any(Scope.EXTERNAL in it.scopes for it in self.listeners):
+            external = (it for it in self.listeners if Scope.EXTERNAL in it.scopes)
+            if host.external is None and any(it.advertises_own_host(self.ids) for it in external):
                 yield f"hosts.{host.name}.external: is missing; a listener has the scope external"
         for item in self.listeners:
             if Scope.HOST in item.scopes:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from earshot.config.addresses import AddressSpec
 from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_host, parse_address
 from earshot.listeners.model import BindHost, Frozen, ListenerName, Port
@@ -47,6 +48,9 @@ class ListenerSpec(Frozen):
     listeners, none on SASL_SSL listeners."""
     advertised: dict[int, str] = Field(default_factory=dict)
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
+    address: AddressSpec = Field(default=AddressSpec(), exclude_if=lambda it: it == AddressSpec())
+    """How the advertised addresses tell brokers apart. Default: each broker has a name of its
+    own."""
 
     @field_validator("scopes", mode="before", json_schema_input_type=_Scope | list[_Scope])
     @classmethod
@@ -88,6 +92,19 @@ class ListenerSpec(Frozen):
                 problems.append(f"{id}: {error.line}")
         refuse(problems)
         return found
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.advertised and self.address.forwards:
+            raise ValueError(
+                f"advertised: found with strategy {self.address.strategy}, which computes all "
+                "addresses; allowed: with strategy own or given"
+            )
+        return self
+
+    def advertises_own_host(self, ids: Iterable[int]) -> bool:
+        """Whether a broker of ``ids`` advertises a host that its placement provisions."""
+        return not self.address.forwards and not set(ids) <= set(self.advertised)
 
     @property
     def asks_for_certificates(self) -> bool:

@@ -84,6 +84,16 @@ class ClusterFacts:
                 for scope in listener.scopes:
                     yield node, listener, scope
 
+    def bootstraps(self) -> Iterator[tuple[Node, Listener, Scope]]:
+        """Every (node, listener, scope) whose first connections go to a name of their own, once
+        for all brokers; the listener has that name as its host."""
+        seen: set[tuple[str, Scope, str]] = set()
+        for node, listener, scope in self.advertised():
+            for host in listener.hosts[1:]:
+                if (key := (listener.name, scope, str(host))) not in seen:
+                    seen.add(key)
+                    yield node, listener.model_copy(update={"host": host}), scope
+
     def evidence_for(self, listener: Listener, scope: Scope) -> Evidence | None:
         """What shows that the listener's advertised host resolves for ``scope``."""
         return self.evidence.get((listener.name, scope, str(listener.host)))

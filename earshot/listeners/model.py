@@ -25,8 +25,12 @@ from earshot.listeners.terms import (
     Protocol,
     Role,
     Scope,
+    Strategy,
     UnknownHost,
 )
+
+NOT_KNOWN = "not-known-yet.invalid"
+"""A name that can never resolve, in place of a host that is not known yet."""
 
 
 class Frozen(BaseModel):
@@ -88,13 +92,62 @@ def _written(host: str | UnknownHost) -> str | dict[str, str]:
     return host if isinstance(host, str) else host.written
 
 
-Host = Annotated[str | UnknownHost, PlainValidator(_host), PlainSerializer(_written)]
+Host = Annotated[
+    str | UnknownHost,
+    PlainValidator(_host, json_schema_input_type=str),
+    PlainSerializer(_written),
+]
 BindHost = Annotated[str, text_of(address.check_host, address.HOST_ALLOWED)]
 Port = Annotated[
     int,
     PlainValidator(_port, json_schema_input_type=Annotated[int, Field(ge=1, le=address.MAX_PORT)]),
 ]
 ListenerName = Annotated[str, text_of(address.check_listener_name, address.NAME_ALLOWED)]
+
+
+class ForwardingPath(Frozen):
+    """What forwards clients' connections to the brokers: a balancer, a gateway, NAT, a tunnel."""
+
+    keeps_client_address: bool = True
+    """Whether brokers see the clients' addresses; false: they see the forwarder's own."""
+    ends_tls: bool = False
+    """Whether TLS ends there, so that clients see another certificate than the broker's."""
+    hairpins: bool = True
+    """Whether a process on a broker's machine reaches that broker through it. Balancers that keep
+    the clients' addresses drop such connections."""
+    per_broker: bool = True
+    """Whether each advertised address leads to its broker; false: each leads to any broker."""
+    idle_seconds: Annotated[int, Field(ge=1)] | None = None
+    """Seconds after which it drops a connection without traffic. Default: not known."""
+
+
+class Endpoint(Frozen):
+    """A host and a port that clients connect to."""
+
+    host: Host
+    port: Port
+
+    @property
+    def address(self) -> Address:
+        return Address(self.host if isinstance(self.host, str) else NOT_KNOWN, self.port)
+
+
+class Front(Frozen):
+    """Where clients of a listener connect, if that is not the broker itself."""
+
+    strategy: Strategy
+    bootstrap: Endpoint | None = None
+    """An address for first connections, which leads to any broker. None: every broker's."""
+    path: ForwardingPath | None = None
+    group: str = ""
+    """The security group of a forwarder that the stack makes: brokers admit no one else."""
+
+    @property
+    def forwards(self) -> bool:
+        """Whether the advertised name resolves to the forwarder, not to the broker."""
+        return self.strategy in (Strategy.PORT, Strategy.SNI) or (
+            self.strategy is Strategy.GIVEN and self.path is not None
+        )
 
 
 class Listener(Frozen):
@@ -111,17 +164,33 @@ class Listener(Frozen):
     """None: that of `security`."""
     client_auth: ClientAuth | None = None
     """None: what `security` has for its protocol."""
+    front: Annotated[Front | None, Field(exclude_if=lambda front: front is None)] = None
+    """None: clients connect to the broker itself."""
 
     @property
     def known(self) -> bool:
-        return isinstance(self.host, str)
+        return all(isinstance(host, str) for host in self.hosts)
+
+    @property
+    def hosts(self) -> tuple[str | UnknownHost, ...]:
+        """The hosts that clients connect to: the advertised one, then that of the bootstrap."""
+        bootstrap = self.front.bootstrap if self.front is not None else None
+        return tuple(dict.fromkeys((self.host, *([bootstrap.host] if bootstrap else []))))
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether the advertised name resolves to a forwarder, not to the broker."""
+        return self.front is not None and self.front.forwards
+
+    @property
+    def path(self) -> ForwardingPath:
+        """What forwards connections; without it, a path that changes nothing."""
+        return (self.front.path if self.front is not None else None) or ForwardingPath()
 
     @property
     def advertised(self) -> Address:
         """The advertised host:port; an unknown host stands as a name that can never resolve."""
-        return Address(
-            self.host if isinstance(self.host, str) else "not-known-yet.invalid", self.port
-        )
+        return Address(self.host if isinstance(self.host, str) else NOT_KNOWN, self.port)
 
     @property
     def bind(self) -> Address:

@@ -61,6 +61,19 @@ class Scope(StrEnum):
     EXTERNAL = "external"
 
 
+class Strategy(StrEnum):
+    """How the advertised addresses of a listener tell brokers apart."""
+
+    OWN = "own"
+    """A name of each broker's own."""
+    PORT = "port"
+    """One name, and a port per broker."""
+    SNI = "sni"
+    """One port, and a name per broker that TLS shows to what forwards connections."""
+    GIVEN = "given"
+    """Addresses that are written out, one per broker."""
+
+
 CLIENT_SCOPES = (Scope.INTERNAL, Scope.HOST, Scope.EXTERNAL)
 
 

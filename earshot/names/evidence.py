@@ -137,9 +137,9 @@ def _with_search(
 
 def _keys(plan: ClusterPlan) -> Iterator[EvidenceKey]:
     for listener in (listener for node in plan.nodes for listener in node.listeners):
-        if isinstance(listener.host, str):
-            for scope in listener.scopes:
-                yield listener.name, scope, listener.host
+        for host in listener.hosts:
+            if isinstance(host, str):
+                yield from ((listener.name, scope, host) for scope in listener.scopes)
 
 
 def _weigh(

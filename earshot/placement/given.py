@@ -123,7 +123,7 @@ class GivenSpec(ClusterSpec):
             for id in self.ids
             for item in self.listeners
             if (scope := item.scopes[-1]) not in self.nodes[id].hosts()
-            and id not in item.advertised
+            and item.advertises_own_host([id])
         ]
         problems += [
             f"nodes.{id}.internal: is missing; the quorum's voters name the node's host"

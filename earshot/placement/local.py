@@ -153,7 +153,11 @@ def _check_binds(spec: LocalSpec, machine: Machine) -> None:
 
 def _notes(spec: LocalSpec, machine: Machine) -> list[str]:
     # a listener advertises the name of its widest scope, which stands last
-    held = [item.name for item in spec.listeners if item.scopes[-1] is Scope.HOST]
+    held = [
+        item.name
+        for item in spec.listeners
+        if item.scopes[-1] is Scope.HOST and item.advertises_own_host(spec.ids)
+    ]
     if not held:
         return []
     listeners = ", ".join(held)

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from earshot.certificates.shown import ShownCertificate
+from earshot.config.addresses import AddressSpec
 from earshot.config.cluster import ClusterSpec
 from earshot.config.listener import ListenerSpec, override
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud
 from earshot.listeners.address import MAX_PORT, Address
-from earshot.listeners.model import ClusterPlan, Listener, Node
-from earshot.listeners.terms import ANY_IPV4, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, ForwardingPath, Listener, Node
+from earshot.listeners.terms import ANY_IPV4, Role, Scope, Strategy, UnknownHost
 from earshot.placement.node_container import NodeContainer
 
 LOCALHOST = "localhost"
@@ -43,6 +44,16 @@ class NodeNames:
     """What fails together, where nodes stand in several such; an availability zone."""
     addresses: tuple[str, ...] = ()
     """The node's own IP addresses, where they are known: what its names must resolve to."""
+
+
+@dataclass(frozen=True)
+class Balancer:
+    """What the stack makes to forward connections, a port per broker."""
+
+    host: str | UnknownHost
+    path: ForwardingPath
+    group: str
+    """The security group that it carries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +88,13 @@ class Planned:
         return ""
 
 
-def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
+def plan(
+    spec: ClusterSpec, names: Mapping[int, NodeNames], balancer: Balancer | None = None
+) -> ClusterPlan:
     """The listeners of every node of ``spec``.
 
-    ``names`` holds one entry per id of ``spec.node_ids``. Raises EarshotError where a name for a
+    ``names`` holds one entry per id of ``spec.node_ids``; ``balancer`` is in front of the listeners
+    that ``spec.balanced`` names. Raises EarshotError where a name for a
     node or scope is missing, a port leaves the range 1 to 65535, or two listeners want one port
     of the same machine.
     """
@@ -91,6 +105,7 @@ def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
         protocol=spec.controllers.protocol,
         bind=None,
         advertised={},
+        address=AddressSpec(),
     )
     nodes = []
     for id in spec.node_ids:
@@ -104,7 +119,10 @@ def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
         if id in spec.controller_ids:
             roles.append(Role.CONTROLLER)
             wanted.append(quorum)
-        listeners = tuple(_listener(item, id, names[id]) for item in wanted)
+        listeners = tuple(
+            _listener(item, id, names[id], balancer if item.name in spec.balanced else None)
+            for item in wanted
+        )
         nodes.append(
             Node(
                 id=id,
@@ -127,7 +145,7 @@ def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
     )
 
 
-def _listener(item: ListenerSpec, id: int, names: NodeNames) -> Listener:
+def _listener(item: ListenerSpec, id: int, names: NodeNames, balancer: Balancer | None) -> Listener:
     port = item.port + names.port_offset
     if port > MAX_PORT:
         raise EarshotError(
@@ -136,8 +154,13 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames) -> Listener:
             allowed=f"ports up to {MAX_PORT}",
             remedy=f"choose a lower port for {item.name}",
         )
-    host, advertised_port = _advertised(item, id, names, names.published.get(item.name, port))
+    own = names.published.get(item.name, port)
+    host, advertised_port = _advertised(item, id, names, own, balancer)
     binds = {names.binds.get(scope, ANY_IPV4) for scope in item.scopes}
+    front = item.address.front(host, advertised_port)
+    if front is not None and balancer is not None:
+        made = {"group": balancer.group, "path": front.path or balancer.path}
+        front = front.model_copy(update=made)
     return Listener(
         name=item.name,
         protocol=item.protocol,
@@ -148,12 +171,21 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames) -> Listener:
         port=advertised_port,
         mechanism=item.mechanism,
         client_auth=item.client_auth,
+        front=front,
     )
 
 
 def _advertised(
-    item: ListenerSpec, id: int, names: NodeNames, port: int
+    item: ListenerSpec, id: int, names: NodeNames, port: int, balancer: Balancer | None
 ) -> tuple[str | UnknownHost, int]:
+    """The advertised host and port; ``port`` is what leads to the broker itself."""
+    address = item.address
+    if address.strategy is Strategy.PORT:
+        shared = address.host or (balancer.host if balancer else None)
+        assert shared is not None  # the spec has checked it
+        return shared, address.port_of(id)
+    if address.strategy is Strategy.SNI:
+        return address.name_of(id), address.port or item.port
     if id in item.advertised:
         chosen = override(item.advertised[id])
         return chosen if isinstance(chosen, Address) else (chosen, port)
@@ -173,12 +205,15 @@ def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
     taken: dict[tuple[str, int], str] = {}
     for node in nodes:
         machine = names[node.id].machine or f"node {node.id}"
+        claims = [(item.bind_port, f"{item.name} of node {node.id}") for item in node.listeners]
         for item in node.listeners:
-            claim = f"{item.name} of node {node.id}"
-            holder = taken.setdefault((machine, item.bind_port), claim)
+            if item.forwarded and item.host in names[node.id].hosts.values():
+                claims.append((item.port, f"what forwards to {item.name} of node {node.id}"))
+        for port, claim in claims:
+            holder = taken.setdefault((machine, port), claim)
             if holder is not claim:
                 raise EarshotError(
-                    f"port {item.bind_port} of {machine}",
+                    f"port {port} of {machine}",
                     observed=f"is claimed by {holder} and by {claim}",
                     allowed="one listener of one node per port; nodes of one machine take "
                     "consecutive ports, beginning at each listener's `port`",

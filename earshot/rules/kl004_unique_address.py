@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.terms import Strategy
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import vantage_of
 from earshot.placements import VantageKind
@@ -46,6 +47,8 @@ def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterat
     # a private address may be another machine's at another vantage
     holders: dict[tuple[VantageKind | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
+        if listener.forwarded and listener.front and listener.front.strategy is Strategy.SNI:
+            continue  # the names share one address: what forwards tells them apart
         evidence = facts.evidence_for(listener, scope)
         for text in evidence.addresses if evidence is not None else ():
             public = kind_of(text) is NameKind.PUBLIC_ADDRESS

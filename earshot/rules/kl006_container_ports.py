@@ -48,7 +48,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         whole = _alone(node, container)
         for listener in node.listeners:
             yield from _bound(facts, node, listener, container)
-            if listener.known:
+            if listener.known and not listener.forwarded:
                 yield from _walked(facts, whole, node, listener, container)
 
 

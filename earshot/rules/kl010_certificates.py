@@ -49,16 +49,17 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Iterator[Finding]:
     seen: set[str] = set()
     for listener in listeners:
-        host = str(listener.host)
-        if not listener.known or host in seen or held.names.cover(host):
-            continue
-        seen.add(host)
-        yield RULE.finding(
-            f"advertises {host}, and its certificate is for {held.names}",
-            f"{host} among its alternative names; a common name counts for nothing",
-            node=node,
-            listener=listener,
-        )
+        for host in listener.hosts:
+            if not isinstance(host, str) or host in seen or held.names.cover(host):
+                continue
+            seen.add(host)
+            verb = "advertises" if host == listener.host else "is reached first at"
+            yield RULE.finding(
+                f"{verb} {host}, and its certificate is for {held.names}",
+                f"{host} among its alternative names; a common name counts for nothing",
+                node=node,
+                listener=listener,
+            )
 
 
 def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ _REMEDIES = {
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """A missing proof is a violation; a host that is not known yet is neither that nor a pass."""
-    for node, listener, scope in facts.advertised():
+    for node, listener, scope in (*facts.advertised(), *facts.bootstraps()):
         if isinstance(listener.host, UnknownHost):
             yield RULE.finding(
                 f"its host is not known yet: {listener.host.what}",

@@ -24,8 +24,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for node, listener, scope in facts.advertised():
         evidence = facts.evidence_for(listener, scope)
         host = str(listener.host)
-        if evidence is None or facts.waived(host):
-            continue
+        if evidence is None or facts.waived(host) or listener.forwarded:
+            continue  # a forwarder has addresses of its own: KL024
         shown = [text for text in evidence.addresses if kind_of(text) not in _LEFT_TO_KL003]
         own = facts.addresses.get(node.id, ())
         strangers = [text for text in shown if ip_of(text) not in _numbers(own)]

@@ -112,6 +112,7 @@ def _node(last: Node, found: NodeSettings) -> Node:
                 port=at.port,
                 mechanism=before.mechanism if before and same else None,
                 client_auth=before.client_auth if before and same else None,
+                front=before.front if before and (before.host, before.port) == at else None,
             )
         )
     return last.model_copy(update={"listeners": tuple(listeners)})

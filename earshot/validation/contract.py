@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address
-from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port
+from earshot.listeners.model import ClusterPlan, Frozen, Host, Listener, ListenerName, Port
 from earshot.listeners.problems import describe, refuse
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 
@@ -46,7 +46,8 @@ class ContractListener(Frozen):
     protocol: Protocol
     scopes: tuple[Scope, ...]
     bootstrap: str
-    """`host:port,…` of every broker, in order of their ids."""
+    """`host:port,…` of every broker, in order of their ids; or the one address that what forwards
+    connections has for the first of them."""
     leaving: bool = False
     """Whether the change that the cluster is in takes it away, or its protocol, in a later step:
     its clients are to move. Never before version 3."""
@@ -155,7 +156,7 @@ class Contract(Frozen):
                 name=name,
                 protocol=held[0].protocol,
                 scopes=held[0].scopes,
-                bootstrap=",".join(str(item.advertised) for item in held),
+                bootstrap=_bootstrap(held),
                 leaving=name in leaving,
             )
             listeners.append(listener)
@@ -172,6 +173,13 @@ class Contract(Frozen):
             listeners=tuple(listeners),
             brokers=tuple(brokers),
         )
+
+
+def _bootstrap(held: Sequence[Listener]) -> str:
+    front = held[0].front
+    if front is not None and front.bootstrap is not None:
+        return str(front.bootstrap.address)
+    return ",".join(str(item.advertised) for item in held)
 
 
 def _repeated(values: Iterable[object]) -> list[object]:

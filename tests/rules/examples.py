@@ -16,7 +16,7 @@ from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, Unread
 from earshot.listeners.address import parse_address
-from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.model import ClusterPlan, Front, Listener, Node
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey, gather
@@ -38,7 +38,7 @@ def files(rule: str = "*", verdict: str = "*") -> list[Path]:
 def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
     """The facts of an example, and the findings that its rule is expected to yield."""
     document = yaml.safe_load(path.read_text())
-    plan = _plan(document)
+    plan = _with_fronts(_plan(document), document.get("fronts", {}))
     placement = document.get("placement", "aws")
     policy = ResolverPolicy.model_validate(
         {"resolvers": document.get("resolvers", {}), "waived": document.get("waived", {})}
@@ -99,6 +99,24 @@ def _plan(document: dict[str, Any]) -> ClusterPlan:
         min_insync_replicas=1,
         nodes=tuple(_node(item) for item in document["nodes"]),
     )
+
+
+def _with_fronts(plan: ClusterPlan, fronts: dict[str, Any]) -> ClusterPlan:
+    """``plan`` with what forwards to listeners, by their names: the fields of `Front`."""
+    nodes = [
+        node.model_copy(
+            update={
+                "listeners": tuple(
+                    it.model_copy(update={"front": Front.model_validate(fronts[it.name])})
+                    if it.name in fronts
+                    else it
+                    for it in node.listeners
+                )
+            }
+        )
+        for node in plan.nodes
+    ]
+    return plan.model_copy(update={"nodes": tuple(nodes)})
 
 
 def _node(item: dict[str, Any]) -> Node:

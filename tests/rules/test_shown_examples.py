@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,9 @@ from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.security_groups import Ingress
 from earshot.lint.check import check
+from earshot.listeners.model import ForwardingPath, Front, Node
 from earshot.listeners.properties import read_properties
-from earshot.listeners.terms import Scope
+from earshot.listeners.terms import Scope, Strategy
 from earshot.names.evidence import gather
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.evaluate import RULES, evaluate
@@ -114,7 +116,8 @@ def of_properties(text: str) -> ClusterFacts:
     plans = [facts.plan for facts in alone if facts.plan is not None]
     if not plans:
         return ClusterFacts(plan=None, settings=settings, placement="aws")
-    plan = plans[0].model_copy(update={"nodes": tuple(node for it in plans for node in it.nodes)})
+    nodes = tuple(forwarded(node, text) for it in plans for node in it.nodes)
+    plan = plans[0].model_copy(update={"nodes": nodes})
     answers = [item.split() for item in said(text, "what the clients' DNS server answers")]
     asked = TableAsked({SERVER: {name: (address,) for name, address in answers}})
     addresses = said(text, "the broker's own addresses")
@@ -145,6 +148,28 @@ def instance_of(text: str) -> Instance:
         ingress=tuple(ingress) or None,
         elastic=tuple(item for item in elastic if item != "none") if elastic else None,
     )
+
+
+PATHS: dict[str, dict[str, Any]] = {
+    "ends TLS": {"ends_tls": True},
+    "passes TLS on": {},
+    "drops idle connections after 350 seconds": {"idle_seconds": 350},
+    "drops idle connections after 660 seconds": {"idle_seconds": 660},
+}
+
+
+def forwarded(node: Node, text: str) -> Node:
+    """``node`` with what a comment says of the forwarder of its listener EXTERNAL."""
+    stated = said(text, "what forwards the connections of EXTERNAL")
+    if not stated:
+        return node
+    path = ForwardingPath(**{k: v for item in stated for k, v in PATHS[item].items()})
+    front = Front(strategy=Strategy.GIVEN, path=path)
+    listeners = tuple(
+        it.model_copy(update={"front": front}) if it.name == "EXTERNAL" else it
+        for it in node.listeners
+    )
+    return node.model_copy(update={"listeners": listeners})
 
 
 def said(text: str, what: str) -> list[str]:

@@ -16,6 +16,7 @@ from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
+from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
 from earshot_pulumi.outputs import kept, with_run_errors
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
@@ -78,6 +79,9 @@ class ListenerArgs(TypedDict):
     """Address to bind. Default: all interfaces."""
     advertised: NotRequired[dict[str, str]]
     """Host or host:port by broker id, to advertise instead of the node's name."""
+    address: NotRequired[AddressArgs]
+    """How the advertised addresses tell brokers apart, such as a balancer's name with a port per
+    broker; `host` may be an output. Default: each broker has a name of its own."""
 
 
 class QuorumArgs(TypedDict):
@@ -145,8 +149,14 @@ class Listeners(pulumi.ComponentResource):
     ) -> None:
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
         _check_words(name, args)
-        given = pulumi.Output.all(nodes=args.get("nodes"), extra=args.get("extra") or {})
-        plan = given.apply(lambda known: _plan(name, args, known), run_with_unknowns=True)
+        given: pulumi.Output[Any] = pulumi.Output.all(
+            nodes=args.get("nodes"),
+            listeners=args.get("listeners") or [],
+            extra=args.get("extra") or {},
+        )
+        plan: pulumi.Output[Any] = given.apply(
+            lambda known: _plan(name, args, known), run_with_unknowns=True
+        )
         gate = Gate(
             f"{name}-gate",
             {
@@ -202,7 +212,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         for id, node in nodes.items()
         if isinstance(node, Mapping) and node.get("container") is not None and vantage != "network"
     ]
-    declared = args.get("declared") or {}
+    declared: object = args.get("declared") or {}
     if not isinstance(declared, Mapping):
         problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
     for scope in declared if isinstance(declared, Mapping) else ():
@@ -219,13 +229,15 @@ def _plan(
     settings = {
         key: item
         for key, item in dict(args).items()
-        if key not in ("nodes", "extra", "vantage", "declared", "policy")
+        if key not in ("nodes", "listeners", "extra", "vantage", "declared", "policy")
     }
     nodes = known["nodes"]
-    if _is_unknown(nodes):
+    if isinstance(nodes, pulumi.output.Unknown):
         return nodes
     if isinstance(nodes, Mapping):
         nodes = {id: _named(id, node) for id, node in nodes.items()}
+    if "listeners" in args:
+        settings["listeners"] = _addressed(known["listeners"])
     extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
     try:
         return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
@@ -244,6 +256,21 @@ def _named(id: str, node: Any) -> Any:
         for key, item in node.items()
         if key in HOSTS or not pulumi.contains_unknowns(item)
     }
+
+
+def _addressed(listeners: Any) -> Any:
+    """``listeners`` with a marker for each host of an address strategy that is not known yet."""
+    if not isinstance(listeners, list | tuple):
+        return listeners
+    marked: list[Any] = []
+    for item in listeners:
+        address = item.get("address") if isinstance(item, Mapping) else None
+        if isinstance(address, Mapping) and _is_unknown(address.get("host")):
+            name = item.get("name")
+            host = UnknownHost(f"listeners.{name}.address.host")
+            item = {**item, "address": {**address, "host": host}}
+        marked.append(item)
+    return marked
 
 
 def _containers(

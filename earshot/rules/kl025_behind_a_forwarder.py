@@ -1,0 +1,91 @@
+"""KL025: time-outs and limits of brokers suit the forwarder in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.rules.registry import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
+
+IDLE = "connections.max.idle.ms"
+IDLE_DEFAULT = 600_000
+"""Kafka's default, for brokers. Its clients close their own idle connections after 540 s."""
+PER_ADDRESS = "max.connections.per.ip"
+UNLIMITED = 2**31 - 1
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """Per listener, for the first broker that has a finding: settings are those of the cluster."""
+    seen: set[tuple[str, str]] = set()
+    for node in facts.nodes:
+        settings = facts.settings.get(node.id)
+        if not node.is_broker or settings is None:
+            continue
+        for listener in node.listeners:
+            for key, finding in _findings(node, listener, settings.values):
+                if (listener.name, key) not in seen:
+                    seen.add((listener.name, key))
+                    yield finding
+
+
+def _findings(
+    node: Node, listener: Listener, values: Mapping[str, str]
+) -> Iterator[tuple[str, Finding]]:
+    path, idle = listener.path, _number(values.get(IDLE), IDLE_DEFAULT)
+    # a negative value closes no connection
+    if path.idle_seconds is not None and not 0 <= idle <= path.idle_seconds * 1000:
+        yield (
+            IDLE,
+            RULE.finding(
+                f"its forwarder drops them after {path.idle_seconds} s without "
+                f"traffic, and the broker keeps them for {_seconds(idle)}",
+                "a forwarder that keeps connections for as long as the broker, so that clients "
+                "see each end",
+                f"raise its idle time-out, or set {IDLE} in `extra` below {path.idle_seconds}000",
+                node=node,
+                listener=listener.name,
+                inputs=(IDLE, "forwarding"),
+            ),
+        )
+    limit = _number(values.get(PER_ADDRESS), UNLIMITED)
+    if not path.keeps_client_address and limit < UNLIMITED:
+        yield (
+            PER_ADDRESS,
+            RULE.finding(
+                f"{PER_ADDRESS} is {limit}, and its forwarder does not keep the "
+                "clients' addresses: all clients together have that limit",
+                "a limit for each client",
+                "keep the clients' addresses on the way, or limit clients by user (quotas)",
+                node=node,
+                listener=listener.name,
+                inputs=(PER_ADDRESS, "forwarding"),
+            ),
+        )
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    try:
+        return otherwise if text is None else int(text)
+    except ValueError:  # KL002 reports it
+        return otherwise
+
+
+def _seconds(milliseconds: int) -> str:
+    return "ever" if milliseconds < 0 else f"{milliseconds / 1000:g} s"
+
+
+RULE = Rule(
+    id="KL025",
+    title="Time-outs and limits of brokers suit the forwarder in front of them",
+    reason="A connection that is dropped on the way without a word fails at the next request, and "
+    "a limit by address counts the forwarder's.",
+    remedy="let the forwarder keep connections and addresses, or set the brokers accordingly",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_connections.max.idle.ms",
+    check=check,
+    inputs=(IDLE, PER_ADDRESS, "forwarding"),
+    severity=Severity.WARNING,
+)

@@ -1,0 +1,76 @@
+"""What brokers advertise with each address strategy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.config.local import LocalSpec
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import settings
+from earshot.placement.given import plan_given, read_given
+from earshot.placement.local import plan_local
+from earshot.validation.contract import Contract
+from tests.config.test_addresses import PORT, SNI, spec
+
+
+def planned(found: LocalSpec, folder: Path) -> ClusterPlan:
+    return plan_local(found, folder).plan
+
+
+def external(plan: ClusterPlan) -> list[str]:
+    return [str(item) for node in plan.brokers if (item := node.listener("EXTERNAL"))]
+
+
+def test_a_port_per_broker(tmp_path: Path) -> None:
+    plan = planned(spec(**{**PORT, "bootstrap_port": 9100}), tmp_path)
+    assert external(plan) == [f"EXTERNAL://kafka.example.com:910{id}" for id in (1, 2, 3)]
+    rendered = settings(plan, plan.brokers[1])
+    assert "EXTERNAL://0.0.0.0:9093" in rendered["listeners"]
+    assert "EXTERNAL://kafka.example.com:9102" in rendered["advertised.listeners"]
+    contract = Contract.of(plan, "stack", "local")
+    assert contract.listener("EXTERNAL").bootstrap == "kafka.example.com:9100"
+
+
+def test_a_name_per_broker(tmp_path: Path) -> None:
+    address = {**SNI, "port": 443, "bootstrap_host": "bootstrap.example.com"}
+    plan = planned(spec(protocol="SSL", **address), tmp_path)
+    assert external(plan) == [f"EXTERNAL://broker-{id}.example.com:443" for id in (1, 2, 3)]
+    contract = Contract.of(plan, "stack", "local")
+    assert contract.listener("EXTERNAL").bootstrap == "bootstrap.example.com:443"
+    without = planned(spec(protocol="SSL", **SNI), tmp_path)
+    bootstrap = Contract.of(without, "stack", "local").listener("EXTERNAL").bootstrap
+    assert bootstrap.split(",") == [f"broker-{id}.example.com:9092" for id in (1, 2, 3)]
+
+
+def test_the_forwarder_on_the_brokers_machine_takes_no_port_of_a_listener(tmp_path: Path) -> None:
+    address = {**PORT, "host": "localhost", "base_port": 19092}
+    with pytest.raises(EarshotError) as caught:
+        planned(spec(**address), tmp_path)
+    assert "port 19093 of this machine" in str(caught.value)
+    assert "is claimed by what forwards to EXTERNAL of node 1 and by" in str(caught.value)
+
+
+def test_a_plan_is_written_and_read_with_its_forwarder(tmp_path: Path) -> None:
+    plan = planned(spec(**{**PORT, "path": {"idle_seconds": 350}}), tmp_path)
+    assert ClusterPlan.model_validate(plan.model_dump(mode="json")) == plan
+    own = plan.brokers[0].listeners[0].model_dump(mode="json")
+    assert "front" not in own  # states of clusters without a forwarder stay as they are
+
+
+def given(**address: Any) -> ClusterPlan:
+    document = {
+        "nodes": {"101": {"internal": "10.0.0.1"}, "102": {"internal": "10.0.0.2"}},
+        "listeners": [
+            {"name": "INTERNAL", "port": 9092, "scopes": ["internal"]},
+            {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "address": address},
+        ],
+    }
+    return plan_given(read_given(document, "kafka"))
+
+
+def test_brokers_of_others_need_no_external_host_behind_a_forwarder() -> None:
+    assert external(given(**PORT)) == [f"EXTERNAL://kafka.example.com:9{n}" for n in (201, 202)]
