@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 from docker.errors import NotFound
 
@@ -238,6 +239,16 @@ def test_an_interrupted_run_leaves_nothing(
     assert of_this_run(docker_engine, broker) == []
 
 
+def test_the_rest_of_a_killed_command_cleans_up(
+    docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
+) -> None:
+    with validating(docker_engine, broker, base, tmp_path) as process:
+        (working,) = psutil.Process(process.pid).children()
+        process.kill()
+        assert psutil.wait_procs([working], ENDS_SECONDS)[1] == []
+    assert of_this_run(docker_engine, broker) == []
+
+
 def test_what_a_killed_run_left_is_removed_by_the_next(
     docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
 ) -> None:
@@ -247,7 +258,10 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
         contextlib.closing(docker_engine.client()) as client,
     ):
         assert remove_leftovers(client, cluster) == []  # it is alive
-        process.kill()
+        killed = [psutil.Process(process.pid), *psutil.Process(process.pid).children()]
+        for one in killed:
+            one.kill()
+        psutil.wait_procs(killed, ENDS_SECONDS)
         process.wait(ENDS_SECONDS)
         left = of_this_run(docker_engine, broker)
         assert len(left) == 2
