@@ -8,7 +8,6 @@ no other listener is ready when it accepts connections.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -18,11 +17,11 @@ from docker.errors import DockerException
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot_pulumi import driver
 from earshot_pulumi.docker import kafka_protocol
 from earshot_pulumi.docker.client_listeners import DockerClientListeners, GiveAgain, accepts, short
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
-    Disturbed,
     Engines,
     check_engine,
     inspected,
@@ -31,11 +30,10 @@ from earshot_pulumi.docker.container_address import (
 )
 from earshot_pulumi.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer, Quorum
 from earshot_pulumi.docker.put_back import take_back
+from earshot_pulumi.driver import Disturbed, NodeDriver
 
 DEADLINE: Final = 180.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
-POLL: Final = 0.25
-SAY_SECONDS: Final = 5.0
 RESTARTS: Final = 2
 """More restarts than these during one wait are a loop."""
 LINES: Final = 12
@@ -116,40 +114,56 @@ def wait_for(
     EarshotError with the last lines of a container's log where it died, restarts in a loop, or is
     not ready when ``deadline`` (s) has passed.
     """
-    began = shown = time.monotonic()
-    restarts = {id: inspected(engines, address, id)["RestartCount"] for address, id in nodes}
-    waiting = dict(nodes)
-    missing: dict[ContainerAddress, str] = {}
-    listeners = {
-        address: DockerClientListeners(engines, address, id, asked, progress, give_again)
+    asking = _Quorums(engines, asked)
+    drivers = [
+        _Driver(engines, address, id, asking, cluster_id, whole, listeners)
         for address, id in nodes
-    }
-    while True:
-        before, missing = missing, {}
-        ask_all = time.monotonic() - shown > SAY_SECONDS
-        nodes_first = sorted(asked, key=lambda it: it not in waiting)
-        # one answer has all voters
-        quorum = functools.cache(functools.partial(_quorum, engines, nodes_first))
-        for address, id in waiting.items():
-            _check_alive(engines, address, id, restarts[id])
-            if missing and address in before and not ask_all:
-                # one missing node is enough to go on waiting, and asking slows the starting brokers
-                missing[address] = before[address]
-                continue
-            reason = _hindrance(engines, address, id, quorum, cluster_id, whole)
-            if reason := reason or listeners[address].problem():
-                missing[address] = reason
-        waiting = {address: id for address, id in waiting.items() if address in missing}
-        now = time.monotonic()
-        if not waiting:
-            return
-        if now - began > deadline:
-            raise _late(engines, waiting, missing, deadline)
-        if now - shown > SAY_SECONDS:
-            shown = now
-            reasons = "; ".join(f"{address.name} ({reason})" for address, reason in missing.items())
-            progress(f"waiting for {reasons}, {now - began:.0f} s")
-        time.sleep(POLL)
+        for listeners in [DockerClientListeners(engines, address, id, asked, progress, give_again)]
+    ]
+    driver.wait_for(drivers, deadline, progress, _AGAIN, asking.begin_round)
+
+
+class _Quorums:
+    """The quorum as brokers report it: one answer in each round, for all nodes."""
+
+    def __init__(self, engines: Engines, asked: Sequence[ContainerAddress]) -> None:
+        self._engines, self._asked = engines, asked
+        self.begin_round(())
+
+    def begin_round(self, waiting: Sequence[NodeDriver]) -> None:
+        names = [node.name for node in waiting]
+        first = sorted(self._asked, key=lambda it: it.name not in names)
+        self.known = functools.cache(functools.partial(_quorum, self._engines, first))
+
+
+class _Driver(NodeDriver):
+    """A node in its container ``id``."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        address: ContainerAddress,
+        id: str,
+        quorums: _Quorums,
+        cluster_id: str,
+        whole: bool,
+        listeners: DockerClientListeners,
+    ) -> None:
+        self.name, self.place = address.name, str(address)
+        self._engines, self._address, self._id, self._quorums = engines, address, id, quorums
+        self._cluster_id, self._whole, self._listeners = cluster_id, whole, listeners
+        self._restarts = inspected(engines, address, id)["RestartCount"]
+
+    def check_alive(self) -> None:
+        _check_alive(self._engines, self._address, self._id, self._restarts)
+
+    def lacks(self) -> str:
+        at = (self._engines, self._address, self._id)
+        hindrance = _hindrance(*at, self._quorums.known, self._cluster_id, self._whole)
+        return hindrance or self._listeners.problem()
+
+    def last_lines(self, count: int) -> str:
+        return _last_lines(log_of(self._engines, self._address, self._id), count)
 
 
 def _hindrance(
@@ -248,23 +262,6 @@ def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
     if cause:
         return f"{reason}: {cause}\n  (`docker logs {id[:12]}` has the whole)"
     return f"{reason}; the last lines of its log:\n{last_lines}"
-
-
-def _late(
-    engines: Engines,
-    waiting: dict[ContainerAddress, str],
-    missing: dict[ContainerAddress, str],
-    deadline: float,
-) -> EarshotError:
-    details = "".join(
-        f"\n{address}: {missing[address]}; the last lines of its log:\n"
-        + _last_lines(log_of(engines, address, id), 5)
-        for address, id in list(waiting.items())[:3]
-    )
-    names = ", ".join(address.name for address in waiting)
-    return EarshotError(
-        names, observed=f"not in sync after {deadline:.0f} s{details}", remedy=_AGAIN
-    )
 
 
 def log_of(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
+from earshot_pulumi import driver
 from earshot_pulumi.docker import kafka_protocol, kinds, labels, readiness
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, incarnation
 from earshot_pulumi.docker.kafka_protocol import (
@@ -119,7 +120,7 @@ def engines(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engines:
         yield engine
 
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
-    monkeypatch.setattr(readiness, "POLL", 0)
+    monkeypatch.setattr(driver, "POLL", 0)
     return Engines()
 
 
@@ -207,7 +208,7 @@ def test_a_broker_is_ready_when_it_is_in_sync(
     engines: Engines, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[str] = []
-    monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
+    monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
     say(NoAnswer("bash: connect: Connection refused"), all_well(1, 3), all_well(1, 2, 3))
     wait(engines, place(2), progress=reported.append)
     assert [text.rpartition(",")[0] for text in reported] == [
@@ -674,7 +675,7 @@ def test_a_broker_is_ready_when_it_serves_clients(
 
     monkeypatch.setattr(kafka_protocol, "metadata", metadata)
     monkeypatch.setattr(kafka_protocol, "quorum", lambda *_: Quorum(1, {1: 5000}))
-    monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
+    monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
     accepting["id-1"] = [NoAnswer("the broker closed the connection"), None]
     reported: list[str] = []
     waited(engines, serving(1, PLAIN, LOGINS), progress=reported.append)
