@@ -17,6 +17,8 @@ BEHIND: Final = "not in sync with all of its replicas"
 """What a node lacks that serves, and only has to catch up."""
 POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
+SHOWN: Final = 3
+"""Nodes that one message explains."""
 T = TypeVar("T")
 
 
@@ -46,7 +48,7 @@ class NodeDriver(ABC):
 
     @abstractmethod
     def last_lines(self, count: int) -> str:
-        """The end of the node's log."""
+        """The end of the node's log; empty if it cannot be read from here."""
 
 
 def wait_for(
@@ -55,6 +57,7 @@ def wait_for(
     progress: Callable[[str], None],
     remedy: str,
     begin_round: Callable[[Sequence[NodeDriver]], None] = lambda _: None,
+    poll: float = POLL,
 ) -> None:
     """Returns when all ``nodes`` are ready; ``begin_round`` gets those that are not, in each round.
 
@@ -66,9 +69,9 @@ def wait_for(
     while True:
         before, missing = missing, {}
         ask_all = time.monotonic() - shown > SAY_SECONDS
+        begin_round(waiting)
         for node in nodes:
             node.check_alive()
-        begin_round(waiting)
         for node in waiting:
             # one missing node is enough to go on waiting, and asking slows the starting brokers
             known = before.get(node, "") if missing and not ask_all else ""
@@ -82,16 +85,18 @@ def wait_for(
             raise _late(missing, deadline, remedy)
         if now - shown > SAY_SECONDS:
             shown = now
-            reasons = "; ".join(f"{node.name} ({reason})" for node, reason in missing.items())
-            progress(f"waiting for {reasons}, {now - began:.0f} s")
-        time.sleep(POLL)
+            reasons = [f"{node.name} ({reason})" for node, reason in missing.items()]
+            more = f" and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
+            progress(f"waiting for {'; '.join(reasons[:SHOWN])}{more}, {now - began:.0f} s")
+        time.sleep(poll)
 
 
 def _late(missing: dict[NodeDriver, str], deadline: float, remedy: str) -> EarshotError:
-    details = "".join(
-        f"\n{node.place or node.name}: {reason}; the last lines of its log:\n{node.last_lines(5)}"
-        for node, reason in list(missing.items())[:3]
-    )
+    details = ""
+    for node, reason in list(missing.items())[:SHOWN]:
+        details += f"\n{node.place or node.name}: {reason}"
+        if lines := node.last_lines(5):
+            details += f"; the last lines of its log:\n{lines}"
     names = ", ".join(node.name for node in missing)
     observed = f"not in sync after {deadline:.0f} s{details}"
     if {*missing.values()} == {BEHIND}:
