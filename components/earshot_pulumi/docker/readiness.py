@@ -114,29 +114,44 @@ def wait_for(
     EarshotError with the last lines of a container's log where it died, restarts in a loop, or is
     not ready when ``deadline`` (s) has passed.
     """
-    asking = _Quorums(engines, asked)
+    quorum = _Quorum(engines, asked)
     drivers = [
-        _Driver(engines, address, id, asking, cluster_id, whole, listeners)
+        ContainerDriver(engines, address, id, quorum, cluster_id, whole, listeners)
         for address, id in nodes
         for listeners in [DockerClientListeners(engines, address, id, asked, progress, give_again)]
     ]
-    driver.wait_for(drivers, deadline, progress, _AGAIN, asking.begin_round)
+    driver.wait_for(drivers, deadline, progress, _AGAIN, quorum.begin_round)
 
 
-class _Quorums:
-    """The quorum as brokers report it: one answer in each round, for all nodes."""
+class _Quorum:
+    """The quorum as brokers report it, asked once in each round of a wait."""
 
     def __init__(self, engines: Engines, asked: Sequence[ContainerAddress]) -> None:
         self._engines, self._asked = engines, asked
-        self.begin_round(())
 
     def begin_round(self, waiting: Sequence[NodeDriver]) -> None:
         names = [node.name for node in waiting]
-        first = sorted(self._asked, key=lambda it: it.name not in names)
-        self.known = functools.cache(functools.partial(_quorum, self._engines, first))
+        self._asked = sorted(self._asked, key=lambda it: it.name not in names)
+        self.known = functools.cache(self._ask)
+
+    def _ask(self) -> Quorum | None:
+        """As the first broker that answers reports it; None if no broker can be asked.
+
+        Raises NoAnswer.
+        """
+        last: NoAnswer | None = None
+        for broker in self._asked:
+            try:
+                client = self._engines.of(broker)
+                return kafka_protocol.quorum(client, broker.name, broker.endpoint)
+            except (NoAnswer, EarshotError) as reason:
+                last = NoAnswer(str(reason))
+        if last is not None:
+            raise last
+        return None
 
 
-class _Driver(NodeDriver):
+class ContainerDriver(NodeDriver):
     """A node in its container ``id``."""
 
     def __init__(
@@ -144,110 +159,75 @@ class _Driver(NodeDriver):
         engines: Engines,
         address: ContainerAddress,
         id: str,
-        quorums: _Quorums,
+        quorum: _Quorum,
         cluster_id: str,
         whole: bool,
         listeners: DockerClientListeners,
     ) -> None:
         self.name, self.place = address.name, str(address)
-        self._engines, self._address, self._id, self._quorums = engines, address, id, quorums
+        self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
         self._cluster_id, self._whole, self._listeners = cluster_id, whole, listeners
         self._restarts = inspected(engines, address, id)["RestartCount"]
 
-    def check_alive(self) -> None:
-        _check_alive(self._engines, self._address, self._id, self._restarts)
-
     def lacks(self) -> str:
-        at = (self._engines, self._address, self._id)
-        hindrance = _hindrance(*at, self._quorums.known, self._cluster_id, self._whole)
-        return hindrance or self._listeners.problem()
+        try:
+            return self._hindrance() or self._listeners.problem()
+        except NoAnswer as reason:
+            return short(str(reason))
+
+    def _hindrance(self) -> str:
+        """Why the node itself is not ready. Raises NoAnswer."""
+        at, client = self._address, self._engines.of(self._address)
+        if not at.broker or not at.can_be_asked:
+            if (closed := accepts(client, self._id, at.endpoint)) or at.broker:
+                return closed or ""
+        else:
+            known = kafka_protocol.metadata(client, self._id, at.endpoint)
+            if known.cluster_id not in (own := self._cluster_id, ""):
+                return f"answers as a broker of cluster {known.cluster_id}, not of {own}"
+            if at.node_id not in known.brokers:
+                return "does not count itself among the brokers"
+            if behind := known.behind(at.node_id, led=not self._whole):
+                return f"{len(behind)} partition(s) not in sync"
+        if not at.voter or (quorum := self._quorum.known()) is None:
+            return ""
+        lag = quorum.lag(at.node_id)
+        return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
 
     def last_lines(self, count: int) -> str:
         return _last_lines(log_of(self._engines, self._address, self._id), count)
 
-
-def _hindrance(
-    engines: Engines,
-    address: ContainerAddress,
-    id: str,
-    quorum: Callable[[], Quorum | None],
-    cluster_id: str,
-    whole: bool,
-) -> str | None:
-    """Why a node is not ready yet, or None."""
-    client = engines.of(address)
-    if address.broker and not address.can_be_asked:
-        return _health(engines, address, id)
-    try:
-        if address.broker:
-            known = kafka_protocol.metadata(client, id, address.endpoint)
-            if known.cluster_id not in (cluster_id, ""):
-                return f"answers as a broker of cluster {known.cluster_id}, not of {cluster_id}"
-            if address.node_id not in known.brokers:
-                return "does not count itself among the brokers"
-            if behind := known.behind(address.node_id, led=not whole):
-                return f"{len(behind)} partition(s) not in sync"
-        elif (answer := _health(engines, address, id)) is not None:
-            return answer
-        if not address.voter or (known_quorum := quorum()) is None:
-            return None
-        lag = known_quorum.lag(address.node_id)
-        return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
-    except NoAnswer as reason:
-        return short(str(reason))
-
-
-def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:
-    """As the first of ``asked`` that answers reports it; None where there is nobody to ask.
-
-    Raises NoAnswer.
-    """
-    last: NoAnswer | None = None
-    for broker in asked:
-        try:
-            return kafka_protocol.quorum(engines.of(broker), broker.name, broker.endpoint)
-        except (NoAnswer, EarshotError) as reason:
-            last = NoAnswer(str(reason))
-    if last is not None:
-        raise last
-    return None
-
-
-def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
-    """Why the container's own health check fails, or None."""
-    return accepts(engines.of(address), id, address.endpoint)
-
-
-def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts: int) -> None:
-    found = inspected(engines, address, id)
-    state = found["State"]
-    since: str | None = None
-    until: str | None = None
-    kind = EarshotError
-    if state["Status"] == "removing":
-        return  # it was killed to be removed; the next inspection finds it gone
-    if not is_up(found):
-        check_engine(address)
-        reason, since = how_ended(state), state["StartedAt"]
-        # the engine starts again what ends by itself
-        kind = EarshotError if state["Error"] else Disturbed
-    elif state["Paused"]:
-        reason, kind = "was paused by hand", Disturbed
-    elif address.network not in found["NetworkSettings"]["Networks"]:
-        reason, kind = f"was taken off its network {address.network}", Disturbed
-    elif found["RestartCount"] - restarts > RESTARTS:
-        reason, until = "restarts in a loop", state["FinishedAt"]
-        if state["Restarting"]:  # while it runs it has no status
-            reason += f", the last time with status {state['ExitCode']}"
-    else:
-        return
-    log = log_of(engines, address, id, since, until)
-    last_lines = _last_lines(log)
-    raise kind(
-        str(address),
-        observed=_why(id, reason, last_lines, cause_of_end(log) if since or until else ""),
-        remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
-    )
+    def check_alive(self) -> None:
+        address, found = self._address, inspected(self._engines, self._address, self._id)
+        state = found["State"]
+        since: str | None = None
+        until: str | None = None
+        kind = EarshotError
+        if state["Status"] == "removing":
+            return  # it was killed to be removed; the next inspection finds it gone
+        if not is_up(found):
+            check_engine(address)
+            reason, since = how_ended(state), state["StartedAt"]
+            # the engine starts again what ends by itself
+            kind = EarshotError if state["Error"] else Disturbed
+        elif state["Paused"]:
+            reason, kind = "was paused by hand", Disturbed
+        elif address.network not in found["NetworkSettings"]["Networks"]:
+            reason, kind = f"was taken off its network {address.network}", Disturbed
+        elif found["RestartCount"] - self._restarts > RESTARTS:
+            reason, until = "restarts in a loop", state["FinishedAt"]
+            if state["Restarting"]:  # while it runs it has no status
+                reason += f", the last time with status {state['ExitCode']}"
+        else:
+            return
+        log = log_of(self._engines, address, self._id, since, until)
+        last_lines = _last_lines(log)
+        if cause := cause_of_end(log) if since or until else "":
+            observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole)"
+        else:
+            observed = f"{reason}; the last lines of its log:\n{last_lines}"
+        is_full = any(sign in last_lines for sign in _NO_ROOM)
+        raise kind(self.place, observed=observed, remedy=_MAKE_ROOM if is_full else _AGAIN)
 
 
 def how_ended(state: Mapping[str, Any]) -> str:
@@ -255,13 +235,6 @@ def how_ended(state: Mapping[str, Any]) -> str:
     details = ["out of memory"] if state.get("OOMKilled") else []
     details += [state["Error"]] if state["Error"] else []
     return f"ended with status {state['ExitCode']}" + "".join(f" ({it})" for it in details)
-
-
-def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
-    """``reason`` with the ``cause`` that Kafka logged, or else with the last lines."""
-    if cause:
-        return f"{reason}: {cause}\n  (`docker logs {id[:12]}` has the whole)"
-    return f"{reason}; the last lines of its log:\n{last_lines}"
 
 
 def log_of(
