@@ -73,12 +73,7 @@ def _serving(more: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
             version = plan.kafka_version
             launch = process.Launch(node.id, directory, properties, "256m", version, java, jars)
             process.start(launch, CLUSTER_ID)
-        inner = {
-            node.id: str(item.advertised)
-            for node in plan.brokers
-            if (item := node.listener(plan.inter_broker)) is not None
-        }
-        readiness.wait_for(root, list(inner), inner, CLUSTER_ID)
+        readiness.wait_for(root, [node.id for node in plan.brokers], CLUSTER_ID)
         if plan.security is not None:
             _admit(plan, root, Store(validator.parent))
         yield Contract.of(plan, "bench", "local", CLUSTER_ID), validator

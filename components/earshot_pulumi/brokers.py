@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from earshot.config.cluster import ClusterSpec
-from earshot.listeners.model import SecurityPlan
+from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
 from earshot.placement.standpoint import Standpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.client_output import client_outputs
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import Deployment, child_name
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import applied, once_there
 from earshot_pulumi.validation import Validation
 
 if TYPE_CHECKING:
     from earshot_pulumi.certificates import Certificates
+    from earshot_pulumi.users import Users
 
 
 class Brokers(pulumi.ComponentResource):
@@ -35,7 +36,7 @@ class Brokers(pulumi.ComponentResource):
 
     def __init__(self, kind: str, at: Deployment, spec: ClusterSpec) -> None:
         super().__init__(f"earshot:{kind}", at.name, {}, at.options())
-        self.stack, self.at, self.root = at.name, at, at.folder / "kafka"
+        self.stack, self.at, self.root, self.spec = at.name, at, at.folder / "kafka", spec
         self.incarnations = {}
         self._policy = at.policy(spec)
         self._child = pulumi.ResourceOptions(parent=self)
@@ -54,6 +55,37 @@ class Brokers(pulumi.ComponentResource):
     def below(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options of a resource that waits for the gate's approval and for ``after``."""
         return pulumi.ResourceOptions(parent=self.gate, depends_on=list(after))
+
+    def in_turn(self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource) -> None:
+        """Makes ``nodes`` one after the other, each once the one before is ready; then the users.
+
+        `node` and `readiness` are what each kind of host does.
+        """
+        last = after
+        for node in nodes:
+            name = child_name(self.stack, f"{node.roles[0]}-{node.id}")
+            last = self.readiness(name, [node], self.node(name, node, last))
+        name = child_name(self.stack, "cluster")
+        self.ready = self.readiness(name, plan.nodes, last, whole=True)
+        if self.certificates is not None:
+            users, reached = self.users()
+            own = (self.spec, self.root, self.cluster_id, self.certificates)
+            self.ready = users(self.stack, *own, reached, self.below(self.ready))
+        self.register_outputs({"incarnations": self.incarnations})
+
+    def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
+        """The process, container or instance of ``node``, touched once ``after`` is made."""
+        raise NotImplementedError
+
+    def readiness(
+        self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
+    ) -> pulumi.Resource:
+        """Waits for ``nodes``, with ``whole`` for all of the cluster."""
+        raise NotImplementedError
+
+    def users(self) -> tuple[type[Users], Mapping[str, Any]]:
+        """The class of the users' resource, and from where and how brokers are reached."""
+        raise NotImplementedError
 
     def proved(
         self,

@@ -108,9 +108,9 @@ def test_the_command_says_which_cluster_answers(
 
 def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cluster) -> None:
     at = address(cluster.contract, "INTERNAL")
-    readiness.wait_for(cluster.directory, [1], {1: at}, CLUSTER_ID, deadline=20)
+    readiness.wait_for(cluster.directory, [1], CLUSTER_ID, deadline=20)
     with pytest.raises(EarshotError) as caught:
-        readiness.wait_for(cluster.directory, [1], {1: at}, ANOTHER, deadline=20)
+        readiness.wait_for(cluster.directory, [1], ANOTHER, deadline=20)
     assert str(caught.value).startswith(
         f"broker 1: cluster {CLUSTER_ID} answers at {at}\n  allowed: cluster {ANOTHER}"
     )

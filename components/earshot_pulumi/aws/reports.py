@@ -6,17 +6,21 @@ is, which user data it booted with, and its state.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
-from earshot.listeners.listed import listed
 from earshot.user_data.boot import NodeReport
+from earshot_pulumi import driver
+from earshot_pulumi.driver import NodeDriver
 
 POLL = 5.0
 """Seconds between two reads; an account may read parameters 40 times a second:
 https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
+AGAIN = (
+    "look on the instance (`aws ssm start-session --target INSTANCE`, then `journalctl -u "
+    "kafka-prepare -u kafka`), fix it, and run the same command again"
+)
 AT_ONCE = 10
 """Parameters per call."""
 
@@ -43,6 +47,30 @@ class Awaited:
     """Of its data volume."""
 
 
+class InstanceDriver(NodeDriver):
+    """A node on an instance, by what it reports; a report of an earlier boot does not count."""
+
+    def __init__(self, of: Awaited, started: float, values: Mapping[str, str]) -> None:
+        """``started`` is when EC2 last started its instance, ``values`` are all parameters."""
+        self.name, self._of, self._started, self._values = f"node {of.node}", of, started, values
+
+    def check_alive(self) -> None:
+        report = NodeReport.read(self._values.get(self._of.parameter, ""))
+        if report and report.is_final and self.lacks() == report.lacking:
+            raise EarshotError(self.name, observed=report.lacking, remedy=AGAIN)
+
+    def lacks(self) -> str:
+        of = self._of
+        if of.parameter not in self._values:
+            return f"its parameter {of.parameter} is gone"
+        if (report := NodeReport.read(self._values[of.parameter])) is None:
+            return "it has not reported yet"
+        return report.lacks(of.node, of.instance, of.user_data, self._started, of.size_gib)
+
+    def last_lines(self, count: int) -> str:
+        return ""
+
+
 def wait_for(
     nodes: Sequence[Awaited],
     read: Read,
@@ -54,52 +82,13 @@ def wait_for(
 ) -> None:
     """Returns when every one of ``nodes`` has reported that it is in sync, as deployed.
 
-    A report of an earlier boot does not count. Raises EarshotError with the last report of each
-    missing one, as soon as one has given up or when ``deadline`` (s) has passed.
+    Raises EarshotError as `driver.wait_for` does.
     """
-    began = time.monotonic()
-    started = starts([item.instance for item in nodes])
-    shown = began
-    while True:
-        missing, gave_up = _missing(nodes, read([item.parameter for item in nodes]), started)
-        now = time.monotonic()
-        if not missing:
-            return
-        if gave_up or now - began > deadline:
-            raise _not_ready(missing, "" if gave_up else f" after {deadline:.0f} s")
-        if now - shown > 15:
-            shown = now
-            details = "; ".join(f"node {id}: {text}" for id, text in sorted(missing.items())[:3])
-            progress(f"waiting for node {listed(sorted(missing))} ({now - began:.0f} s): {details}")
-        time.sleep(poll)
+    started, values = starts([item.instance for item in nodes]), dict[str, str]()
 
+    def look(_: object) -> None:
+        values.clear()
+        values.update(read([item.parameter for item in nodes]))
 
-def _missing(
-    nodes: Sequence[Awaited], values: Mapping[str, str], started: Mapping[str, float]
-) -> tuple[dict[int, str], bool]:
-    """By node that is not in sync, what it lacks; and whether one of them has given up."""
-    found: dict[int, str] = {}
-    gave_up = False
-    for item in nodes:
-        if item.parameter not in values:
-            found[item.node] = f"its parameter {item.parameter} is gone"
-        elif (report := NodeReport.read(values[item.parameter])) is None:
-            found[item.node] = "it has not reported yet"
-        elif lack := _lack(report, item, started.get(item.instance, 0.0)):
-            found[item.node] = lack
-            gave_up = gave_up or (report.is_final and lack == report.lacking)
-    return found, gave_up
-
-
-def _lack(report: NodeReport, of: Awaited, started: float) -> str:
-    return report.lacks(of.node, of.instance, of.user_data, started, of.size_gib)
-
-
-def _not_ready(missing: dict[int, str], late: str) -> EarshotError:
-    details = "".join(f"\n  - node {id}: {text}" for id, text in sorted(missing.items()))
-    return EarshotError(
-        f"node {listed(sorted(missing))}",
-        observed=f"not in sync{late}; last report:{details}",
-        remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
-        "`journalctl -u kafka-prepare -u kafka`), fix it, and run the same command again",
-    )
+    drivers = [InstanceDriver(it, started.get(it.instance, 0.0), values) for it in nodes]
+    driver.wait_for(drivers, deadline, progress, AGAIN, look, poll)

@@ -23,7 +23,8 @@ from earshot.placement.docker import DockerPlan
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, inspected, is_up
 from earshot_pulumi.docker.identity import own_id
-from earshot_pulumi.docker.readiness import POLL, fits, how_ended, log_of, repair
+from earshot_pulumi.docker.readiness import fits, how_ended, log_of, repair
+from earshot_pulumi.driver import POLL
 
 LONG_ENOUGH: Final = 10.0
 """Seconds that a container has to run for its engine to start it again without a pause."""

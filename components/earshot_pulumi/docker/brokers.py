@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -15,7 +15,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.brokers import Brokers
-from earshot_pulumi.deployment import Deployment, child_name
+from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress
 from earshot_pulumi.docker.host_resources import HostResources, labelled
@@ -31,6 +31,7 @@ from earshot_pulumi.unknown_inputs import is_marker
 if TYPE_CHECKING:
     from earshot_pulumi.certificates import Certificates
     from earshot_pulumi.docker.keys import DockerKeys
+    from earshot_pulumi.docker.users import DockerUsers
 
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
@@ -128,10 +129,8 @@ class DockerBrokers(Brokers):
         last: pulumi.Resource = self._image_preflight
         if begin is not None:
             last = begin(self._opts(depends_on=[last]))
-        for node in sorted(self.plan.nodes, key=lambda node: node.id not in unsettled):
-            last = self._node(node, after=last)
-        self.ready = self._with_users(self._whole(last))
-        self.register_outputs({"incarnations": self.incarnations})
+        nodes = sorted(self.plan.nodes, key=lambda node: node.id not in unsettled)
+        self.in_turn(self.plan, nodes, last)
 
     def _issued(self) -> Certificates | None:
         if self._spec.security is None:
@@ -148,26 +147,11 @@ class DockerBrokers(Brokers):
         opts = self._opts(depends_on=[self._image_preflight])
         return Certificates(self.stack, self._spec.security, self.plan, self.root, opts)
 
-    def _with_users(self, ready: pulumi.Resource) -> pulumi.Resource:
-        """``ready``, or where there are users, what they are ready with."""
-        if self.certificates is None:
-            return ready
-        from earshot_pulumi.docker.users import DockerUsers
+    def users(self) -> tuple[type[DockerUsers], Mapping[str, Any]]:
+        from earshot_pulumi.docker.users import DockerUsers, reached
 
-        return DockerUsers(
-            self.stack,
-            self._spec,
-            self.root,
-            self.cluster_id,
-            self.certificates,
-            self._reached(),
-            self.below(ready),
-        )
-
-    def _reached(self) -> dict[str, Any]:
-        from earshot_pulumi.docker.users import reached
-
-        return reached(self.stack, self._spec, self._planned, self._addresses.values())
+        places = self._addresses.values()
+        return DockerUsers, reached(self.stack, self._spec, self._planned, places)
 
     def _keys(self, node: Node, host: HostResources, name: str) -> DockerKeys | None:
         """The node's key store, where its container finds it."""
@@ -223,11 +207,9 @@ class DockerBrokers(Brokers):
         after = options.pop("depends_on", [self.preflight])
         return pulumi.ResourceOptions(parent=self.gate, depends_on=after, **options)
 
-    def _node(self, node: Node, after: pulumi.Resource) -> pulumi.Resource:
-        """The readiness of a node, made with its container; the next node waits for it."""
+    def node(self, name: str, node: Node, after: pulumi.Resource) -> docker.Container:
         container = self._planned.containers[node.id]
         host = self._hosts[container.host]
-        name = child_name(self.stack, f"{node.roles[0]}-{node.id}")
         volume = docker.Volume(
             name,
             name=container.volume,
@@ -265,7 +247,7 @@ class DockerBrokers(Brokers):
                 hooks=host.hooks,
             ),
         )
-        return self._readiness(name, (node,), self._containers[node.id])
+        return self._containers[node.id]
 
     def _settings(
         self, node: Node, host: HostResources, volume: docker.Volume, keys: DockerKeys | None
@@ -332,18 +314,14 @@ class DockerBrokers(Brokers):
             **dict.fromkeys(OFF, False),
         }
 
-    def _whole(self, after: pulumi.Resource) -> DockerReadiness:
-        name = child_name(self.stack, "cluster")
-        return self._readiness(name, self.plan.nodes, after, whole=True)
-
-    def _readiness(
-        self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
+    def readiness(
+        self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
         addresses, security = self._addresses, self._spec.security
         users = {}
         if security is not None:
             kinds = ",".join(self._spec.mechanisms(security))
-            users = {"users": {**self._reached(), "root": str(self.root), "mechanism": kinds}}
+            users = {"users": {**self.users()[1], "root": str(self.root), "mechanism": kinds}}
         ready = DockerReadiness(
             name,
             {

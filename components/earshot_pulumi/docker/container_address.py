@@ -19,6 +19,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.docker.kafka_protocol import InnerListener
 from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
 
 
@@ -103,10 +104,6 @@ def _inner(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None)
         return InnerListener.of(listener)
     keys = NodeKeys(str(root), node_name(node.id), listener.advertised.host)
     return InnerListener.of(listener, keys, security.mechanisms(listener))
-
-
-class Disturbed(EarshotError):
-    """A container was stopped, paused or removed by hand: its settings are not the cause."""
 
 
 class Engines(contextlib.AbstractContextManager["Engines"]):

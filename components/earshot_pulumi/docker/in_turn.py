@@ -12,6 +12,7 @@ from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker import labels, on_engines
 from earshot_pulumi.docker.container_address import Engines, asking, incarnation
+from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.internal import types_of
 
 GRACE: Final = 60
@@ -110,11 +111,6 @@ def check_others(
                 listed = found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12]
                 seen.setdefault(node, {})[listed] = up
     gone = sorted(next(iter(it)) for it in seen.values() if not any(it.values()))
-    if gone:
-        listed = ", ".join(gone)
-        raise EarshotError(
-            f"container {name} was not stopped",
-            observed=f"down already: container {listed}; with one more away, brokers could take no "
-            "records",
-            remedy=f"run the same command again: it starts {listed} first",
-        )
+    if listed := ", ".join(gone):
+        again = f"run the same command again: it starts {listed} first"
+        raise not_stopped(f"container {name}", "down already", f"container {listed}", again)

@@ -29,7 +29,6 @@ from earshot_pulumi.docker import (
 )
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
-    Disturbed,
     Engines,
     incarnation,
     inspected,
@@ -38,6 +37,7 @@ from earshot_pulumi.docker.container_address import (
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others
 from earshot_pulumi.docker.on_engines import WantedStack, hosts_of
 from earshot_pulumi.docker.readiness import fits, majority_runs, repair, wait_for
+from earshot_pulumi.driver import or_put_back
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import CheckedKind, InternalKind
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -149,23 +149,15 @@ class DockerReadinessKind(InternalKind):
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds:
-            return self._changed(operation, olds, news)
+            return or_put_back(
+                lambda: self._run(operation, news, wait=True),
+                lambda: None if news["whole"] else self._put_back(operation, olds, news),
+            )
         # a first start: all voters start together, then one wait covers the whole cluster
         if not news["whole"]:
             # what is kept is of another stack's time
             put_back.forget(here(news["state_dir"]), _nodes(news)[0][0].name)
         return self._run(operation, news, wait=news["whole"])
-
-    def _changed(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        try:
-            return self._run(operation, news, wait=True)
-        except Disturbed:
-            raise
-        except EarshotError as error:
-            if news["whole"] or (left := self._put_back(operation, olds, news)) is None:
-                raise
-            text = f"{error.observed}\n  {left}"
-            raise EarshotError(error.object, observed=text, remedy=error.remedy) from None
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Stops the container in order, while the rest of its cluster still runs."""

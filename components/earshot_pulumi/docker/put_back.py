@@ -19,6 +19,7 @@ from earshot.errors import EarshotError
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE
+from earshot_pulumi.driver import as_it_was
 from earshot_pulumi.writing import writing
 
 FOLDER: Final = "containers"
@@ -85,20 +86,16 @@ def put_back(
     log. ``serves`` returns once the container with the id that it is given serves, or raises
     EarshotError.
     """
-    try:
-        _set_aside(engines, address, failed)
-        id = _made(engines, address, definition)
-    except (DockerException, OSError, EarshotError) as error:
-        why = error.line if isinstance(error, EarshotError) else root_cause(error)
-        return f"it could not be made again as it was: {why}"
-    try:
-        serves(id)
-    except EarshotError as error:
-        return f"it was made again as it was, and {error.line}"
-    return (
-        "it was made again as it was and serves; the nodes after it were not touched. What did not "
-        f"come up is container {address.name}{ASIDE}"
-    )
+
+    def start() -> str:
+        try:
+            _set_aside(engines, address, failed)
+            return _made(engines, address, definition)
+        except (DockerException, OSError) as reason:
+            raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
+
+    aside = f". What did not come up is container {address.name}{ASIDE}"
+    return as_it_was(start, serves, "made", aside)
 
 
 def take_back(engines: Engines, address: ContainerAddress, found: Mapping[str, Any]) -> None:

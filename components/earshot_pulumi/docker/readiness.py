@@ -8,7 +8,6 @@ no other listener is ready when it accepts connections.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -18,11 +17,11 @@ from docker.errors import DockerException
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot_pulumi import driver
 from earshot_pulumi.docker import kafka_protocol
 from earshot_pulumi.docker.client_listeners import DockerClientListeners, GiveAgain, accepts, short
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
-    Disturbed,
     Engines,
     check_engine,
     inspected,
@@ -31,11 +30,10 @@ from earshot_pulumi.docker.container_address import (
 )
 from earshot_pulumi.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer, Quorum
 from earshot_pulumi.docker.put_back import take_back
+from earshot_pulumi.driver import Disturbed, NodeDriver
 
 DEADLINE: Final = 180.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
-POLL: Final = 0.25
-SAY_SECONDS: Final = 5.0
 RESTARTS: Final = 2
 """More restarts than these during one wait are a loop."""
 LINES: Final = 12
@@ -116,124 +114,120 @@ def wait_for(
     EarshotError with the last lines of a container's log where it died, restarts in a loop, or is
     not ready when ``deadline`` (s) has passed.
     """
-    began = shown = time.monotonic()
-    restarts = {id: inspected(engines, address, id)["RestartCount"] for address, id in nodes}
-    waiting = dict(nodes)
-    missing: dict[ContainerAddress, str] = {}
-    listeners = {
-        address: DockerClientListeners(engines, address, id, asked, progress, give_again)
+    quorum = _Quorum(engines, asked)
+    drivers = [
+        ContainerDriver(engines, address, id, quorum, cluster_id, whole, listeners)
         for address, id in nodes
-    }
-    while True:
-        before, missing = missing, {}
-        ask_all = time.monotonic() - shown > SAY_SECONDS
-        nodes_first = sorted(asked, key=lambda it: it not in waiting)
-        # one answer has all voters
-        quorum = functools.cache(functools.partial(_quorum, engines, nodes_first))
-        for address, id in waiting.items():
-            _check_alive(engines, address, id, restarts[id])
-            if missing and address in before and not ask_all:
-                # one missing node is enough to go on waiting, and asking slows the starting brokers
-                missing[address] = before[address]
-                continue
-            reason = _hindrance(engines, address, id, quorum, cluster_id, whole)
-            if reason := reason or listeners[address].problem():
-                missing[address] = reason
-        waiting = {address: id for address, id in waiting.items() if address in missing}
-        now = time.monotonic()
-        if not waiting:
-            return
-        if now - began > deadline:
-            raise _late(engines, waiting, missing, deadline)
-        if now - shown > SAY_SECONDS:
-            shown = now
-            reasons = "; ".join(f"{address.name} ({reason})" for address, reason in missing.items())
-            progress(f"waiting for {reasons}, {now - began:.0f} s")
-        time.sleep(POLL)
+        for listeners in [DockerClientListeners(engines, address, id, asked, progress, give_again)]
+    ]
+    driver.wait_for(drivers, deadline, progress, _AGAIN, quorum.begin_round)
 
 
-def _hindrance(
-    engines: Engines,
-    address: ContainerAddress,
-    id: str,
-    quorum: Callable[[], Quorum | None],
-    cluster_id: str,
-    whole: bool,
-) -> str | None:
-    """Why a node is not ready yet, or None."""
-    client = engines.of(address)
-    if address.broker and not address.can_be_asked:
-        return _health(engines, address, id)
-    try:
-        if address.broker:
-            known = kafka_protocol.metadata(client, id, address.endpoint)
-            if known.cluster_id not in (cluster_id, ""):
-                return f"answers as a broker of cluster {known.cluster_id}, not of {cluster_id}"
-            if address.node_id not in known.brokers:
-                return "does not count itself among the brokers"
-            if behind := known.behind(address.node_id, led=not whole):
-                return f"{len(behind)} partition(s) not in sync"
-        elif (answer := _health(engines, address, id)) is not None:
-            return answer
-        if not address.voter or (known_quorum := quorum()) is None:
-            return None
-        lag = known_quorum.lag(address.node_id)
-        return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
-    except NoAnswer as reason:
-        return short(str(reason))
+class _Quorum:
+    """The quorum as brokers report it, asked once in each round of a wait."""
+
+    def __init__(self, engines: Engines, asked: Sequence[ContainerAddress]) -> None:
+        self._engines, self._asked = engines, asked
+
+    def begin_round(self, waiting: Sequence[NodeDriver]) -> None:
+        names = [node.name for node in waiting]
+        self._asked = sorted(self._asked, key=lambda it: it.name not in names)
+        self.known = functools.cache(self._ask)
+
+    def _ask(self) -> Quorum | None:
+        """As the first broker that answers reports it; None if no broker can be asked.
+
+        Raises NoAnswer.
+        """
+        last: NoAnswer | None = None
+        for broker in self._asked:
+            try:
+                client = self._engines.of(broker)
+                return kafka_protocol.quorum(client, broker.name, broker.endpoint)
+            except (NoAnswer, EarshotError) as reason:
+                last = NoAnswer(str(reason))
+        if last is not None:
+            raise last
+        return None
 
 
-def _quorum(engines: Engines, asked: Sequence[ContainerAddress]) -> Quorum | None:
-    """As the first of ``asked`` that answers reports it; None where there is nobody to ask.
+class ContainerDriver(NodeDriver):
+    """A node in its container ``id``."""
 
-    Raises NoAnswer.
-    """
-    last: NoAnswer | None = None
-    for broker in asked:
+    def __init__(
+        self,
+        engines: Engines,
+        address: ContainerAddress,
+        id: str,
+        quorum: _Quorum,
+        cluster_id: str,
+        whole: bool,
+        listeners: DockerClientListeners,
+    ) -> None:
+        self.name, self.place = address.name, str(address)
+        self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
+        self._cluster_id, self._whole, self._listeners = cluster_id, whole, listeners
+        self._restarts = inspected(engines, address, id)["RestartCount"]
+
+    def lacks(self) -> str:
         try:
-            return kafka_protocol.quorum(engines.of(broker), broker.name, broker.endpoint)
-        except (NoAnswer, EarshotError) as reason:
-            last = NoAnswer(str(reason))
-    if last is not None:
-        raise last
-    return None
+            return self._hindrance() or self._listeners.problem()
+        except NoAnswer as reason:
+            return short(str(reason))
 
+    def _hindrance(self) -> str:
+        """Why the node itself is not ready. Raises NoAnswer."""
+        at, client = self._address, self._engines.of(self._address)
+        if not at.broker or not at.can_be_asked:
+            if (closed := accepts(client, self._id, at.endpoint)) or at.broker:
+                return closed or ""
+        else:
+            known = kafka_protocol.metadata(client, self._id, at.endpoint)
+            if known.cluster_id not in (own := self._cluster_id, ""):
+                return f"answers as a broker of cluster {known.cluster_id}, not of {own}"
+            if at.node_id not in known.brokers:
+                return "does not count itself among the brokers"
+            if behind := known.behind(at.node_id, led=not self._whole):
+                return f"{len(behind)} partition(s) not in sync"
+        if not at.voter or (quorum := self._quorum.known()) is None:
+            return ""
+        lag = quorum.lag(at.node_id)
+        return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
 
-def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
-    """Why the container's own health check fails, or None."""
-    return accepts(engines.of(address), id, address.endpoint)
+    def last_lines(self, count: int) -> str:
+        return _last_lines(log_of(self._engines, self._address, self._id), count)
 
-
-def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts: int) -> None:
-    found = inspected(engines, address, id)
-    state = found["State"]
-    since: str | None = None
-    until: str | None = None
-    kind = EarshotError
-    if state["Status"] == "removing":
-        return  # it was killed to be removed; the next inspection finds it gone
-    if not is_up(found):
-        check_engine(address)
-        reason, since = how_ended(state), state["StartedAt"]
-        # the engine starts again what ends by itself
-        kind = EarshotError if state["Error"] else Disturbed
-    elif state["Paused"]:
-        reason, kind = "was paused by hand", Disturbed
-    elif address.network not in found["NetworkSettings"]["Networks"]:
-        reason, kind = f"was taken off its network {address.network}", Disturbed
-    elif found["RestartCount"] - restarts > RESTARTS:
-        reason, until = "restarts in a loop", state["FinishedAt"]
-        if state["Restarting"]:  # while it runs it has no status
-            reason += f", the last time with status {state['ExitCode']}"
-    else:
-        return
-    log = log_of(engines, address, id, since, until)
-    last_lines = _last_lines(log)
-    raise kind(
-        str(address),
-        observed=_why(id, reason, last_lines, cause_of_end(log) if since or until else ""),
-        remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
-    )
+    def check_alive(self) -> None:
+        address, found = self._address, inspected(self._engines, self._address, self._id)
+        state = found["State"]
+        since: str | None = None
+        until: str | None = None
+        kind = EarshotError
+        if state["Status"] == "removing":
+            return  # it was killed to be removed; the next inspection finds it gone
+        if not is_up(found):
+            check_engine(address)
+            reason, since = how_ended(state), state["StartedAt"]
+            # the engine starts again what ends by itself
+            kind = EarshotError if state["Error"] else Disturbed
+        elif state["Paused"]:
+            reason, kind = "was paused by hand", Disturbed
+        elif address.network not in found["NetworkSettings"]["Networks"]:
+            reason, kind = f"was taken off its network {address.network}", Disturbed
+        elif found["RestartCount"] - self._restarts > RESTARTS:
+            reason, until = "restarts in a loop", state["FinishedAt"]
+            if state["Restarting"]:  # while it runs it has no status
+                reason += f", the last time with status {state['ExitCode']}"
+        else:
+            return
+        log = log_of(self._engines, address, self._id, since, until)
+        last_lines = _last_lines(log)
+        if cause := cause_of_end(log) if since or until else "":
+            observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole)"
+        else:
+            observed = f"{reason}; the last lines of its log:\n{last_lines}"
+        is_full = any(sign in last_lines for sign in _NO_ROOM)
+        raise kind(self.place, observed=observed, remedy=_MAKE_ROOM if is_full else _AGAIN)
 
 
 def how_ended(state: Mapping[str, Any]) -> str:
@@ -241,30 +235,6 @@ def how_ended(state: Mapping[str, Any]) -> str:
     details = ["out of memory"] if state.get("OOMKilled") else []
     details += [state["Error"]] if state["Error"] else []
     return f"ended with status {state['ExitCode']}" + "".join(f" ({it})" for it in details)
-
-
-def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
-    """``reason`` with the ``cause`` that Kafka logged, or else with the last lines."""
-    if cause:
-        return f"{reason}: {cause}\n  (`docker logs {id[:12]}` has the whole)"
-    return f"{reason}; the last lines of its log:\n{last_lines}"
-
-
-def _late(
-    engines: Engines,
-    waiting: dict[ContainerAddress, str],
-    missing: dict[ContainerAddress, str],
-    deadline: float,
-) -> EarshotError:
-    details = "".join(
-        f"\n{address}: {missing[address]}; the last lines of its log:\n"
-        + _last_lines(log_of(engines, address, id), 5)
-        for address, id in list(waiting.items())[:3]
-    )
-    names = ", ".join(address.name for address in waiting)
-    return EarshotError(
-        names, observed=f"not in sync after {deadline:.0f} s{details}", remedy=_AGAIN
-    )
 
 
 def log_of(

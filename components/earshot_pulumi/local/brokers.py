@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -12,10 +13,13 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
 from earshot_pulumi.brokers import Brokers
-from earshot_pulumi.deployment import Deployment, child_name
+from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import kept
 from earshot_pulumi.provider.internal import InternalResource
+
+if TYPE_CHECKING:
+    from earshot_pulumi.local.users import LocalUsers
 
 
 class LocalPreflight(InternalResource):
@@ -54,7 +58,8 @@ class LocalBrokers(Brokers):
         ``client_config`` is a file of client properties, for brokers that ask for credentials.
         """
         super().__init__("local:LocalCluster", at, spec)
-        self._spec, self._local, self.plan = spec, local, local.plan
+        self.root = local.root
+        self._heap, self.plan = spec.heap, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
         self.gated(spec, self.plan, {}, certificates=local.certificates)
         preflight = LocalPreflight(
@@ -80,37 +85,21 @@ class LocalBrokers(Brokers):
             last = self.certificates = LocalCertificates(
                 self.stack, spec.security, self.plan, local.root, self.below(last)
             )
-        for node in quorum.ended_first(local.root, self.plan.nodes):
-            last = self._node(node, after=last)
-        self.ready = self._readiness("cluster", self.plan.nodes, last, whole=True)
-        if self.certificates is not None:
-            from earshot_pulumi.local.users import LocalUsers, reached
+        self.in_turn(self.plan, quorum.ended_first(local.root, self.plan.nodes), last)
 
-            self.ready = LocalUsers(
-                self.stack,
-                spec,
-                local.root,
-                self.cluster_id,
-                self.certificates,
-                reached(self.plan),
-                self.below(self.ready),
-            )
-        self.register_outputs({"incarnations": self.incarnations})
-
-    def _node(self, node: Node, after: pulumi.Resource) -> pulumi.Resource:
-        """The readiness of a node, made with its process; the next node waits for it."""
+    def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:
         certificate = {}
         if self.certificates is not None:
             # a restart: Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log, see
             # docs/security.md
             certificate["certificate"] = self.certificates.of_node(node.id)
         resource = LocalNode(
-            child_name(self.stack, f"{node.roles[0]}-{node.id}"),
+            name,
             {
                 "node_id": node.id,
-                "root": str(self._local.root),
+                "root": str(self.root),
                 "properties": pulumi.Output.secret(server_properties(self.plan, node)),
-                "heap": self._spec.heap,
+                "heap": self._heap,
                 "kafka_version": self.plan.kafka_version,
                 "cluster_id": self.cluster_id,
                 "pid": None,
@@ -121,21 +110,16 @@ class LocalBrokers(Brokers):
             self.below(after),
         )
         self.incarnations[str(node.id)] = resource.incarnation
-        nodes = [node] if node.is_broker else []
-        return self._readiness(f"{node.roles[0]}-{node.id}", nodes, resource)
+        return resource
 
-    def _readiness(
-        self,
-        name: str,
-        nodes: Sequence[Node],
-        after: pulumi.Resource,
-        whole: bool = False,
+    def readiness(
+        self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> LocalReadiness:
-        ids = [node.id for node in nodes]
+        ids = [node.id for node in nodes if node.is_broker or whole]
         return LocalReadiness(
-            child_name(self.stack, name),
+            name,
             {
-                "root": str(self._local.root),
+                "root": str(self.root),
                 "nodes": ids,
                 "brokers": {str(it.id): _address(self.plan, it) for it in nodes if it.is_broker},
                 "incarnations": {str(id): self.incarnations[str(id)] for id in ids},
@@ -145,6 +129,11 @@ class LocalBrokers(Brokers):
             },
             self.below(after),
         )
+
+    def users(self) -> tuple[type[LocalUsers], Mapping[str, Any]]:
+        from earshot_pulumi.local.users import LocalUsers, reached
+
+        return LocalUsers, reached(self.plan)
 
 
 def _address(plan: ClusterPlan, broker: Node) -> str:

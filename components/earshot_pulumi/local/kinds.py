@@ -110,12 +110,11 @@ class LocalReadinessKind(InternalKind):
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         root, whole = _root(news), bool(news["whole"])
-        brokers = {int(id): str(address) for id, address in news["brokers"].items()}
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):
             return news  # a first start: all voters start together, and the whole is waited for
         client, cluster = access.client_properties(news), news["cluster_id"]
-        readiness.wait_for(root, nodes, brokers, cluster, progress=operation.log, client=client)
+        readiness.wait_for(root, nodes, cluster, client, operation.log)
         reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
         quorum.mark_serving(root, [version for version in reported if version], whole=whole)
         return news

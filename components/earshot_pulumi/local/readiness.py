@@ -1,9 +1,7 @@
 """Waiting for brokers: the whole cluster on a first start, one broker after a later change."""
 
 import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
-from enum import Enum, auto
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from earshot.errors import EarshotError
-from earshot.listeners.address import Address
-from earshot.listeners.listed import listed
+from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_properties
+from earshot_pulumi import driver
+from earshot_pulumi.driver import BEHIND, NodeDriver
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.access import accepts_connections, access
 from earshot_pulumi.local.changes import started_with
@@ -23,90 +22,77 @@ from earshot_pulumi.local.record import running
 
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
-POLL = 0.25
+NO_ANSWER = "no answer"
 AGAIN = "correct what the cause names, then run the same command again"
 _SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
-class Progress(Enum):
-    SILENT = auto()
-    BEHIND = auto()
-    READY = auto()
+class LocalDriver(NodeDriver):
+    """A node as a process of this machine.
 
+    A broker is ready when it answers where the other nodes reach it, is in sync with all of its
+    replicas and serves clients through each of its listeners (see `LocalClientListeners`). A
+    controller alone answers no clients: it is ready when it accepts connections.
+    """
 
-class CatchingUp(EarshotError):
-    """A broker serves, but is not in sync yet."""
+    def __init__(
+        self,
+        root: Path,
+        id: int,
+        cluster_id: str,
+        client: Mapping[str, str],
+        progress: Callable[[str], None],
+    ) -> None:
+        """``client`` are Kafka's client properties, for brokers that ask for credentials."""
+        self.name, self._directory = f"node {id}", quorum.node_directory(root, id)
+        self._root, self._id, self._cluster_id = root, id, cluster_id
+        values = read_properties(started_with(self._directory)).values
+        text = values.get("advertised.listeners")
+        listeners = dict(parse_entries(text)) if text else {}
+        self._is_broker = "inter.broker.listener.name" in values
+        key = "inter.broker.listener.name" if self._is_broker else "controller.listener.names"
+        self._address = listeners.get(values.get(key, ""))  # None where its settings are lost
+        if self._is_broker:
+            self._admin = _admin(str(self._address), access(values, client))
+            self._listeners = LocalClientListeners(root, id, str(self._address), client, progress)
+
+    def check_alive(self) -> None:
+        if running(self._directory) is None:
+            cause = why_ended(self._directory)
+            raise EarshotError(f"{self.name} did not come up", observed=cause, remedy=AGAIN)
+
+    def lacks(self) -> str:
+        if self._is_broker:
+            at = (self._admin, str(self._address), self._cluster_id)
+            state = _state(self._root, self._id, *at)
+            return state if state == NO_ANSWER else self._listeners.problem() or state
+        return "" if not self._address or accepts_connections(self._address) else NO_ANSWER
+
+    def last_lines(self, count: int) -> str:
+        return last_words(self._directory, count)
 
 
 def wait_for(
     root: Path,
-    nodes: Sequence[int],
-    brokers: Mapping[int, str],
+    nodes: Iterable[int],
     cluster_id: str,
-    deadline: float = DEADLINE,
-    progress: Callable[[str], None] = lambda _: None,
-    controllers: Mapping[int, Address] | None = None,
     client: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    deadline: float = DEADLINE,
 ) -> None:
-    """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
+    """Returns when all ``nodes`` of the cluster under ``root`` are ready, by their id.
 
-    It also has to serve clients through each of their listeners (see `LocalClientListeners`).
-    Replicas of which only nodes that do not run have all records are not waited for. ``brokers``
-    holds a host:port by broker id, ``nodes`` the processes to watch. A controller that is no broker
-    answers no clients, so it is ready when it accepts connections. ``client`` are Kafka's client
-    properties, for brokers that ask each other for credentials. Raises EarshotError where a node
-    died, where another cluster than ``cluster_id`` answers, or with the last log lines of silent
-    brokers when ``deadline`` (s) has passed; CatchingUp where all answer then, but some are not in
-    sync.
+    Raises EarshotError as `driver.wait_for` does, and where another cluster answers.
     """
-    began = shown = time.monotonic()
-    admins = {id: _admin(root, id, address, client or {}) for id, address in brokers.items()}
-    entrances = {
-        id: LocalClientListeners(root, id, address, client or {}, progress)
-        for id, address in brokers.items()
-    }
-    while True:
-        _check_alive(root, nodes)
-        # ask each broker about itself: others list a killed broker for some seconds
-        states = {
-            id: _state(root, id, admin, brokers[id], cluster_id) for id, admin in admins.items()
-        }
-        shut = {
-            id: problem
-            for id, state in states.items()
-            if state is not Progress.SILENT and (problem := entrances[id].problem())
-        }
-        states |= dict.fromkeys(shut, Progress.SILENT)
-        states |= {
-            id: Progress.READY if accepts_connections(address) else Progress.SILENT
-            for id, address in (controllers or {}).items()
-        }
-        missing = [id for id, state in states.items() if state is not Progress.READY]
-        now = time.monotonic()
-        if not missing:
-            return
-        if now - began > deadline:
-            silent = [id for id in missing if states[id] is Progress.SILENT]
-            if silent:
-                raise _late(root, silent, shut, deadline)
-            raise CatchingUp(
-                f"broker {listed(missing)}",
-                observed="answers, and is not in sync with all of its replicas after "
-                f"{deadline:.0f} s",
-                remedy="wait until it has caught up, then run the same command again",
-            )
-        if now - shown > 5:
-            shown = now
-            progress(f"waiting for node {listed(missing)} ({now - began:.0f} s)")
-        time.sleep(POLL)
+    drivers = [LocalDriver(root, id, cluster_id, client or {}, progress) for id in nodes]
+    driver.wait_for(drivers, deadline, progress, AGAIN)
 
 
-def _admin(root: Path, id: int, address: str, client: Mapping[str, str]) -> AdminClient:
-    values = read_properties(started_with(quorum.node_directory(root, id))).values
+def _admin(address: str, access: Mapping[str, Any]) -> AdminClient:
     settings: dict[str, Any] = {
-        **access(values, client),
+        **access,
         "bootstrap.servers": address,
         "socket.connection.setup.timeout.ms": 2000,
         "reconnect.backoff.max.ms": 500,
@@ -115,11 +101,12 @@ def _admin(root: Path, id: int, address: str, client: Mapping[str, str]) -> Admi
     return AdminClient(settings, logger=_SILENT)
 
 
-def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: str) -> Progress:
+def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: str) -> str:
+    """What the broker lacks; empty if it is ready."""
     try:
         metadata = admin.list_topics(timeout=2)
     except KafkaException:
-        return Progress.SILENT
+        return NO_ANSWER
     found: str | None = metadata.cluster_id  # the stubs have it as always None
     if found and found != cluster_id:
         raise EarshotError(
@@ -130,35 +117,13 @@ def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: st
             "stop them, or give one of the two other ports; then run the same command again",
         )
     if id not in metadata.brokers:
-        return Progress.SILENT
+        return NO_ANSWER
     partitions = (
         partition for topic in metadata.topics.values() for partition in topic.partitions.values()
     )
     behind = [it.isrs for it in partitions if id in it.replicas and id not in it.isrs]
     if not behind:
-        return Progress.READY
+        return ""
     # what only nodes have that do not run, nobody can catch up with before they do
     gone = set(quorum.ended(root, but=id))
-    return Progress.READY if gone and all(gone >= set(it) for it in behind) else Progress.BEHIND
-
-
-def _check_alive(root: Path, nodes: Sequence[int]) -> None:
-    for id in nodes:
-        directory = quorum.node_directory(root, id)
-        if running(directory) is None:
-            raise EarshotError(
-                f"node {id} did not come up", observed=why_ended(directory), remedy=AGAIN
-            )
-
-
-def _late(
-    root: Path, silent: Sequence[int], shut: Mapping[int, str], deadline: float
-) -> EarshotError:
-    words = "\n".join(last_words(quorum.node_directory(root, id), 5) for id in silent[:3])
-    reasons = "; ".join(dict.fromkeys(shut[id] for id in silent if id in shut))
-    return EarshotError(
-        f"node {listed(silent)} did not come up",
-        observed=f"{reasons or 'no answer'} after {deadline:.0f} s; the last lines of the "
-        f"logs:\n{words}",
-        remedy=AGAIN,
-    )
+    return "" if gone and all(gone >= set(it) for it in behind) else BEHIND

@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.errors import EarshotError
-from earshot.listeners.grammar import parse_entries
 from earshot.listeners.listed import listed
-from earshot.listeners.properties import read_properties
+from earshot_pulumi.driver import CatchingUp, as_it_was, not_stopped, or_put_back
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.node_files import prune
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
-from earshot_pulumi.local.readiness import CatchingUp, wait_for
+from earshot_pulumi.local.readiness import wait_for
 from earshot_pulumi.local.record import Record, running
 
 GRACE = 30.0
@@ -45,7 +44,7 @@ def restart(
     def started(record: Record) -> Record:
         if serving:
             with contextlib.suppress(CatchingUp):
-                _await(root, launch, cluster_id, client, progress)
+                wait_for(root, [launch.id], cluster_id, client, progress)
             prune(launch.directory)
         return record
 
@@ -61,37 +60,22 @@ def restart(
         check_room(launch)
         check_java(launch)
     stop(launch.directory, grace(root))
-    try:
-        return started(start(launch, cluster_id))
-    except EarshotError as error:
-        if previous is None:
-            raise
-        left = _put_back(root, previous, cluster_id, client, progress)
-        raise EarshotError(
-            error.object, observed=f"{error.observed}\n  {left}", remedy=error.remedy
-        ) from None
+    return or_put_back(
+        lambda: started(start(launch, cluster_id)),
+        lambda: _put_back(root, previous, cluster_id, client, progress) if previous else None,
+    )
 
 
 def _check_others(root: Path, id: int) -> None:
     """Raises EarshotError where another node has ended or is suspended: two at a time are too many
     to miss."""
-    what, too_many = (
-        f"node {id} was not stopped",
-        "; with one more away, brokers could take no records",
-    )
     if gone := quorum.ended(root, but=id):
-        nodes = listed(gone)
-        raise EarshotError(
-            what,
-            observed=f"down already: node {nodes}{too_many}",
-            remedy=f"run the same command again: it starts node {nodes} first",
-        )
+        nodes = f"node {listed(gone)}"
+        again = f"run the same command again: it starts {nodes} first"
+        raise not_stopped(f"node {id}", "down already", nodes, again)
     if held := " ".join(map(str, quorum.suspended(root, but=id))):
-        raise EarshotError(
-            what,
-            observed=f"suspended by a signal: process {held}{too_many}",
-            remedy=f"let it go on (`kill -CONT {held}`), then run the same command again",
-        )
+        again = f"let it go on (`kill -CONT {held}`), then run the same command again"
+        raise not_stopped(f"node {id}", "suspended by a signal", f"process {held}", again)
 
 
 def grace(root: Path) -> float:
@@ -107,30 +91,12 @@ def _put_back(
 ) -> str:
     """How the node is left, after an attempt to start it as before."""
     progress(f"node {previous.id} did not come up: starting it again as it was")
-    try:
+
+    def start_again() -> None:
         stop(previous.directory, GRACE_ALONE)
         start(previous, cluster_id)
-    except EarshotError as error:
-        return f"it could not be started again as it was: {error.line}"
-    try:
-        _await(root, previous, cluster_id, client, progress)
-    except EarshotError as error:
-        return f"it was started again as it was, and {error.line}"
-    return "it was started again as it was and serves; the nodes after it were not touched"
 
+    def serves(_: None) -> None:
+        wait_for(root, [previous.id], cluster_id, client, progress)
 
-def _await(
-    root: Path, launch: Launch, cluster_id: str, client: Mapping[str, str], progress: Progress
-) -> None:
-    values, id = read_properties(launch.properties).values, launch.id
-    listeners = dict(parse_entries(values["advertised.listeners"]))
-    name = values.get("inter.broker.listener.name")
-    wait_for(
-        root,
-        [id],
-        {id: str(listeners[name])} if name else {},
-        cluster_id,
-        progress=progress,
-        controllers={} if name else {id: listeners[values["controller.listener.names"]]},
-        client=client,
-    )
+    return as_it_was(start_again, serves, "started")

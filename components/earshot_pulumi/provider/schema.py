@@ -28,7 +28,7 @@ def completed(
 ) -> str:
     """The schema that Pulumi's SDK ``inferred`` from classes, with what it does not infer.
 
-    ``described`` has inherited descriptions, by the type of the component or map and by name.
+    ``described`` has inherited descriptions, by the type of a component or a map and by name.
     """
     # generators add "Args" to a type's name themselves
     schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))

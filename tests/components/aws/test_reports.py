@@ -91,7 +91,7 @@ def test_what_an_earlier_instance_gave_up_on_is_no_reason_to_stop() -> None:
     ],
 )
 def test_too_late_says_what_was_last_heard(values: dict[str, str], said: str) -> None:
-    with pytest.raises(EarshotError, match=r"not in sync after 0 s; last report") as caught:
+    with pytest.raises(EarshotError, match=r"node 1: not in sync after 0 s\n") as caught:
         wait(Parameters(values), deadline=0)
     assert said in str(caught.value)
     assert "aws ssm start-session" in str(caught.value)

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 from earshot_pulumi.docker import in_turn, kinds, labels, leftovers, put_back
-from earshot_pulumi.docker.container_address import Disturbed, Engines
+from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
+from earshot_pulumi.driver import Disturbed
 
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
@@ -222,7 +223,10 @@ def test_how_it_is_left_where_it_cannot_be_made_again(
     engine.rename("new-1", "kafka-1")
     engine.start("new-1")
     engine.refuses = True
-    assert left() == "it could not be made again as it was: port is already allocated"
+    assert (
+        left()
+        == "it could not be made again as it was: container kafka-1: port is already allocated"
+    )
 
 
 @pytest.mark.parametrize("kind", [Disturbed, EarshotError])

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
+from earshot_pulumi import driver
 from earshot_pulumi.docker import kafka_protocol, kinds, labels, readiness
+from earshot_pulumi.docker.client_listeners import accepts
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, incarnation
 from earshot_pulumi.docker.kafka_protocol import (
     InnerListener,
@@ -23,6 +25,7 @@ from earshot_pulumi.docker.kafka_protocol import (
     Refused,
 )
 from earshot_pulumi.docker.kinds import DockerReadinessKind
+from earshot_pulumi.docker.readiness import ContainerDriver
 from earshot_pulumi.docker.tls_exchange import NodeKeys
 from earshot_pulumi.docker.users import DockerUsersKind
 
@@ -119,7 +122,7 @@ def engines(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engines:
         yield engine
 
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
-    monkeypatch.setattr(readiness, "POLL", 0)
+    monkeypatch.setattr(driver, "POLL", 0)
     return Engines()
 
 
@@ -207,7 +210,7 @@ def test_a_broker_is_ready_when_it_is_in_sync(
     engines: Engines, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[str] = []
-    monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
+    monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
     say(NoAnswer("bash: connect: Connection refused"), all_well(1, 3), all_well(1, 2, 3))
     wait(engines, place(2), progress=reported.append)
     assert [text.rpartition(",")[0] for text in reported] == [
@@ -221,11 +224,11 @@ def test_while_one_is_not_ready_the_others_are_not_asked_again(
 ) -> None:
     asked: list[int] = []
 
-    def hindrance(_engines: Engines, place: ContainerAddress, *_: object) -> str | None:
-        asked.append(place.node_id)
-        return "not listening yet" if len(asked) < 6 else None
+    def hindrance(driver: ContainerDriver) -> str:
+        asked.append(int(driver.name.removeprefix("kafka-")))
+        return "not listening yet" if len(asked) < 6 else ""
 
-    monkeypatch.setattr(readiness, "_hindrance", hindrance)
+    monkeypatch.setattr(ContainerDriver, "_hindrance", hindrance)
     wait(engines, place(1), place(2))
     assert asked == [1, 2, 1, 1, 1, 1, 2]
 
@@ -559,10 +562,9 @@ def test_where_no_listener_is_plaintext_the_health_check_tells(
     found = SimpleNamespace(exec_run=exec_run)
     reported: list[str | None] = []
     closed = place(2, plaintext=False)
-    client = SimpleNamespace(containers=SimpleNamespace(get=lambda _: found))
-    monkeypatch.setattr(Engines, "of", lambda *_: client)
+    client: Any = SimpleNamespace(containers=SimpleNamespace(get=lambda _: found))
     for _ in range(4):
-        reported.append(readiness._health(engines, closed, "id-2"))
+        reported.append(accepts(client, "id-2", closed.endpoint))
     assert reported == ["stopped", "not listening yet", f"{'x' * 77}...", None]
     assert asked == [closed.endpoint.health()[1:]] * 4
 
@@ -674,7 +676,7 @@ def test_a_broker_is_ready_when_it_serves_clients(
 
     monkeypatch.setattr(kafka_protocol, "metadata", metadata)
     monkeypatch.setattr(kafka_protocol, "quorum", lambda *_: Quorum(1, {1: 5000}))
-    monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
+    monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
     accepting["id-1"] = [NoAnswer("the broker closed the connection"), None]
     reported: list[str] = []
     waited(engines, serving(1, PLAIN, LOGINS), progress=reported.append)

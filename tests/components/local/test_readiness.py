@@ -10,15 +10,21 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 from earshot_pulumi.client_listeners import ClientListeners
+from earshot_pulumi.driver import BEHIND, CatchingUp
 from earshot_pulumi.local import quorum, readiness
-from earshot_pulumi.local.readiness import CatchingUp, Progress, wait_for
+from earshot_pulumi.local.readiness import NO_ANSWER, wait_for
 from earshot_pulumi.local.record import Record
 
 from earshot.errors import EarshotError
-from earshot.listeners.address import Address
 from tests.components.local.nodes import node, recorded
 
 CLUSTER = "ZWFyc2hvdC10ZXN0cy1ydQ"
+BROKER = "inter.broker.listener.name=INTERNAL\nadvertised.listeners=INTERNAL://localhost:1\n"
+
+
+def started_with(directory: Path, properties: str) -> None:
+    directory.mkdir(exist_ok=True)
+    (directory / "server.properties").write_text(properties)
 
 
 class AdminDouble:
@@ -40,28 +46,28 @@ class AdminDouble:
 @pytest.mark.parametrize(
     ("admin", "state"),
     [
-        (AdminDouble([], [], []), Progress.SILENT),
-        (AdminDouble([2, 3], [1, 2], [2]), Progress.SILENT),
-        (AdminDouble([1, 2], [1, 2], [2]), Progress.BEHIND),
-        (AdminDouble([1, 2], [2], [2]), Progress.READY),
-        (AdminDouble([1, 2], [1, 2], [1, 2]), Progress.READY),
+        (AdminDouble([], [], []), NO_ANSWER),
+        (AdminDouble([2, 3], [1, 2], [2]), NO_ANSWER),
+        (AdminDouble([1, 2], [1, 2], [2]), BEHIND),
+        (AdminDouble([1, 2], [2], [2]), ""),
+        (AdminDouble([1, 2], [1, 2], [1, 2]), ""),
     ],
 )
 def test_a_broker_is_ready_when_it_is_listed_and_in_sync(
-    tmp_path: Path, admin: Any, state: Progress
+    tmp_path: Path, admin: Any, state: str
 ) -> None:
-    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) is state
+    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
 
 
 @pytest.mark.parametrize(
     ("isrs", "ended", "state"),
     [
-        ([3], [3], Progress.READY),
-        ([3], [2, 3], Progress.READY),
-        ([2, 3], [3], Progress.BEHIND),
-        ([2], [3], Progress.BEHIND),
-        ([], [], Progress.BEHIND),
-        ([1], [3], Progress.READY),
+        ([3], [3], ""),
+        ([3], [2, 3], ""),
+        ([2, 3], [3], BEHIND),
+        ([2], [3], BEHIND),
+        ([], [], BEHIND),
+        ([1], [3], ""),
     ],
 )
 def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
@@ -71,7 +77,7 @@ def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
         quorum, "ended", lambda root, but: ended if (root, but) == (tmp_path, 1) else []
     )
     admin: Any = AdminDouble([1, 2], [1, 2, 3], isrs)
-    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) is state
+    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
 
 
 def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -79,7 +85,7 @@ def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
     directory.mkdir()
     (directory / "console.log").write_text("Invalid maximum heap size: -Xmx1\n")
     with pytest.raises(EarshotError) as caught:
-        wait_for(tmp_path, [1], {}, CLUSTER)
+        wait_for(tmp_path, [1], CLUSTER)
     assert str(caught.value) == (
         "node 1 did not come up: Invalid maximum heap size: -Xmx1\n"
         f"  logs: {directory / 'server.log'}, console.log\n"
@@ -92,22 +98,31 @@ def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) ->
     with node(directory) as child, socket.socket() as listening:
         recorded(directory, Record.of(child.pid, "d"))
         listening.bind(("127.0.0.1", 0))
-        address = Address("127.0.0.1", listening.getsockname()[1])
-        with pytest.raises(EarshotError, match="node 10001 did not come up: no answer after 0 s"):
-            wait_for(tmp_path, [10_001], {}, CLUSTER, deadline=0, controllers={10_001: address})
+        address = f"CONTROLLER://127.0.0.1:{listening.getsockname()[1]}"
+        started_with(
+            directory, f"controller.listener.names=CONTROLLER\nadvertised.listeners={address}"
+        )
+        with pytest.raises(
+            EarshotError, match="node 10001: not in sync after 0 s\nnode 10001: no answer"
+        ):
+            wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
         listening.listen()
-        wait_for(tmp_path, [10_001], {}, CLUSTER, deadline=0, controllers={10_001: address})
+        wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
 
 
 def test_a_broker_that_only_lacks_time_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(readiness, "running", lambda _: "its record")
+    started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
     monkeypatch.setattr(ClientListeners, "problem", lambda _: "")
     with pytest.raises(CatchingUp) as caught:
-        wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER, deadline=0)
+        wait_for(tmp_path, [1], CLUSTER, deadline=0)
     assert str(caught.value) == (
-        "broker 1: answers, and is not in sync with all of its replicas after 0 s\n"
+        "node 1: not in sync after 0 s\n"
+        "node 1: not in sync with all of its replicas; the last lines of its log:\n"
+        "  (it wrote no log)\n"
         "  fix: wait until it has caught up, then run the same command again"
     )
 
@@ -115,12 +130,14 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
 def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(readiness, "running", lambda _: "its record")
+    started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [1, 2]))
     problems = ["EXTERNAL at 127.0.0.1:1: Connection refused"] * 2
     monkeypatch.setattr(ClientListeners, "problem", lambda _: problems.pop() if problems else "")
     with pytest.raises(EarshotError) as caught:
-        wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER, deadline=0)
-    assert "node 1 did not come up: EXTERNAL at 127.0.0.1:1: Connection refused after 0 s" in str(
+        wait_for(tmp_path, [1], CLUSTER, deadline=0)
+    assert "node 1: EXTERNAL at 127.0.0.1:1: Connection refused; the last lines" in str(
         caught.value
     )
-    wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER)
+    wait_for(tmp_path, [1], CLUSTER)

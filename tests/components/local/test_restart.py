@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from earshot_pulumi.driver import CatchingUp
 from earshot_pulumi.local import quorum, restart
 from earshot_pulumi.local.process import Launch
-from earshot_pulumi.local.readiness import CatchingUp
 from earshot_pulumi.local.record import Record
 
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
-from tests.components.local.test_quorum import PORTS, planned
+from tests.components.local.test_quorum import planned
 
 PLAN = planned()
 FAILURE = EarshotError(
@@ -80,12 +79,11 @@ class NodeDouble:
         self,
         root: Path,
         nodes: Sequence[int],
-        brokers: Mapping[int, str],
         cluster_id: str,
-        **more: Any,
+        *more: object,
     ) -> None:
         assert self.runs is not None and cluster_id == "id"
-        self.done.append(f"wait {nodes} {dict(brokers)} {more['controllers']}")
+        self.done.append(f"wait {nodes}")
         if self.runs.heap in self.fails:
             raise self.fails[self.runs.heap]
 
@@ -103,7 +101,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     return double
 
 
-WAIT = f"wait [1] {{1: 'localhost:{PORTS['INTERNAL']}'}} {{}}"
+WAIT = "wait [1]"
 
 
 def changed(root: Path, node: NodeDouble, previous: Launch | None = None) -> Record:
@@ -212,16 +210,13 @@ def test_what_did_not_run_is_not_started_instead(tmp_path: Path, node: NodeDoubl
     assert node.done == ["stop 30", "start 512m", WAIT]
 
 
-def test_a_controller_alone_is_waited_for_at_its_own_listener(
-    tmp_path: Path, node: NodeDouble
-) -> None:
+def test_a_controller_alone_is_waited_for(tmp_path: Path, node: NodeDouble) -> None:
     plan = planned(controllers={"mode": "separate"})
     controller = plan.controllers[0]
     properties = server_properties(plan, controller)
     wanted = replace(launch(tmp_path, "512m"), id=controller.id, properties=properties)
     restart.restart(tmp_path, wanted, None, "id", {}, lambda _: None)
-    address = controller.listeners[0].advertised
-    assert node.done[-1] == f"wait [{controller.id}] {{}} {{{controller.id}: {address!r}}}"
+    assert node.done[-1] == f"wait [{controller.id}]"
 
 
 def test_no_node_is_stopped_that_could_not_be_started_on_a_full_disk(
