@@ -1,4 +1,4 @@
-"""The job `pack` of the workflow in docs/lint.md, on a stack of one container that others wrote.
+"""The job `pack` of the workflow in docs/lint-ci.md, on a stack of one container that others wrote.
 
 The pack comes from a wheel, and the program's own environment has no earshot.
 
