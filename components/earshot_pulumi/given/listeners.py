@@ -5,7 +5,7 @@ strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 
@@ -202,7 +202,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         for id, node in nodes.items()
         if isinstance(node, Mapping) and node.get("container") is not None and vantage != "network"
     ]
-    declared = args.get("declared") or {}
+    declared: object = args.get("declared") or {}
     if not isinstance(declared, Mapping):
         problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
     for scope in declared if isinstance(declared, Mapping) else ():
@@ -212,9 +212,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 
 
-def _plan(
-    name: str, args: ListenersArgs, known: Mapping[str, Any]
-) -> ClusterPlan | pulumi.output.Unknown:
+def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPlan:
     """The plan, with markers for hosts that are not known; unknown as long as all nodes are."""
     settings = {
         key: item
@@ -223,7 +221,7 @@ def _plan(
     }
     nodes = known["nodes"]
     if _is_unknown(nodes):
-        return nodes
+        return cast("ClusterPlan", nodes)
     if isinstance(nodes, Mapping):
         nodes = {id: _named(id, node) for id, node in nodes.items()}
     extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
@@ -247,11 +245,11 @@ def _named(id: str, node: Any) -> Any:
 
 
 def _containers(
-    known: Mapping[str, Any], plan: ClusterPlan | pulumi.output.Unknown
+    known: Mapping[str, Any], plan: ClusterPlan
 ) -> dict[str, Any] | pulumi.output.Unknown:
     """By node id, the inputs that a `docker.Container` of the node would have."""
-    if isinstance(plan, pulumi.output.Unknown):
-        return plan
+    if _is_unknown(plan):
+        return pulumi.UNKNOWN
     inputs: dict[str, Any] = {}
     for node in plan.nodes:
         stated = known["nodes"][str(node.id)]
