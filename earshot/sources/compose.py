@@ -18,16 +18,20 @@ from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_hidden_port, read_port
 from earshot.sources.compose_sections import (
     Section,
+    configs_of,
     extra_hosts_of,
     has_other_names,
     in_one_shape,
+    is_overlay,
     joined_networks,
     links_of,
     list_of,
     map_of,
+    may_be_configuration,
     merged,
     merged_maps,
     volumes_of,
+    with_inline,
     words_of,
 )
 from earshot.sources.other_images import with_listeners
@@ -119,7 +123,7 @@ def read_compose(
         own = {it: files.resolved(it, sections, name, ()) for it in sections}
         whole |= {it: merged(whole[it], own[it]) if it in whole else own[it] for it in own}
         networks = merged_maps(networks, declared)
-    files.is_whole = files.is_whole and not _is_overlay(whole)
+    files.is_whole = files.is_whole and not is_overlay(whole)
     services = tuple(
         replace(files.service(name, section, networks, shown), commented=switched_off.get(name, {}))
         for name, section in whole.items()
@@ -160,18 +164,6 @@ def _is_service(item: object) -> bool:
     return isinstance(item, Mapping) and bool({"image", "build", "extends"} & set(item))
 
 
-def _is_overlay(services: Mapping[str, Section]) -> bool:
-    """Whether another file must hold the rest: no image, or a service that is not there."""
-    for section in services.values():
-        needed = section.get("depends_on")
-        if not (section.get("image") or "build" in section):
-            return True
-        names = needed if isinstance(needed, (list, Mapping)) else ()
-        if any(str(item) not in services for item in names):
-            return True
-    return False
-
-
 @dataclass
 class _Files:
     roots: Sequence[str]
@@ -181,6 +173,10 @@ class _Files:
     is_whole: bool = True
     """No other file has services that these may meet."""
     _others: dict[str, dict[str, object]] = field(default_factory=dict)
+    _configs: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.read = with_inline(self.read, self._configs)
 
     def sections(
         self, text: str, shown: str
@@ -203,9 +199,11 @@ class _Files:
             raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
         both = {"services": services, "networks": document.get("networks")}
         gone = tuple(tagged(both))
+        both["configs"] = document.get("configs")
         walked = self._replaced(untagged(both), shown, ())
         assert isinstance(walked, dict)
         networks, sections = walked.get("networks"), _sections(walked.get("services"))
+        self._configs |= _sections(walked.get("configs")) if shown in self.roots else {}
         self.is_whole = self.is_whole and "include" not in document
         for path in gone:
             if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
@@ -216,8 +214,7 @@ class _Files:
         self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
     ) -> Section:
         """A service's section, with what it extends below it."""
-        where = f"{shown}: services.{name}"
-        mark = f"{shown}#{name}"
+        where, mark = f"{shown}: services.{name}", f"{shown}#{name}"
         if mark in seen:
             raise EarshotError(where, observed="extends itself, by way of others")
         if len(seen) >= MAX_EXTENDS:
@@ -302,7 +299,16 @@ class _Files:
                 hidden = read_hidden_port(item)
                 published += hidden
                 unknown += [] if hidden else ["ports"]
-        volumes = [*volumes_of(section, where)]
+        volumes = [*volumes_of(section, where), *configs_of(section, self._configs)]
+        beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
+        yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
+        of_kafka = [
+            it if it.endswith(".properties") else posixpath.join(it, "server.properties")
+            for it in beside
+        ]
+        properties = self._first_read(of_kafka, _is_of_broker)
+        if self.lenient and not properties and any(map(may_be_configuration, volumes)):
+            unknown.append("mounted files")
         container = with_listeners(
             Container(
                 name=str(section.get("container_name") or name),
@@ -320,12 +326,6 @@ class _Files:
                 profiles=tuple(map(str, list_of(section.get("profiles"), f"{where}.profiles"))),
             )
         )
-        beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
-        yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
-        of_kafka = [
-            it if it.endswith(".properties") else posixpath.join(it, "server.properties")
-            for it in beside
-        ]
         words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
         deploy = section.get("deploy")
         deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
@@ -334,7 +334,7 @@ class _Files:
             container,
             words,
             str(section.get("scale") or deployed or ""),
-            self._first_read(of_kafka, _is_of_broker),
+            properties,
             self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
             dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,

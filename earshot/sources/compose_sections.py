@@ -4,12 +4,14 @@ Each raises EarshotError where a value has not the shape that Compose allows.
 """
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from earshot.errors import EarshotError
-from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork
+from earshot.topology.container import DEFAULT_BRIDGES, SHARED_CONFIG, JoinedNetwork
 
 Section = Mapping[str, object]
+_INLINE = "./earshot's configs/"
+"""Before the name of a config whose content the Compose file has: no file's path."""
 _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
 
@@ -136,6 +138,55 @@ def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
         else:
             source, *rest = str(item).split(":")
             yield source, rest[0] if rest else source
+
+
+def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """What `configs` mount, as `volumes_of` has it; ``declared`` are those of the file, by name.
+
+    A path that `with_inline` reads stands for a content that the file itself has.
+    """
+    listed = section.get("configs")
+    for item in listed if isinstance(listed, list) else []:
+        entry = item if isinstance(item, Mapping) else {"source": item}
+        name = str(entry.get("source") or "")
+        target = str(entry.get("target") or f"/{name}")
+        own = declared.get(name)
+        source = ""  # external, or of a variable
+        if isinstance(own, Mapping) and "content" in own:
+            source = f"{_INLINE}{name}/{posixpath.basename(target)}"
+        elif isinstance(own, Mapping) and own.get("file"):
+            file = str(own["file"])
+            source = file if file.startswith((".", "/", "~")) else f"./{file}"
+        yield source, target
+
+
+def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> Callable[[str], str]:
+    """``read``, and beside files the contents that ``declared`` has for paths of `configs_of`."""
+
+    def text_of(path: str) -> str:
+        own = declared.get(path.removeprefix(_INLINE).rpartition("/")[0])
+        if path.startswith(_INLINE) and isinstance(own, Mapping):
+            return str(own["content"])
+        return read(path)
+
+    return text_of
+
+
+def may_be_configuration(volume: tuple[str, str]) -> bool:
+    """Whether apache/kafka may find its server.properties in this mount of `volumes_of`."""
+    return volume[1].rstrip("/") in (SHARED_CONFIG, f"{SHARED_CONFIG}/server.properties")
+
+
+def is_overlay(services: Mapping[str, Section]) -> bool:
+    """Whether another file must hold the rest: no image, or a service that is not there."""
+    for section in services.values():
+        needed = section.get("depends_on")
+        if not (section.get("image") or "build" in section):
+            return True
+        names = needed if isinstance(needed, (list, Mapping)) else ()
+        if any(str(item) not in services for item in names):
+            return True
+    return False
 
 
 def words_of(value: object) -> tuple[str, ...]:

@@ -607,6 +607,52 @@ def test_other_mounted_files_are_not(volume: str, files: dict[str, str]) -> None
     assert found.services[0].properties == ""
 
 
+BROKER = "listeners=A://:1\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "mount"),
+    [
+        ("content: 'listeners=A://:${PORT:-1}'", "{source: own, target: /x.properties}"),
+        ("content: 'listeners=A://:1'", "{source: own, target: /x/server.properties}"),
+        ("file: own.properties", "own"),
+        ("file: ./own.properties", "{source: own}"),
+    ],
+)
+def test_a_config_of_a_broker_is_read_as_a_mounted_file_is(config: str, mount: str) -> None:
+    text = f"configs: {{own: {{{config}}}}}\nservices: {{k: {{configs: [{mount}]}}}}"
+    found = lenient(text, files={"./own.properties": BROKER})
+    assert found.services[0].properties.strip() == BROKER.strip()
+    assert found.services[0].container.mounts
+
+
+def test_a_config_of_a_client_is_read_as_a_mounted_file_is() -> None:
+    text = "configs: {a: {content: 'bootstrap.servers=k:1'}}\nservices: {k: {configs: [%s]}}"
+    found = lenient(text % "{source: a, target: /a.properties}")
+    assert found.services[0].files == {"/a.properties": "bootstrap.servers=k:1"}
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "configs: [{source: own, target: /mnt/shared/config/server.properties}]",
+        "configs: [{source: nowhere, target: /mnt/shared/config/server.properties}]",
+        "volumes: ['/etc/kafka:/mnt/shared/config']",
+        "volumes: ['kafka:/mnt/shared/config/']",
+    ],
+)
+def test_settings_of_apache_kafka_that_are_mounted_from_elsewhere_are_not_known(
+    section: str,
+) -> None:
+    found = lenient(f"configs: {{own: {{external: true}}}}\nservices: {{k: {{{section}}}}}")
+    assert "mounted files" in found.services[0].container.unknown
+
+
+def test_a_mounted_log_configuration_says_nothing_of_listeners() -> None:
+    found = lenient("services: {k: {volumes: ['/l.yaml:/mnt/shared/config/log4j2.yaml']}}")
+    assert "mounted files" not in found.services[0].container.unknown
+
+
 def test_only_a_lenient_reader_reads_mounted_files() -> None:
     text = "services: {k: {volumes: ['./server.properties:/x']}}"
     assert (

@@ -5,7 +5,7 @@ strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 
@@ -222,9 +222,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 
 
-def _plan(
-    name: str, args: ListenersArgs, known: Mapping[str, Any]
-) -> ClusterPlan | pulumi.output.Unknown:
+def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPlan:
     """The plan, with markers for hosts that are not known; unknown as long as all nodes are."""
     settings = {
         key: item
@@ -232,8 +230,8 @@ def _plan(
         if key not in ("nodes", "listeners", "extra", "vantage", "declared", "policy")
     }
     nodes = known["nodes"]
-    if isinstance(nodes, pulumi.output.Unknown):
-        return nodes
+    if _is_unknown(nodes):
+        return cast("ClusterPlan", nodes)
     if isinstance(nodes, Mapping):
         nodes = {id: _named(id, node) for id, node in nodes.items()}
     if "listeners" in args:
@@ -274,11 +272,11 @@ def _addressed(listeners: Any) -> Any:
 
 
 def _containers(
-    known: Mapping[str, Any], plan: ClusterPlan | pulumi.output.Unknown
+    known: Mapping[str, Any], plan: ClusterPlan
 ) -> dict[str, Any] | pulumi.output.Unknown:
     """By node id, the inputs that a `docker.Container` of the node would have."""
-    if isinstance(plan, pulumi.output.Unknown):
-        return plan
+    if _is_unknown(plan):
+        return pulumi.UNKNOWN
     inputs: dict[str, Any] = {}
     for node in plan.nodes:
         stated = known["nodes"][str(node.id)]
