@@ -48,7 +48,7 @@ class ListenerSpec(Frozen):
     listeners, none on SASL_SSL listeners."""
     advertised: dict[int, str] = Field(default_factory=dict)
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
-    address: AddressSpec = Field(AddressSpec(), exclude_if=lambda it: it == AddressSpec())
+    address: AddressSpec = Field(default=AddressSpec(), exclude_if=lambda it: it == AddressSpec())
     """How the advertised addresses tell brokers apart. Default: each broker has a name of its
     own."""
 
