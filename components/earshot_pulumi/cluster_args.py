@@ -307,6 +307,25 @@ class VpcArgs(TypedDict):
     services."""
 
 
+class BalancerArgs(TypedDict):
+    """A Network Load Balancer for the listeners with address strategy port and no host."""
+
+    kind: NotRequired[pulumi.Input[str]]
+    """nlb: a Network Load Balancer, which forwards TCP as it is, a port per broker."""
+    scheme: NotRequired[pulumi.Input[str]]
+    """internal: addresses of the VPC; internet: public ones, in public subnets."""
+    record: NotRequired[pulumi.Input[str]]
+    """With naming zone: the balancer's name below `zone.name`. Otherwise AWS gives it one."""
+    keep_client_address: NotRequired[pulumi.Input[bool]]
+    """Whether brokers see the clients' addresses. Then no process on a broker's instance reaches
+    that broker through the balancer."""
+    idle_seconds: NotRequired[pulumi.Input[int]]
+    """Seconds after which a connection without traffic is dropped. The default is longer than
+    Kafka's own `connections.max.idle.ms`."""
+    drain_seconds: NotRequired[pulumi.Input[int]]
+    """Seconds for which a target that leaves keeps its connections."""
+
+
 class ZoneArgs(TypedDict):
     """A domain for the nodes: a private zone of the stack, and records in a public one."""
 
@@ -394,6 +413,9 @@ class AwsClusterArgs(ClusterArgs):
     """The AWS region, such as eu-central-1."""
     vpc: pulumi.Input[VpcArgs]
     """A VPC of the stack's own, or, with `id`, an existing one."""
+    expose: NotRequired[pulumi.Input[BalancerArgs]]
+    """nlb: a Network Load Balancer with a port per broker, for the listeners with address strategy
+    port and no host. Brokers then need no public addresses. Default: none."""
     naming: NotRequired[pulumi.Input[str]]
     """The names that brokers advertise. aws: EC2's own (`ip-...`, `ec2-...`); zone: names of your
     domain, see `zone`."""

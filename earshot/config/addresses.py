@@ -109,6 +109,10 @@ class AddressSpec(Frozen):
             found[self.bootstrap_port] = "the bootstrap"
         return found
 
+    def with_bootstrap(self) -> Self:
+        """The same with a port for the bootstrap: `base_port`, if there is none yet."""
+        return self.model_copy(update={"bootstrap_port": self.bootstrap_port or self.base_port})
+
     def front(self, host: str | UnknownHost, port: int) -> Front | None:
         """Where clients of a broker connect that advertises ``host`` and ``port``; None: there."""
         bootstrap = None
@@ -166,7 +170,10 @@ def _port_problems(item: ListenerSpec, ids: Sequence[int], is_balanced: bool) ->
     address, key = item.address, f"listeners.{item.name}.address"
     base, last = address.base_port or 0, max(ids)
     if address.host is None and not is_balanced:
-        yield f"{key}.host: is missing; all brokers advertise this name, with a port each"
+        yield (
+            f"{key}.host: is missing; all brokers advertise this name, with a port each (on AWS, "
+            "`expose: nlb` makes a balancer that has one)"
+        )
     if base + last > MAX_PORT:
         yield (
             f"{key}.base_port: found {base} with broker {last}, which would have the port "

@@ -23,6 +23,7 @@ from earshot.config.aws_parts import (
     ZoneSpec,
     on_or_off,
 )
+from earshot.config.balancer import Expose
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
@@ -30,7 +31,7 @@ from earshot.errors import EarshotError, SpecError
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.security import is_secret_file
-from earshot.listeners.terms import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope, Strategy
 from earshot.names.aws import check_region
 
 Place = Literal["private", "public"]
@@ -53,6 +54,9 @@ class AwsSpec(ClusterSpec):
         ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
     )
     """The listeners of all brokers. At least one serves scope internal."""
+    expose: Expose = None
+    """nlb: a Network Load Balancer with a port per broker, for the listeners with address strategy
+    port and no host. Brokers then need no public addresses. Default: none."""
     naming: Literal["aws", "zone"] = "aws"
     """The names that brokers advertise. aws: EC2's own (`ip-...`, `ec2-...`); zone: names of your
     domain, see `zone`."""
@@ -126,7 +130,21 @@ class AwsSpec(ClusterSpec):
         return {key: check_property(key, item) for key, item in value.items()}
 
     @model_validator(mode="after")
+    def _bootstrap_of_balancer(self) -> Self:
+        """Behind the balancer the bootstrap has `base_port`, which no broker has."""
+        settled = tuple(
+            item.model_copy(update={"address": item.address.with_bootstrap()})
+            if item.name in self.balanced
+            else item
+            for item in self.listeners
+        )
+        object.__setattr__(self, "listeners", settled)
+        return self
+
+    @model_validator(mode="after")
     def _fits_aws(self) -> Self:
+        if self.expose is not None:
+            refuse(list(self.expose.problems(self.balanced, self.brokers, self.vpc)))
         refuse([*self._place_problems(), *self._name_problems(), *self._client_problems()])
         refuse(list(self._secret_problems()))
         refuse([*self._room_problems(), *self._data_problems()])
@@ -173,18 +191,20 @@ class AwsSpec(ClusterSpec):
             yield "zone: is missing; naming zone takes the nodes' names from it"
         if self.naming == "aws" and self.zone is not None:
             yield "zone: found one with naming aws; allowed: with naming zone"
-        if self.naming == "zone" and self.external and self.zone and not self.zone.public_zone_id:
+        is_found = not self._public_names or (self.zone is not None and self.zone.public_zone_id)
+        if self.naming == "zone" and self.zone is not None and not is_found:
             why = "external clients find a listener's name in a public zone only"
             yield f"zone.public_zone_id: is missing; {why}"
 
     def _client_problems(self) -> Iterator[str]:
         yield from clear_text_problems(self.listeners, self.clear_text)
         named = bool(self.clients.ranges) or self.clients.anywhere
-        if self.place == "private" and self.external:
-            names = ", ".join(it.name for it in self.listeners if Scope.EXTERNAL in it.scopes)
+        if self.place == "private" and (direct := self._directly_external):
+            names = ", ".join(direct)
             yield (
                 f"place: found private with a listener for scope external ({names}); allowed: "
-                "public, for an Elastic IP works in a public subnet only"
+                "public, for an Elastic IP works in a public subnet only, or `expose: nlb` and the "
+                "address strategy port"
             )
         if self.external and not named:
             why = "nobody could come in on a listener for scope external"
@@ -238,7 +258,30 @@ class AwsSpec(ClusterSpec):
     @property
     def public(self) -> bool:
         """Whether brokers are in public subnets, with an Elastic IP each."""
-        return self.external if self.place is None else self.place == "public"
+        return bool(self._directly_external) if self.place is None else self.place == "public"
+
+    @property
+    def balanced(self) -> tuple[str, ...]:
+        held = self.listeners if self.expose is not None else ()
+        return tuple(
+            item.name
+            for item in held
+            if item.address.strategy is Strategy.PORT and item.address.host is None
+        )
+
+    @property
+    def _directly_external(self) -> list[str]:
+        """The listeners that clients beyond the VPC reach at the brokers' own addresses."""
+        return [
+            item.name
+            for item in self.listeners
+            if Scope.EXTERNAL in item.scopes and not item.address.forwards
+        ]
+
+    @property
+    def _public_names(self) -> bool:
+        """Whether names are looked up beyond the VPC."""
+        return bool(self._directly_external) or bool(self.expose and self.expose.public)
 
     def is_public(self, id: int) -> bool:
         """Whether node ``id`` is in a public subnet, the only place for an Elastic IP."""

@@ -9,7 +9,7 @@ private addresses) and on quotas.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address, ip_network
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ IpRange = IPv4Network | IPv6Network
 
 BROKERS = "brokers"
 CONTROLLERS = "controllers"
+BALANCER = "balancer"
+"""The group of the balancer that the stack makes."""
 MAX_RULES = 60
 """AWS's default quota of inbound rules per group, for IPv4 and IPv6 each; a named group counts for
 both."""
@@ -162,6 +164,13 @@ def admitted(
             found[Members(CONTROLLERS)] = "the quorum, from controllers"
     if listener.name == plan.inter_broker:
         found[Members(BROKERS)] = "traffic between brokers"
+    if listener.front is not None and listener.front.group:
+        return found | {Members(listener.front.group): "the balancer, for its clients"}
+    return found | _clients(listener, clients)
+
+
+def _clients(listener: Listener, clients: Clients) -> dict[IpRange | Members, str]:
+    found: dict[IpRange | Members, str] = {}
     if Scope.INTERNAL in listener.scopes:
         found |= dict.fromkeys(clients.internal, "clients of scope internal")
     if Scope.EXTERNAL in listener.scopes:
@@ -170,7 +179,7 @@ def admitted(
 
 
 def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup, ...]:
-    """The groups of ``plan``: `brokers`, then `controllers`.
+    """The groups of ``plan``: `brokers`, then `controllers`, then that of a balancer.
 
     Raises EarshotError for a listener of scope external or internal without any clients named,
     and where a group needs more rules than AWS's quota has.
@@ -184,10 +193,27 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             for source, reason in admitted(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
                 found[holder].setdefault((port, source), rule)
+    if rules := tuple(_balancer_rules(plan, clients)):
+        found[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
     groups = tuple(SecurityGroup(name, tuple(rules.values())) for name, rules in found.items())
     for group in groups:
         _check_quota(group)
     return groups
+
+
+def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
+    """What a balancer's group lets in: clients, at the ports of brokers and bootstraps."""
+    for name in plan.listener_names:
+        held = [item for node in plan.brokers if (item := node.listener(name)) is not None]
+        if not (front := held[0].front) or not front.group:
+            continue
+        bootstrap = [front.bootstrap.port] if front.bootstrap else []
+        ports = sorted({item.port for item in held} | set(bootstrap))
+        starts = [port for port in ports if port - 1 not in ports]
+        ends = [port for port in ports if port + 1 not in ports]
+        for first, last in zip(starts, ends, strict=True):  # a rule per range, for quotas count
+            for source, reason in _clients(held[0], clients).items():
+                yield Ingress(first, last, source, f"{name}: {reason}")
 
 
 def ingress_of(node: Node, groups: Iterable[SecurityGroup]) -> tuple[Ingress, ...]:

@@ -7,7 +7,13 @@ from pathlib import Path
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud, Instance
-from earshot.facts.security_groups import Clients, SecurityGroup, ingress_of, security_groups
+from earshot.facts.security_groups import (
+    BALANCER,
+    Clients,
+    SecurityGroup,
+    ingress_of,
+    security_groups,
+)
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
@@ -19,7 +25,7 @@ from earshot.placement.aws_secrets import (
     node_secrets,
     secret_parameter,
 )
-from earshot.placement.plan import LOCALHOST, NodeNames, Planned, plan
+from earshot.placement.plan import LOCALHOST, Balancer, NodeNames, Planned, plan
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
@@ -106,11 +112,13 @@ def plan_aws(
     provisioned: Mapping[int, Provisioned] | None = None,
     dns: VpcDns | None = None,
     *,
+    balancer: Known | None = None,
     root: Path = Path(),
 ) -> AwsPlan:
     """The plan of ``spec`` as stack ``stack``, with the names in ``provisioned`` (default: none is
     known) and the DNS attributes of the VPC (default: both on, as in a VPC of the stack's own).
 
+    ``balancer`` is the name of the balancer that ``spec`` asks for (default: not known).
     ``root`` is the folder of the stack's cluster: certificates of others lie beside its project.
 
     Raises EarshotError, also for a name that AWS left empty.
@@ -120,7 +128,7 @@ def plan_aws(
     for id, item in provisioned.items():
         _check_given(spec.name_of(id), item, attributes)
     names = {id: _names(item, spec.zone_of[id]) for id, item in provisioned.items()}
-    found = secured(plan(spec, names), spec.security, root, SECRETS)
+    found = secured(plan(spec, names, _balancer(spec, balancer)), spec.security, root, SECRETS)
     made = found.plan
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
@@ -231,6 +239,18 @@ def _names(given: Provisioned, zone: str) -> NodeNames:
     return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
 
 
+def unknown_balancer(spec: AwsSpec) -> UnknownHost:
+    """The marker of the balancer's name while that is not known."""
+    what = "the record of the balancer" if spec.naming == "zone" else "the balancer"
+    return UnknownHost(what=what)
+
+
+def _balancer(spec: AwsSpec, name: Known | None) -> Balancer | None:
+    if spec.expose is None:
+        return None
+    return Balancer(name or unknown_balancer(spec), spec.expose.path, BALANCER)
+
+
 def _declarations(
     spec: AwsSpec, made: ClusterPlan, given: Mapping[int, Provisioned], dns: VpcDns
 ) -> Iterator[tuple[EvidenceKey, Declaration]]:
@@ -238,7 +258,12 @@ def _declarations(
         for listener in node.listeners:
             for scope in listener.scopes if isinstance(listener.host, str) else ():
                 host = str(listener.host)
-                if found := _declared(spec, host, scope, given[node.id], dns):
+                if listener.front is not None and listener.front.group:
+                    why = "the balancer of this stack"
+                    if spec.naming == "zone":
+                        why = f"record {host}, which leads to the balancer of this stack"
+                    yield (listener.name, scope, host), Declaration(why)
+                elif found := _declared(spec, host, scope, given[node.id], dns):
                     yield (listener.name, scope, host), found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from earshot.config.aws import AwsSpec
 from earshot.config.aws_parts import ClientsSpec
+from earshot.config.balancer import BalancerSpec
 from earshot.config.listener import ListenerSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener
@@ -22,6 +23,7 @@ def written(spec: AwsSpec) -> dict[str, Any]:
         "listeners": [item.model_dump(mode="json", exclude_none=True) for item in spec.listeners],
         "clear_text": dict(spec.clear_text),
         "clients": spec.clients.model_dump(mode="json"),
+        **({"expose": spec.expose.model_dump(mode="json")} if spec.expose else {}),
     }
 
 
@@ -41,9 +43,11 @@ def spec_at(
     if plan_aws(spec, stack, root=root).plan == step:
         return spec
     specs, reasons, clients = [spec], dict[str, str](), spec.clients
+    exposed = spec.expose
     for known in before:
         listeners = tuple(ListenerSpec.model_validate(it) for it in known["listeners"])
-        older = spec.model_copy(update={"listeners": listeners})
+        expose = BalancerSpec.model_validate(known["expose"]) if "expose" in known else spec.expose
+        older = spec.model_copy(update={"listeners": listeners, "expose": expose})
         if older.external and not spec.external:
             # a file without external listeners cannot say who comes in on those that are left
             clients = ClientsSpec.model_validate(
@@ -51,6 +55,7 @@ def spec_at(
             )
             older = older.model_copy(update={"clients": clients})
         specs.append(older)
+        exposed = exposed or older.expose
         reasons |= known["clear_text"]
     wanted = tuple(_listeners(stack, step, specs))
     found = spec.model_copy(
@@ -59,6 +64,7 @@ def spec_at(
             "inter_broker": step.inter_broker,
             "extra": dict(step.extra),
             "clients": clients,
+            "expose": exposed,
             "clear_text": {
                 name: why
                 for name, why in (reasons | spec.clear_text).items()

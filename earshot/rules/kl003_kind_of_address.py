@@ -29,6 +29,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         for text in facts.shown(listener, scope):
             kind = kind_of(text)
             severity = _severity(kind, scope, vantage)
+            if kind in _CONFINED and listener.front is not None and listener.front.group:
+                continue  # the stack's own balancer, internal as its file says
             if severity is None:
                 continue
             name = bracketed(text) if text == host else f"{host}, which resolves to {text}"

@@ -29,6 +29,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         instance = facts.instances.get(node.id)
         if scope is not Scope.EXTERNAL or instance is None or instance.elastic is None:
             continue
+        if listener.forwarded:
+            continue  # the address is the forwarder's
         external[listener.name] = None
         if listener.known:
             lent = (it for it in _public(facts, node, listener) if ip_of(it) not in elastic)

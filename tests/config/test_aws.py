@@ -62,7 +62,8 @@ def test_the_stack_file_says_where_brokers_are() -> None:
     (problem,) = refused(place="private", **TWO_LISTENERS)
     assert problem == (
         "place: found private with a listener for scope external (EXTERNAL); allowed: public, for "
-        "an Elastic IP works in a public subnet only"
+        "an Elastic IP works in a public subnet only, or `expose: nlb` and the address strategy "
+        "port"
     )
     assert read_aws(place="public", **TWO_LISTENERS).at("public").public
 

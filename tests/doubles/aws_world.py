@@ -112,6 +112,12 @@ class World:
         return self.make("SecurityGroup", name="brokers", vpcId=self.vpc.id)
 
     @functools.cached_property
+    def targets(self) -> Thing:
+        return self.make(
+            "TargetGroup", vpcId=self.vpc.id, protocol="TCP", port=9092, targetType="ip"
+        )
+
+    @functools.cached_property
     def table(self) -> Thing:
         return self.make("RouteTable", vpcId=self.vpc.id)
 

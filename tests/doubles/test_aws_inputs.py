@@ -196,8 +196,8 @@ def test_refused_inputs_are_said_with_the_reason() -> None:
 
 def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
     double = AwsDouble()
-    with pytest.raises(ProviderError, match="aws:lb/loadBalancer:LoadBalancer is not implemented"):
-        checked("aws:lb/loadBalancer:LoadBalancer", {})
+    with pytest.raises(ProviderError, match="aws:alb/loadBalancer:LoadBalancer is not impl"):
+        checked("aws:alb/loadBalancer:LoadBalancer", {})
     with pytest.raises(ProviderError, match="aws:acm/getCertificate:getCertificate is not impl"):
         asyncio.run(
             double.invoke(protocol.InvokeRequest("aws:acm/getCertificate:getCertificate", {}))

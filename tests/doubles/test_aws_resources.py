@@ -99,6 +99,27 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
     "RolePolicy": lambda w: {"name": "p", "role": w.role.id, "policy": POLICY},
     "RolePolicyAttachment": lambda w: {"role": w.role.id, "policyArn": MANAGED},
     "InstanceProfile": lambda w: {"name": f"p-{w.mark}", "role": w.role.id, **TAGS},
+    "LoadBalancer": lambda w: {
+        "namePrefix": "kafka-", "loadBalancerType": "network", "internal": True,
+        "subnets": [w.subnet.id], "securityGroups": [w.group.id],
+        "enableCrossZoneLoadBalancing": True, "enableDeletionProtection": False, **TAGS,
+    },
+    "TargetGroup": lambda w: {
+        "namePrefix": "kafka-", "protocol": "TCP", "port": 9092, "targetType": "ip",
+        "vpcId": w.vpc.id, "preserveClientIp": "true", "deregistrationDelay": 60,
+        "loadBalancingCrossZoneEnabled": "true",
+        "healthCheck": {"protocol": "TCP", "port": "9092", "interval": 10,
+                        "healthyThreshold": 2, "unhealthyThreshold": 2},
+        **TAGS,
+    },
+    "TargetGroupAttachment": lambda w: {
+        "targetGroupArn": w.targets.id, "targetId": "10.0.0.11", "port": 9092,
+    },
+    "Listener": lambda w: {
+        "loadBalancerArn": w.make("LoadBalancer", **LIVES["LoadBalancer"](w)).id,
+        "protocol": "TCP", "port": 9101, "tcpIdleTimeoutSeconds": 660,
+        "defaultActions": [{"type": "forward", "targetGroupArn": w.targets.id}], **TAGS,
+    },
     "Zone": lambda w: {"name": "kafka.internal", "vpcs": [{"vpcId": w.vpc.id}], **TAGS},
     "ZoneAssociation": lambda w: {
         "zoneId": w.private_zone.id, "vpcId": w.make("Vpc", cidrBlock="10.1.0.0/16").id,

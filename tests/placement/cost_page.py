@@ -21,6 +21,7 @@ HOURS = 730
 _EC2 = "https://aws.amazon.com/ec2/pricing/on-demand/"
 _EBS = "https://aws.amazon.com/ebs/pricing/"
 _VPC = "https://aws.amazon.com/vpc/pricing/"
+_ELB = "https://aws.amazon.com/elasticloadbalancing/pricing/"
 _ROUTE53 = "https://aws.amazon.com/route53/pricing/"
 _CLOUDWATCH = "https://aws.amazon.com/cloudwatch/pricing/"
 _S3 = "https://aws.amazon.com/s3/pricing/"
@@ -38,6 +39,8 @@ PRICES = {
     "address-hour": ("public IPv4 address, an hour, in use or not", _VPC),
     "nat-hour": ("NAT gateway, an hour", _VPC),
     "nat-gib": ("NAT gateway, a GiB that passes it", _VPC),
+    "nlb-hour": ("Network Load Balancer, an hour", _ELB),
+    "nlcu-hour": ("Network Load Balancer, a capacity unit (NLCU) and hour", _ELB),
     "out-gib": ("data to the internet, a GiB", _EC2),
     "between-zones-gib": ("data between two zones, a GiB in one direction", _EC2),
     "zone-month": ("Route 53 hosted zone, a month", _ROUTE53),
@@ -109,11 +112,13 @@ def bill(spec: AwsSpec) -> Iterator[Item]:
     if spec.validator is not None:
         formula = f"{HOURS} h x 60 x {LOOK_REQUESTS} / 1000 x s3-1000-gets"
         yield Item("the validator's looks into its bucket", None, "s3-1000-gets", formula)
+    if spec.expose is not None:
+        yield from balancer_bill()
     if spec.zone is not None:
         yield Item("hosted zones", 1, "zone-month", "1 x zone-month")
     for what, there, price, times in (
         ("data through NAT", spec.gateways, "nat-gib", 1),
-        ("data to the internet", spec.external, "out-gib", 1),
+        ("data to the internet", spec.external and not _is_internal(spec), "out-gib", 1),
         # charged to the zone that sends and to the one that receives
         ("data between zones", spec.brokers > 1, "between-zones-gib", 2),
         ("flow logs", spec.flow_logs, "log-gib", 1),
@@ -121,6 +126,18 @@ def bill(spec: AwsSpec) -> Iterator[Item]:
     ):
         if there:
             yield Item(what, None, price, f"{times} x GiB x {price}")
+
+
+def _is_internal(spec: AwsSpec) -> bool:
+    """Whether external clients come through an internal balancer, from connected networks."""
+    return spec.expose is not None and not spec.expose.public and not spec.public
+
+
+def balancer_bill() -> Iterator[Item]:
+    """What `expose: nlb` adds."""
+    yield _hourly("Network Load Balancers", 1, "nlb-hour")
+    units = "max(new flows/s / 800, flows / 100000, GiB/h)"  # as the page of its price says
+    yield Item("use of the balancer", None, "nlcu-hour", f"{HOURS} h x {units} x nlcu-hour")
 
 
 def hosts_bill(spec: DockerHostsSpec) -> Iterator[Item]:
@@ -168,6 +185,7 @@ def cost_page(specs: Mapping[str, AwsSpec], hosts: Mapping[str, DockerHostsSpec]
     """The page about ``specs`` and ``hosts``, by the names of their stacks."""
     bills = {name: tuple(bill(spec)) for name, spec in specs.items()}
     bills |= {name: tuple(hosts_bill(spec)) for name, spec in hosts.items()}
+    bills["With `expose: nlb`, in addition"] = tuple(balancer_bill())
     parts = [_HEAD, *(_stack(name, items) for name, items in bills.items())]
     used = {item.price for items in bills.values() for item in items}
     return "\n".join([*parts, _prices(used), _END])

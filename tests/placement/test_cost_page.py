@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from earshot.config.aws import AwsSpec
-from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
+from tests.config.aws_documents import (
+    INTERNAL,
+    OFFICE,
+    OWN_ZONE,
+    TWO_LISTENERS,
+    ZONES,
+    read_aws,
+)
 from tests.goldens import is_golden
-from tests.placement.cost_page import PRICES, bill, cost_page, hosts_bill
+from tests.placement.cost_page import PRICES, balancer_bill, bill, cost_page, hosts_bill
 from tests.placement.test_aws_docker_template import NAME as HOSTS_NAME
 from tests.placement.test_aws_docker_template import hosts_of_template
 from tests.placement.test_aws_templates import NAMES, filled
@@ -112,9 +119,22 @@ def test_one_nat_gateway_serves_every_zone_and_has_an_address() -> None:
 
 
 def test_every_price_has_its_use_and_its_page() -> None:
-    used = {item.price for item in (*bill(read_aws(**LARGE)), *hosts_bill(hosts_of_template()))}
+    bills = (bill(read_aws(**LARGE)), hosts_bill(hosts_of_template()), balancer_bill())
+    used = {item.price for items in bills for item in items}
     assert used == set(PRICES)
     assert all(page.startswith("https://aws.amazon.com/") for _, page in PRICES.values())
+
+
+def test_an_internal_balancer_is_billed_and_sends_nothing_to_the_internet() -> None:
+    address = {"strategy": "port", "base_port": 9100}
+    external = {"name": "EXTERNAL", "port": 1, "scopes": ["external"], "protocol": "SSL"}
+    listeners = [INTERNAL, {**external, "address": address}]
+    for scheme, is_sent in (("internal", False), ("internet", True)):
+        spec = read_aws(listeners=listeners, clients=OFFICE, expose={"scheme": scheme})
+        prices = {item.price for item in bill(spec)}
+        assert {"nlb-hour", "nlcu-hour"} <= prices
+        assert ("out-gib" in prices) is is_sent
+        assert spec.elastic_ips == spec.gateways
 
 
 def test_two_brokers_have_traffic_between_zones_and_one_has_none() -> None:

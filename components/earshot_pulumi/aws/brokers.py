@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from earshot.config.aws import AwsSpec
-from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
+from earshot.placement.aws import AwsPlan, Known, Provisioned, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
+from earshot_pulumi.aws.balancer import Balancer
 from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
@@ -73,11 +74,13 @@ class AwsBrokers(Brokers):
         groups = SecurityGroups(name, draft.groups, self.network.vpc_id, self._child)
         self.groups = groups.ids
         self.names = Names(name, spec, self.network, groups.ids, self._child)
-        planned = with_run_errors(
-            lambda names: plan_aws(spec, name, names, self.network.dns, root=self.root)
-        )
-        shown = self.names.provisioned.apply(planned)
-        self.plan = self.names.settled.apply(planned)
+        balancer = self._balancer(draft)
+
+        def planned(names: Mapping[int, Provisioned], balanced: Known | None) -> AwsPlan:
+            return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)
+
+        shown = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
+        self.plan = _with(self.names.settled, balancer.settled if balancer else None, planned)
         self.gated(
             spec,
             shown.apply(lambda made: made.plan),
@@ -110,6 +113,21 @@ class AwsBrokers(Brokers):
         after = [self._last] if self._last else []
         self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
+
+    def _balancer(self, draft: AwsPlan) -> Balancer | None:
+        spec = self._spec
+        if spec.expose is None:
+            return None
+        return Balancer(
+            self.stack,
+            spec,
+            spec.expose,
+            draft.plan,
+            self.network,
+            self.groups,
+            self.names,
+            self._child,
+        )
 
     def _parameter(self, id: int) -> str:
         """In which node ``id`` reports.
@@ -197,3 +215,16 @@ class AwsBrokers(Brokers):
             },
             self.below(*after),
         )
+
+
+def _with(
+    names: pulumi.Output[dict[int, Provisioned]],
+    balancer: pulumi.Output[Any] | None,
+    planned: Callable[[Mapping[int, Provisioned], Known | None], AwsPlan],
+) -> pulumi.Output[AwsPlan]:
+    """``planned`` of both; `Output.all` takes no map with numbers as keys."""
+    if balancer is None:
+        return names.apply(with_run_errors(lambda known: planned(known, None)))
+    return balancer.apply(
+        lambda name: names.apply(with_run_errors(lambda known: planned(known, name)))
+    )

@@ -54,6 +54,7 @@ class Names(TaggedComponent):
             )
             for id, address in self.addresses.items()
         }
+        self.private_zone: aws.route53.Zone | None = None
         private = {id: item.private_dns_name for id, item in self.interfaces.items()}
         beyond = {id: item.public_dns for id, item in self.addresses.items()}
         if spec.naming == "zone":
@@ -80,7 +81,7 @@ class Names(TaggedComponent):
         """By node id, the names that the private and the public zone give."""
         zone = self._spec.zone
         assert zone is not None  # the spec has one wherever names come from it
-        private_zone = aws.route53.Zone(
+        self.private_zone = aws.route53.Zone(
             self._name,
             name=zone.name,
             comment=f"Kafka of {self._name}",
@@ -106,7 +107,7 @@ class Names(TaggedComponent):
 
         private, beyond = {}, {}
         for id, item in self.interfaces.items():
-            private[id] = record(id, "private", private_zone.zone_id, item.private_ip)
+            private[id] = record(id, "private", self.private_zone.zone_id, item.private_ip)
             if id in self.addresses and zone.public_zone_id is not None:
                 address = self.addresses[id].public_ip
                 beyond[id] = record(id, "public", zone.public_zone_id, address)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-PACKAGES = ("ebs", "ec2", "iam", "route53", "s3", "ssm", "vpc")
+PACKAGES = ("ebs", "ec2", "iam", "lb", "route53", "s3", "ssm", "vpc")
 """Those that the component takes resources from."""
 _SHARED = ("_inputs", "_enums")
 """Files whose names the whole package shows beside those of its resources."""

@@ -95,6 +95,11 @@ class Answers(mocks.Mocks):
             ZONE: {"zoneId": "ZPRIVATE"},
             RECORD: {"fqdn": outputs.get("name")},
             PARAMETER: {"arn": f"arn:aws:ssm:{REGION}:123:parameter{outputs.get('name')}"},
+            "aws:lb/loadBalancer:LoadBalancer": {
+                "arn": f"arn of {args.name}",
+                "dnsName": f"{args.name}-0123.elb.{REGION}.amazonaws.com",
+            },
+            "aws:lb/targetGroup:TargetGroup": {"arn": f"arn of {args.name}"},
             "aws:s3/bucket:Bucket": {"arn": f"arn:aws:s3:::{args.name}", "bucket": args.name},
             "aws:iam/role:Role": {"name": args.name},
             "aws:iam/instanceProfile:InstanceProfile": {"name": args.name},

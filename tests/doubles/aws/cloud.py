@@ -18,12 +18,13 @@ from tests.doubles.plugin.values import Plain
 
 __all__ = ["BotoCoreError", "ClientError", "Cloud", "gone", "reported"]
 
-SERVICES = ("ec2", "iam", "route53", "s3", "ssm", "sts")
+SERVICES = ("ec2", "elbv2", "iam", "route53", "s3", "ssm", "sts")
 """The services that the double calls, as the provider's setting `endpoints` names them."""
 SECONDS = 60
 GONE = frozenset(
     {"404", "NatGatewayNotFound", "NoSuchBucket", "NoSuchEntity", "NoSuchHostedZone",
      "NoSuchBucketPolicy", "NoSuchLifecycleConfiguration", "ParameterNotFound",
+     "ListenerNotFound", "LoadBalancerNotFound", "TargetGroupNotFound",
      "NoSuchPublicAccessBlockConfiguration",
      "ServerSideEncryptionConfigurationNotFoundError"}
 )  # fmt: skip

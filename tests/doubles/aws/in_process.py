@@ -12,7 +12,8 @@ from moto import mock_aws
 from tests.doubles.aws.cloud import SERVICES
 from tests.doubles.aws.server import REGION, Moto, make_lean, start_as_ec2_does
 
-URLS = {service: f"https://{service}.{REGION}.amazonaws.com" for service in SERVICES}
+HOSTS = {"elbv2": "elasticloadbalancing"}
+URLS = {it: f"https://{HOSTS.get(it, it)}.{REGION}.amazonaws.com" for it in SERVICES}
 
 
 @functools.cache

@@ -15,6 +15,12 @@ from pulumi.provider.experimental import provider as protocol
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.addresses import Eip, EipAssociation
+from tests.doubles.aws.balancers import (
+    Listener,
+    LoadBalancer,
+    TargetGroup,
+    TargetGroupAttachment,
+)
 from tests.doubles.aws.bucket import (
     Bucket,
     BucketPublicAccessBlock,
@@ -60,6 +66,10 @@ KINDS: dict[str, AwsKind] = {
     "aws:iam/role:Role": Role(),
     "aws:iam/rolePolicy:RolePolicy": RolePolicy(),
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": RolePolicyAttachment(),
+    "aws:lb/listener:Listener": Listener(),
+    "aws:lb/loadBalancer:LoadBalancer": LoadBalancer(),
+    "aws:lb/targetGroup:TargetGroup": TargetGroup(),
+    "aws:lb/targetGroupAttachment:TargetGroupAttachment": TargetGroupAttachment(),
     "aws:route53/record:Record": Record(),
     "aws:route53/zone:Zone": Zone(),
     "aws:route53/zoneAssociation:ZoneAssociation": ZoneAssociation(),

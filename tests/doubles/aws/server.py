@@ -103,6 +103,8 @@ HOLDINGS = (
     ("ec2", "describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
     ("ec2", "describe_instances", "Reservations", "InstanceId"),
     ("ec2", "describe_volumes", "Volumes", "VolumeId"),
+    ("elbv2", "describe_load_balancers", "LoadBalancers", "LoadBalancerArn"),
+    ("elbv2", "describe_target_groups", "TargetGroups", "TargetGroupArn"),
     ("iam", "list_roles", "Roles", "RoleName"),
     ("iam", "list_instance_profiles", "InstanceProfiles", "InstanceProfileName"),
     ("route53", "list_hosted_zones", "HostedZones", "Id"),

@@ -1,0 +1,140 @@
+"""A Network Load Balancer in front of the brokers: a listener and a target group per broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.config.aws import AwsSpec
+from earshot.config.balancer import BalancerSpec
+from earshot.facts.security_groups import BALANCER
+from earshot.listeners.model import ClusterPlan
+from earshot.placement.aws import Known, unknown_balancer
+from earshot_pulumi.aws.names import Names
+from earshot_pulumi.aws.network import NetworkFacts
+from earshot_pulumi.aws.tags import TaggedComponent
+from earshot_pulumi.outputs import known_or
+
+_CHECK_SECONDS = 10
+_CHECKS = 2
+"""Health checks that make a target healthy, or unhealthy."""
+
+
+class Balancer(TaggedComponent):
+    """The balancer of a cluster, its targets and its name."""
+
+    shown: pulumi.Output[Known]
+    """The balancer's name, or a marker in a preview that cannot know it."""
+    settled: pulumi.Output[str]
+    """The same, unknown as long as it is."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: AwsSpec,
+        expose: BalancerSpec,
+        plan: ClusterPlan,
+        network: NetworkFacts,
+        groups: Mapping[str, pulumi.Input[str]],
+        names: Names,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``plan`` needs only ports. ``groups`` are the ids of the security groups by name."""
+        super().__init__("earshot:aws:Balancer", name, {}, opts)
+        self._name, self._spec, self._expose, self._names = name, spec, expose, names
+        self._vpc_id = network.vpc_id
+        self._balancer = aws.lb.LoadBalancer(
+            **self._named(protect=spec.deletion_protection or None),
+            name_prefix="kafka-",
+            load_balancer_type="network",
+            internal=not expose.public,
+            subnets=[network.subnets[zone, expose.public] for zone in spec.vpc.zones],
+            # without a group at its creation it can never have one
+            security_groups=[groups[BALANCER]],
+            # a broker is in one zone, and clients connect to the balancer's address in any
+            enable_cross_zone_load_balancing=True,
+            enable_deletion_protection=spec.deletion_protection,
+        )
+        for listener in spec.balanced:
+            self._forward(plan, listener)
+        self.settled = self._record() if spec.naming == "zone" else self._balancer.dns_name
+        known: pulumi.Output[Known] = self.settled.apply(lambda found: found)
+        self.shown = known_or(known, unknown_balancer(spec))
+        self.register_outputs({"name": self.settled})
+
+    def _forward(self, plan: ClusterPlan, name: str) -> None:
+        """The listeners of the balancer for the brokers' listener ``name``."""
+        held = {node.id: item for node in plan.brokers if (item := node.listener(name))}
+        label = name.lower().replace("_", "-")
+        for id, item in held.items():
+            own = f"{label}-{self._spec.name_of(id)}"
+            self._listener(own, item.port, item.bind_port, [id])
+        first = next(iter(held.values()))
+        if first.front is not None and first.front.bootstrap is not None:
+            port = first.front.bootstrap.port
+            self._listener(f"{label}-bootstrap", port, first.bind_port, list(held))
+
+    def _listener(self, suffix: str, port: int, bind_port: int, ids: list[int]) -> None:
+        """Forwards ``port`` of the balancer to ``bind_port`` of the brokers ``ids``."""
+        group = aws.lb.TargetGroup(
+            **self._named(suffix),
+            name_prefix="kafka-",
+            vpc_id=self._vpc_id,
+            protocol="TCP",
+            port=bind_port,
+            target_type="ip",  # of the interface, which outlives the instance
+            preserve_client_ip=str(self._expose.keep_client_address).lower(),
+            deregistration_delay=self._expose.drain_seconds,
+            load_balancing_cross_zone_enabled="true",
+            health_check=aws.lb.TargetGroupHealthCheckArgs(
+                protocol="TCP",
+                port=str(bind_port),
+                interval=_CHECK_SECONDS,
+                healthy_threshold=_CHECKS,
+                unhealthy_threshold=_CHECKS,
+            ),
+        )
+        for id in ids:
+            aws.lb.TargetGroupAttachment(
+                f"{self._name}-{suffix}-{id}",
+                target_group_arn=group.arn,
+                target_id=self._names.interfaces[id].private_ip,
+                port=bind_port,
+                opts=self._opts(),
+            )
+        aws.lb.Listener(
+            **self._named(suffix),
+            load_balancer_arn=self._balancer.arn,
+            protocol="TCP",
+            port=port,
+            tcp_idle_timeout_seconds=self._expose.idle_seconds,
+            default_actions=[
+                aws.lb.ListenerDefaultActionArgs(type="forward", target_group_arn=group.arn)
+            ],
+        )
+
+    def _record(self) -> pulumi.Output[str]:
+        """The balancer's name in the zones of the stack."""
+        zone, private = self._spec.zone, self._names.private_zone
+        assert zone is not None and private is not None  # with naming zone there are both
+        zones = {"private": private.zone_id, "public": zone.public_zone_id}
+        records = [
+            aws.route53.Record(
+                f"{self._name}-balancer-{kind}",
+                zone_id=zone_id,
+                name=f"{self._expose.record}.{zone.name}",
+                type="CNAME",
+                ttl=zone.ttl,
+                records=[self._balancer.dns_name],
+                opts=self._opts(),
+            )
+            for kind, zone_id in zones.items()
+            if zone_id is not None
+        ]
+        return records[0].fqdn
+
+    def _opts(self, **options: Any) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, **options)
