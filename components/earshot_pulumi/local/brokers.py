@@ -61,7 +61,7 @@ class LocalBrokers(Brokers):
         self.root = local.root
         self._heap, self.plan = spec.heap, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
-        self.gated(spec, self.plan, {}, certificates=local.certificates)
+        self.gated(self.plan, {}, certificates=local.certificates)
         preflight = LocalPreflight(
             self.stack,
             {
