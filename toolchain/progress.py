@@ -18,6 +18,7 @@ from pathlib import Path
 
 from earshot import cache
 from earshot.errors import EarshotError, remedy_of
+from toolchain.children import Children
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
@@ -86,40 +87,9 @@ class Cancelled(Exception):
     """A job of `together` ends because another one failed or the set-up was interrupted."""
 
 
-class _Group:
-    """The commands of parallel jobs, and whether they are to end."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._children: set[subprocess.Popen[bytes]] = set()
-        self._ending = False
-
-    def check(self) -> None:
-        if self._ending:
-            raise Cancelled
-
-    def add(self, child: subprocess.Popen[bytes]) -> None:
-        with self._lock:
-            self._children.add(child)
-            if self._ending:
-                _stop(child)
-
-    def remove(self, child: subprocess.Popen[bytes]) -> None:
-        with self._lock:
-            self._children.discard(child)
-
-    def end(self) -> None:
-        """End all of them; interrupts meanwhile are handled afterwards."""
-        with _interrupts_held_back(), self._lock:
-            self._ending = True
-            for child in self._children:
-                _signal(child, signal.SIGTERM)
-            for child in self._children:
-                _stop(child)
-
-
-_ALONE = _Group()
-_group: ContextVar[_Group] = ContextVar("group", default=_ALONE)
+_ALONE = Children()
+_children: ContextVar[Children] = ContextVar("children", default=_ALONE)
+"""The commands of this thread's job, or of parallel jobs together."""
 
 
 def together(jobs: Mapping[str, Callable[[], object]]) -> None:
@@ -127,11 +97,11 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
 
     The first error or an interrupt ends the commands of the others and is raised.
     """
-    group = _Group()
+    children = Children()
 
     def do(name: str, job: Callable[[], object]) -> None:
         _label.set(f"[{name}] ")
-        _group.set(group)
+        _children.set(children)
         job()
 
     with ThreadPoolExecutor(len(jobs)) as pool:
@@ -139,15 +109,21 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
             running = [pool.submit(do, name, job) for name, job in jobs.items()]
             _wait_for(running)
             if any(job.done() and job.exception() for job in running):
-                group.end()
+                _stop_all(children)
             wait(running)
         except BaseException:
-            group.end()
+            _stop_all(children)
             raise
     errors = [error for job in running if (error := job.exception()) is not None]
     for error in errors:
         if not isinstance(error, Cancelled):
             raise error
+
+
+def _stop_all(children: Children) -> None:
+    """End all commands; interrupts meanwhile are handled afterwards."""
+    with _interrupts_held_back():
+        children.stop_all(STOP_SECONDS)
 
 
 def _wait_for(running: Sequence[Future[None]]) -> None:
@@ -188,30 +164,22 @@ def run(
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     child: subprocess.Popen[bytes] | None = None
-    group = _group.get()
-    group.check()
+    children = _children.get()
     with log.open("wb") as file:
         try:
             with _interrupts_held_back():
-                child = subprocess.Popen(
-                    command,
-                    cwd=cwd,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    process_group=0,
-                )
-            group.add(child)
-            code = _wait(child, log)
+                child = children.start(command, cwd=cwd, environment=environment, log=file)
+            _show_while_running(child, log)
+            code = children.wait(child)
+        except ChildProcessError:
+            raise Cancelled from None
         except BaseException:
             if child is not None:
-                _stop(child)
+                with _interrupts_held_back():
+                    children.stop(child, STOP_SECONDS)
             raise
-        finally:
-            if child is not None:
-                group.remove(child)
-    group.check()
+    if children.closed:
+        raise Cancelled
     if code != 0:
         lines = "".join(f"\n    {line}" for line in _tail(log, SHOWN_LINES))
         raise EarshotError(
@@ -264,15 +232,15 @@ def _interrupts_held_back() -> Iterator[None]:
             signal.raise_signal(received[0])
 
 
-def _wait(child: subprocess.Popen[bytes], log: Path) -> int:
+def _show_while_running(child: subprocess.Popen[bytes], log: Path) -> None:
     begin = time.monotonic()
     width = 0
-    alone = _group.get() is _ALONE
+    alone = _children.get() is _ALONE
     redrawn = alone and sys.stdout.isatty()
     tick = TICK_SECONDS if alone else max(TICK_SECONDS, SHARED_TICK_SECONDS)
     while True:
         try:
-            code = child.wait(tick)
+            child.wait(tick)
             break
         except subprocess.TimeoutExpired:
             seconds = time.monotonic() - begin
@@ -285,23 +253,6 @@ def _wait(child: subprocess.Popen[bytes], log: Path) -> int:
                 say(line)
     if width:
         print(f"\r{'':<{width}}\r", end="", flush=True)
-    return code
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End it, with SIGKILL after a while; an interrupt meanwhile is handled afterwards."""
-    with _interrupts_held_back():
-        _signal(child, signal.SIGTERM)
-        try:
-            child.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            _signal(child, signal.SIGKILL)
-            child.wait()
-
-
-def _signal(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, number)
 
 
 def _tail(log: Path, count: int) -> list[str]:

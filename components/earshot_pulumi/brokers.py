@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Brokers(pulumi.ComponentResource):
     """The nodes of a cluster behind their gate; each kind of host has its own."""
 
+    spec: ClusterSpec
     gate: AdvertisedListeners
     cluster_id: pulumi.Output[str]
     ready: pulumi.Resource
@@ -46,11 +47,10 @@ class Brokers(pulumi.ComponentResource):
         """When the first of the cluster's certificates ends; None where it has none."""
         return None if self.certificates is None else self.certificates.expires
 
-    def gated(self, spec: ClusterSpec, plan: Any, addresses: Any, **facts: Any) -> None:
+    def gated(self, plan: Any, addresses: Any, **facts: Any) -> None:
         """Makes the gate of ``plan``; ``facts`` are those of `AdvertisedListeners`."""
-        self.gate = AdvertisedListeners(
-            self.stack, plan, spec.placement, addresses, self._child, policy=self._policy, **facts
-        )
+        own = (self.spec.placement, addresses, self._child)
+        self.gate = AdvertisedListeners(self.stack, plan, *own, policy=self._policy, **facts)
 
     def below(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options of a resource that waits for the gate's approval and for ``after``."""
@@ -89,10 +89,8 @@ class Brokers(pulumi.ComponentResource):
 
     def proved(
         self,
-        spec: ClusterSpec,
         security: SecurityPlan | None,
         contract: Contract | pulumi.Output[Contract],
-        listeners: Sequence[str],
         remember: Callable[[pulumi.ResourceOptions], pulumi.Resource],
         *,
         after: Sequence[pulumi.Resource] = (),
@@ -102,13 +100,14 @@ class Brokers(pulumi.ComponentResource):
         """The outputs of the cluster, whose ``contract`` is validated from ``standpoints``.
 
         Without standpoints, it is validated from here; again whenever one of the incarnations
-        changes. ``contract`` may be without the cluster's id; ``listeners`` are the names of its
-        listeners, also of those that are leaving. The validation waits for ``after``, and
-        ``remember`` makes what waits for it. ``client_config`` is a file with credentials, for
+        changes. ``contract`` may be without the cluster's id. The validation waits for ``after``,
+        and ``remember`` makes what waits for it. ``client_config`` is a file with credentials, for
         listeners that ask for some.
 
         Addresses are known in a preview. What uses them waits until the brokers are ready.
         """
+        spec = self.spec
+        known = spec if isinstance(contract, pulumi.Output) else contract  # those that leave, too
         access = client_outputs(spec, security, contract, self.root, self.expires)
         identified = pulumi.Output.all(contract, self.cluster_id).apply(
             lambda it: it[0].identified(it[1]).model_dump(mode="json")
@@ -130,7 +129,7 @@ class Brokers(pulumi.ComponentResource):
         proof = Validation(self.stack, props, self.at.options(depends_on=[self.ready, *after]))
         remember(self.at.options(depends_on=[proof]))
         return {
-            "listeners": tuple(listeners),
+            "listeners": tuple(item.name for item in known.listeners),
             "cluster_id": self.cluster_id,
             "bootstrap": once_there(
                 self.ready,

@@ -278,6 +278,11 @@ class ClusterPlan(Frozen):
     def controllers(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.is_controller)
 
+    def address_of(self, broker: Node) -> Address:
+        """Where the other nodes reach ``broker``: every broker has the inter-broker listener."""
+        (address,) = (it.advertised for it in broker.listeners if it.name == self.inter_broker)
+        return address
+
     @property
     def listener_names(self) -> tuple[str, ...]:
         """Client listeners in the order of their first appearance."""

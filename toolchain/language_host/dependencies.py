@@ -17,8 +17,8 @@ from pulumi.runtime.proto.language_pb2 import (
     InstallDependenciesResponse,
 )
 
+from toolchain.children import Children
 from toolchain.language_host import provider_packages
-from toolchain.language_host.children import Children
 from toolchain.language_host.interpreter import Interpreter
 from toolchain.language_host.output import Output
 

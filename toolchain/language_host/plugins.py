@@ -8,7 +8,7 @@ from typing import Any
 
 from pulumi.runtime.proto import language_pb2
 
-from toolchain.language_host.children import Children
+from toolchain.children import Children
 from toolchain.language_host.interpreter import Interpreter
 from toolchain.language_host.output import Output
 from toolchain.language_host.relay import PackRelay

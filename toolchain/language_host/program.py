@@ -10,7 +10,7 @@ from typing import Any
 
 from pulumi.runtime.proto import language_pb2
 
-from toolchain.language_host.children import Children
+from toolchain.children import Children
 from toolchain.language_host.interpreter import Interpreter
 
 # The script's exit code for an error that the user has seen already.

@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 from pulumi.runtime.proto import analyzer_pb2
 
-from toolchain.language_host.children import Children
+from toolchain.children import Children
 from toolchain.language_host.output import Output
 
 ANSWER_SECONDS = 2.0

@@ -14,8 +14,8 @@ from google.protobuf import empty_pb2
 from google.protobuf.message_factory import GetMessageClass
 from pulumi.runtime.proto import language_pb2, plugin_pb2
 
+from toolchain.children import Children
 from toolchain.language_host import dependencies, packages, plugins, program
-from toolchain.language_host.children import Children
 from toolchain.language_host.interpreter import Interpreter
 from toolchain.language_host.relay import CHANNEL_OPTIONS, WORKERS
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 class AwsBrokers(Brokers):
     """The EC2 instances of a cluster."""
 
+    spec: AwsSpec
     plan: pulumi.Output[AwsPlan]
     """Unknown as long as any of its names is."""
     _last: AwsReadiness | None = None
@@ -54,7 +55,7 @@ class AwsBrokers(Brokers):
         """
         super().__init__("aws:AwsCluster", at, spec)
         name = self.stack
-        self._spec, self._begin, self._leaving = spec, begin, leaving
+        self._begin, self._leaving = begin, leaving
         self._remembered = remembered or Remembered()
         self._settings = at.aws.to_props()
         check_region(spec.region, self)
@@ -82,7 +83,6 @@ class AwsBrokers(Brokers):
         shown = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
         self.plan = _with(self.names.settled, balancer.settled if balancer else None, planned)
         self.gated(
-            spec,
             shown.apply(lambda made: made.plan),
             shown.apply(lambda made: made.addresses),
             cloud=shown.apply(lambda made: made.cloud),
@@ -134,10 +134,10 @@ class AwsBrokers(Brokers):
 
         A name, not a resource: the last node's parameter is made after the first node's readiness.
         """
-        return report_parameter(self.stack, self._spec.name_of(id))
+        return report_parameter(self.stack, self.spec.name_of(id))
 
     def _preflight(self) -> pulumi.Resource:
-        spec = self._spec
+        spec = self.spec
         reports = [self._parameter(id) for id in spec.node_ids]
         held = HeldStack.of(self.stack, spec).to_props()
         fits = ChangePreflight(
@@ -160,14 +160,14 @@ class AwsBrokers(Brokers):
         return self._begin(self.below(preflight))
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
-        if self._spec.security is None:
+        if self.spec.security is None:
             return None
         from earshot_pulumi.aws.secured import Secured  # slow to import
 
-        return Secured(shared, self._spec.security, self.root)
+        return Secured(shared, self.spec.security, self.root)
 
     def _granted(self) -> Granted:
-        spec, held = self._spec, self._remembered
+        spec, held = self.spec, self._remembered
         names = {
             id: (spec.name_of(id), self._parameter(id))
             for id in spec.node_ids
@@ -207,10 +207,10 @@ class AwsBrokers(Brokers):
             f"{self.stack}-{name}",
             {
                 "nodes": [node.awaited for node in nodes],
-                "region": self._spec.region,
-                "deadline": self._spec.ready_seconds + GRACE,
+                "region": self.spec.region,
+                "deadline": self.spec.ready_seconds + GRACE,
                 "whole": whole,
-                "in_turn": self._remembered.served and self._spec.in_turn,
+                "in_turn": self._remembered.served and self.spec.in_turn,
                 **self._settings,
             },
             self.below(*after),

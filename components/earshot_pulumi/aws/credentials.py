@@ -4,7 +4,7 @@ Other settings come from the environment, as for Pulumi's own provider.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from earshot.aws_client import NotMade, new_client
@@ -56,6 +56,17 @@ def _unreachable(region: str, reason: Exception) -> EarshotError:
         remedy="see that these credentials may call ssm:GetParameters, and run the same command "
         "again",
     )
+
+
+def put_secret(ssm: Any, name: str, text: str, tags: Mapping[str, str]) -> int:
+    """The version of the SecureString ``name``, which now holds ``text``."""
+    # beyond 4 KiB a parameter costs something
+    asked = {"Name": name, "Type": "SecureString", "Tier": "Intelligent-Tiering", "Value": text}
+    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+    try:
+        return int(ssm.put_parameter(**asked, Tags=listed)["Version"])
+    except ssm.exceptions.ParameterAlreadyExists:
+        return int(ssm.put_parameter(**asked, Overwrite=True)["Version"])
 
 
 @contextlib.contextmanager

@@ -70,10 +70,8 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
             brokers.secured,
         )
     outputs = brokers.proved(
-        spec,
         planned.plan.security,
         contract,
-        [item.name for item in spec.listeners],
         partial(ProvedChange, name, change, begun, state),
         after=validator.ready if validator else (),
         standpoints=_standpoints(spec, validator),

@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pulumi
 
 from earshot.certificates.authority import Issued, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
-from earshot_pulumi.aws.credentials import client, parameters, reader
+from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
 from earshot_pulumi.aws.reports import AT_ONCE
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import here
@@ -62,7 +61,7 @@ class DockerHostKeysKind(AwsKind):
         with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
             if news["authority"] not in held:
-                _put(ssm, news, news["authority"], written(authority))
+                put_secret(ssm, news["authority"], written(authority), news["tags"])
             with writing(f"Docker hosts {name}", store.folder):
                 store.keep(authority, _now())
             versions = {}
@@ -71,7 +70,7 @@ class DockerHostKeysKind(AwsKind):
                 if not _is_of(text, authority, names, olds, host):
                     made = for_engine(authority, host, names, _now())
                     text = made.key + made.certificate
-                    _put(ssm, news, parameters[host], text)
+                    put_secret(ssm, parameters[host], text, news["tags"])
                 versions[host] = read_certificate(_certificate(text)).fingerprint
             gone = {*(olds.get("parameters") or {}).values()} - {*parameters.values()}
             if gone:
@@ -134,15 +133,6 @@ def _is_of(text: str, authority: Issued, names: list[str], olds: Properties, hos
 
 def _certificate(text: str) -> str:
     return text[text.index("-----BEGIN CERTIFICATE-----") :]
-
-
-def _put(ssm: Any, props: Properties, name: str, text: str) -> None:
-    asked = {"Name": name, "Type": "SecureString", "Value": text}
-    tags = [{"Key": key, "Value": value} for key, value in props["tags"].items()]
-    try:
-        ssm.put_parameter(**asked, Tags=tags)
-    except ssm.exceptions.ParameterAlreadyExists:
-        ssm.put_parameter(**asked, Overwrite=True)
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:

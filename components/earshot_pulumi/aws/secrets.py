@@ -16,7 +16,7 @@ from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
 from earshot.users.access import grants
 from earshot.users.lines import lines
-from earshot_pulumi.aws.credentials import client, parameters
+from earshot_pulumi.aws.credentials import client, parameters, put_secret
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.provider.internal import InternalResource
@@ -79,7 +79,8 @@ class AwsSecretKind(AwsKind):
                 remedy=_SHORTER.get(news["kind"], shorter),
             )
         with _ssm(news):
-            written = self._put(operation, news, text)
+            ssm = self._ssm(operation, news)
+            written = put_secret(ssm, news["parameter"], text, news["tags"])
         numbers = _numbers(olds, news["version"], written)
         return {
             **news,
@@ -88,19 +89,6 @@ class AwsSecretKind(AwsKind):
             "numbers": numbers,
             "pinned": numbers[news["version"]],
         }
-
-    def _put(self, operation: Operation, props: Properties, text: str) -> int:
-        """The version of the parameter, which now holds ``text``."""
-        ssm, tags = (
-            self._ssm(operation, props),
-            [{"Key": k, "Value": it} for k, it in props["tags"].items()],
-        )
-        # beyond 4 KiB a parameter costs something
-        asked = {"Name": props["parameter"], "Type": "SecureString", "Tier": "Intelligent-Tiering"}
-        try:
-            return int(ssm.put_parameter(**asked, Value=text, Tags=tags)["Version"])
-        except ssm.exceptions.ParameterAlreadyExists:
-            return int(ssm.put_parameter(**asked, Value=text, Overwrite=True)["Version"])
 
     def _version(self, operation: Operation, props: Properties) -> int | None:
         """That of the parameter that is there."""

@@ -59,6 +59,8 @@ class DockerReadiness(InternalResource):
 class DockerBrokers(Brokers):
     """The containers of a cluster."""
 
+    spec: DockerSpec
+
     def __init__(
         self,
         at: Deployment,
@@ -76,7 +78,7 @@ class DockerBrokers(Brokers):
         """
         super().__init__("docker:DockerCluster", at, spec)
         name = self.stack
-        self._spec, self._planned, self.plan = spec, planned, planned.plan
+        self._planned, self.plan = planned, planned.plan
         self.hosts, self.makes_network = planned.hosts, spec.network is None
         self._wanted = WantedStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
@@ -95,7 +97,6 @@ class DockerBrokers(Brokers):
             self._child,
         ).cluster_id
         self.gated(
-            spec,
             self.plan,
             {},
             containers={
@@ -133,7 +134,7 @@ class DockerBrokers(Brokers):
         self.in_turn(self.plan, nodes, last)
 
     def _issued(self) -> Certificates | None:
-        if self._spec.security is None:
+        if self.spec.security is None:
             return None
         known = (it for it in self._planned.hosts if not is_marker(it.engine))
         for host in filter(in_clear, known):
@@ -145,13 +146,13 @@ class DockerBrokers(Brokers):
         from earshot_pulumi.certificates import Certificates  # slow to import
 
         opts = self._opts(depends_on=[self._image_preflight])
-        return Certificates(self.stack, self._spec.security, self.plan, self.root, opts)
+        return Certificates(self.stack, self.spec.security, self.plan, self.root, opts)
 
     def users(self) -> tuple[type[DockerUsers], Mapping[str, Any]]:
         from earshot_pulumi.docker.users import DockerUsers, reached
 
         places = self._addresses.values()
-        return DockerUsers, reached(self.stack, self._spec, self._planned, places)
+        return DockerUsers, reached(self.stack, self.spec, self._planned, places)
 
     def _keys(self, node: Node, host: HostResources, name: str) -> DockerKeys | None:
         """The node's key store, where its container finds it."""
@@ -192,7 +193,7 @@ class DockerBrokers(Brokers):
                 "cluster_id": self.cluster_id,
                 "gate": self.gate.approved,
                 "deployment": None,
-                "remove": self._spec.remove,
+                "remove": self.spec.remove,
             },
             self.below(),
         )
@@ -220,7 +221,7 @@ class DockerBrokers(Brokers):
             opts=self._opts(
                 provider=host.provider,
                 depends_on=[self._image_preflight],
-                retain_on_delete=self._spec.data == "keep" or None,
+                retain_on_delete=self.spec.data == "keep" or None,
                 # a volume with other labels would be another volume, and an empty one
                 ignore_changes=["labels", "driver", "driverOpts"],
             ),
@@ -285,7 +286,7 @@ class DockerBrokers(Brokers):
                 )
                 for item in container.mounts
             ],
-            "dns": list(self._spec.dns),
+            "dns": list(self.spec.dns),
             "healthcheck": docker.ContainerHealthcheckArgs(
                 tests=self._addresses[node.id].endpoint.health(),
                 interval="10s",
@@ -317,10 +318,10 @@ class DockerBrokers(Brokers):
     def readiness(
         self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
-        addresses, security = self._addresses, self._spec.security
+        addresses, security = self._addresses, self.spec.security
         users = {}
         if security is not None:
-            kinds = ",".join(self._spec.mechanisms(security))
+            kinds = ",".join(self.spec.mechanisms(security))
             users = {"users": {**self.users()[1], "root": str(self.root), "mechanism": kinds}}
         ready = DockerReadiness(
             name,

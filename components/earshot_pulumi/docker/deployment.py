@@ -65,10 +65,8 @@ def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
         unsettled=unsettled(name, planned, known) if remembered.proved else (),
     )
     outputs = brokers.proved(
-        spec,
         planned.plan.security,
         contract,
-        [item.name for item in contract.listeners],
         partial(ProvedChange, name, change, begun, state),
         standpoints=standpoints,
     )

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from earshot.config.docker import DockerSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.listeners.terms import Scope, read_mechanisms
 from earshot.placement.docker import DockerPlan
@@ -95,23 +94,15 @@ def reached(
         base=spec.validator.base,
         dns=spec.dns,
     )
-    between = {node.id: _between(plan, node) for node in plan.brokers}
+    between = {node.id: plan.address_of(node) for node in plan.brokers}
     return {
         "stack": stack,
         "standpoint": standpoint.model_dump(mode="json"),
-        "brokers": {str(id): str(item.advertised) for id, item in between.items()},
+        "brokers": {str(id): str(address) for id, address in between.items()},
         # a certificate holds all advertised hosts, so that one address's host goes with any port
-        "logins": logins(
-            plan, lambda node, item: f"{between[node.id].advertised.host}:{item.bind_port}"
-        ),
+        "logins": logins(plan, lambda node, item: f"{between[node.id].host}:{item.bind_port}"),
         "places": [it.to_props() for it in places if it.broker],
     }
-
-
-def _between(plan: ClusterPlan, node: Node) -> Listener:
-    listener = node.listener(plan.inter_broker)
-    assert listener is not None  # the spec holds the inter-broker listener for every broker
-    return listener
 
 
 FILE: Final = "order.json"

@@ -61,7 +61,7 @@ class LocalBrokers(Brokers):
         self.root = local.root
         self._heap, self.plan = spec.heap, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
-        self.gated(spec, self.plan, {}, certificates=local.certificates)
+        self.gated(self.plan, {}, certificates=local.certificates)
         preflight = LocalPreflight(
             self.stack,
             {
@@ -121,7 +121,9 @@ class LocalBrokers(Brokers):
             {
                 "root": str(self.root),
                 "nodes": ids,
-                "brokers": {str(it.id): _address(self.plan, it) for it in nodes if it.is_broker},
+                "brokers": {
+                    str(it.id): str(self.plan.address_of(it)) for it in nodes if it.is_broker
+                },
                 "incarnations": {str(id): self.incarnations[str(id)] for id in ids},
                 "cluster_id": self.cluster_id,
                 "whole": whole,
@@ -134,10 +136,3 @@ class LocalBrokers(Brokers):
         from earshot_pulumi.local.users import LocalUsers, reached
 
         return LocalUsers, reached(self.plan)
-
-
-def _address(plan: ClusterPlan, broker: Node) -> str:
-    """Where the other brokers reach this one."""
-    listener = broker.listener(plan.inter_broker)
-    assert listener is not None  # the spec holds the inter-broker listener for every broker
-    return str(listener.advertised)

@@ -26,18 +26,10 @@ def deploy(at: Deployment, spec: LocalSpec) -> dict[str, Any]:
     contract = at.announced(spec, planned, change)
     named = spec.client_config
     client_config = Project.find().root / named if named else None
-    brokers = LocalBrokers(
-        at,
-        spec,
-        planned,
-        wanted=wanted.plan,
-        client_config=client_config,
-    )
+    brokers = LocalBrokers(at, spec, planned, wanted=wanted.plan, client_config=client_config)
     return brokers.proved(
-        spec,
         planned.plan.security,
         contract,
-        [item.name for item in contract.listeners],
         partial(CompleteChange, name, change, state),
         client_config=client_config,
     )

@@ -59,9 +59,8 @@ class LocalUsersKind(UsersKind):
 
 def reached(plan: ClusterPlan) -> dict[str, Any]:
     """The addresses of the brokers, and where users log in."""
-    between = ((node, node.listener(plan.inter_broker)) for node in plan.brokers)
     return {
-        "brokers": {str(node.id): str(it.advertised) for node, it in between if it is not None},
+        "brokers": {str(node.id): str(plan.address_of(node)) for node in plan.brokers},
         "logins": logins(plan, lambda _, item: str(item.advertised)),
     }
 

@@ -6,7 +6,7 @@ import os
 import threading
 from pathlib import Path
 
-from toolchain.language_host.children import Children
+from toolchain.children import Children
 from toolchain.language_host.output import Output
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.language_host.children import Children
+from toolchain.children import Children
 
 
 def start(children: Children, script: str, cwd: Path) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""The processes that a host has started, which never outlive it."""
+"""Commands that this process has started, which never outlive it."""
 
 import contextlib
 import os
@@ -7,46 +7,50 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
-# The CLI kills a host five seconds after SIGINT; its children must be gone by then.
+# The CLI kills a language host five seconds after SIGINT; its children must be gone by then.
 GRACE_SECONDS = 2.0
 
 
 class Children:
     """Started processes, each the leader of a process group.
 
-    A stop ends the whole group, and so what a child has started in turn. The engine's SIGINT to the
-    host does not reach the group: user code would print a traceback.
+    A stop ends the whole group, and so what a child has started in turn. The engine's SIGINT to a
+    language host does not reach the group: user code would print a traceback.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._living: set[subprocess.Popen[bytes]] = set()
-        self._closed = False
+        self.closed = False
+        """Whether `stop_all` was called."""
 
     def start(
         self,
         command: Sequence[str | Path],
         *,
-        cwd: Path,
-        environment: Mapping[str, str],
+        cwd: Path | None,
+        environment: Mapping[str, str] | None,
         piped: bool = False,
+        log: IO[bytes] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start ``command``; with ``piped`` its output can be read, else it is the host's own.
+        """Start ``command``; its output goes to ``log``, or can be read with ``piped``, or is the
+        output of this process.
 
-        Raises OSError where it cannot be started, and ChildProcessError where the host is ending.
+        Raises OSError where it cannot be started, and ChildProcessError after `stop_all`.
         """
         pipe = subprocess.PIPE if piped else None
         with self._lock:
-            if self._closed:
-                raise ChildProcessError("the language host is ending")
+            if self.closed:
+                raise ChildProcessError("this process is ending")
             child = subprocess.Popen(
                 command,
                 cwd=cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=pipe,
-                stderr=pipe,
+                stdout=log or pipe,
+                stderr=subprocess.STDOUT if log else pipe,
                 bufsize=0,
                 process_group=0,
             )
@@ -73,12 +77,12 @@ class Children:
             _signal_group(child, signal.SIGKILL)
             self.wait(child)
 
-    def stop_all(self) -> None:
+    def stop_all(self, grace: float = GRACE_SECONDS) -> None:
         """End all of them in parallel, and refuse to start more."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             living = list(self._living)
-        stoppers = [threading.Thread(target=self.stop, args=(child,)) for child in living]
+        stoppers = [threading.Thread(target=self.stop, args=(child, grace)) for child in living]
         for stopper in stoppers:
             stopper.start()
         for stopper in stoppers:
