@@ -115,7 +115,7 @@ class AwsBrokers(Brokers):
         self.register_outputs({"incarnations": self.incarnations})
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
-        spec = self._spec
+        spec = self.spec
         if spec.expose is None:
             return None
         return Balancer(
