@@ -25,7 +25,7 @@ from earshot.listeners.images import (
 )
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
-from earshot.sources.bootstraps import bootstraps, ports_of
+from earshot.sources.bootstraps import bootstraps, health_checks, ports_of
 from earshot.sources.clusters import (
     cluster_id,
     cluster_of,
@@ -234,6 +234,7 @@ def deployment(services: Sequence[Service]) -> Deployment:
         containers={item.name: item.container for item in services},
         brokers=brokers,
         bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),
+        health_checks=tuple(health_checks(services, names)),
     )
 
 
