@@ -152,7 +152,8 @@ def _advertises_its_id(service: Service, values: Mapping[str, str]) -> bool:
     container's id. Listeners of other names do not start with it.
     """
     container = service.container
-    listeners = values.get("listeners", "PLAINTEXT://").upper()
+    default = "" if "process.roles" in values else "PLAINTEXT://"  # with a controller's in KRaft
+    listeners = values.get("listeners", default).upper()
     return (
         family_of(container.image) is Family.BITNAMI
         and is_old_of_bitnami(container.image)

@@ -68,8 +68,11 @@ def test_a_port_published_to_nothing_beside_the_address_of_the_container(
     assert found(fixed_address(host)) == [("KL017", "kafka", severity)]
 
 
-def test_it_does_so_at_its_own_port_where_no_listener_is_set() -> None:
+def test_it_does_so_where_no_listener_is_set_with_zookeeper() -> None:
     lines = old_bitnami("2.8.1").splitlines()
-    assert found("\n".join(it for it in lines if "_LISTENERS:" not in it)) == [
-        ("KL017", "kafka", "error")
-    ]
+    kraft = old_bitnami("3.4.0").splitlines()
+    unset = "\n".join(it for it in kraft if "_LISTENERS:" not in it)
+    kept = [it for it in lines if not any(word in it for word in ("KRAFT", "CONTROLLER", "ROLES"))]
+    zookeeper = "      KAFKA_CFG_ZOOKEEPER_CONNECT: zookeeper:2181\n  zookeeper: {image: zookeeper}"
+    assert found("\n".join([*kept, zookeeper])) == [("KL017", "kafka", "error")]
+    assert found(unset) == []
