@@ -90,7 +90,8 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
     for found in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
         for item in found:
             observed = f"{item.key}: {item.observed}; Kafka {item.instead}"
-            yield replace(item.finding(RULE), observed=observed)
+            severity = Severity.ERROR if item.grave else Severity.WARNING
+            yield replace(item.finding(RULE), observed=observed, severity=severity)
 
 
 def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:

@@ -20,6 +20,14 @@ _HOST = re.compile(r"\[?([0-9a-zA-Z\-%._:]*)\]?", re.ASCII)
 _ZEROS = re.compile(r"0+(?:\.0+){0,3}", re.ASCII)
 """Java reads 0 and 0.0 as 0.0.0.0."""
 _PORT = re.compile(r"-?[0-9]{1,10}", re.ASCII)
+_PLACEHOLDER = re.compile(
+    r"your(?:[-_.][a-z]+)+|your(?:ip|host|server)[-_.a-z]*|(?:x{1,3}\.){3}x{1,3}"
+    r"|(?:change|replace)[-_.]?(?:me|this)(?:[-_.][a-z]+)*"
+    r"|(?:(?:my|public|private|external|local|lan|host|server|broker|node|machine|docker|ec2|vm)"
+    r"[-_.]?)+ip(?:[-_.]?address)?|ip[-_.]?address",
+    re.ASCII | re.IGNORECASE,
+)
+"""Words in place of a host, as Kafka's own `your.host.name`."""
 
 
 def bound(view: ForeignSettings) -> Iterator[Objection]:
@@ -35,6 +43,22 @@ def advertised(view: ForeignSettings) -> Iterator[Objection]:
         if why := why_unusable(address) or _every_interface(address):
             instead = "hands it out, and no client can connect to it"
             yield _objection("U2", ADVERTISED, name, why, instead)
+
+
+def placeholder(view: ForeignSettings) -> Iterator[Objection]:
+    """U2a: no more than a warning, as a tool may write another host there."""
+    for name, address in _entries(view, ADVERTISED):
+        if _PLACEHOLDER.fullmatch(address.host):
+            yield Objection(
+                "U2a",
+                ADVERTISED,
+                f"{name} has the placeholder {address.host} as its host",
+                "a name or an IP address of this broker",
+                remedy=f"replace {address.host} by the host that clients connect to",
+                listener=name.upper(),
+                instead="hands it out, and clients do not resolve it",
+                grave=False,
+            )
 
 
 def quorum(view: ForeignSettings) -> Iterator[Objection]:
@@ -76,4 +100,4 @@ def _objection(check: str, key: str, name: str, why: str, instead: str) -> Objec
     )
 
 
-CHECKS = (bound, advertised, quorum)
+CHECKS = (bound, advertised, placeholder, quorum)

@@ -18,7 +18,7 @@ from earshot.topology.broker import Arrival, Bootstrap, Broker
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS
-from earshot.topology.walk import Entrance, Sent, entrance, failing, sent_on
+from earshot.topology.walk import Entrance, Sent, entrance, failing, sent_on, sent_to
 from earshot.topology.ways import Answer, End, Stage, Trace, Way
 
 _REASONS = {
@@ -46,6 +46,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     deployment = facts.deployment
     if deployment is None:
         return
+    yield from _unhealthy(deployment)
     let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
     for client in deployment.bootstraps:
         entrances = [entrance(deployment, client, it) for it in client.addresses]
@@ -65,6 +66,46 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
     for host, listed in by_host.items():
         yield _desktop_only(host, listed)
+
+
+def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
+    """Health checks of brokers that reach no listener, or are sent to an address that is not it.
+
+    The broker itself may work: no more than a warning. Where it is sent for other brokers is left.
+    """
+    for client in deployment.health_checks:
+        broker, address = deployment.by_service[client.service], client.addresses[0]
+        if broker.endpoints is None or len(client.addresses) > 1:
+            continue
+        first = entrance(deployment, client, address)
+        end, why = first.trace.end, ""
+        if isinstance(end, End):
+            why = f"connects to {address}, where nothing listens in the container"
+        elif isinstance(end, Arrival) and end.broker is broker and not end.endpoint.is_controller:
+            why = _misdirected(deployment, client, broker, end.endpoint.name)
+        if why:
+            yield RULE.finding(
+                f"its health check {why}",
+                "a listener whose advertised address works in the container",
+                container=client.service,
+                severity=Severity.WARNING,
+                remedy="check the listener that the other containers use, at the port that it "
+                "listens on",
+                inputs=("healthcheck",),
+            )
+
+
+def _misdirected(deployment: Deployment, client: Bootstrap, broker: Broker, listener: str) -> str:
+    """Where a health check is sent that is not ``listener``, else an empty text."""
+    sent = sent_to(deployment, client, broker, listener)
+    if sent.trace is None or sent.trace.doubt or sent.trace.end is End.NOWHERE:
+        return ""  # a name from outside may be known there
+    start = f"connects to {client.addresses[0]} and is sent on to {sent.trace.address}"
+    if isinstance(sent.trace.end, End):
+        return f"{start}, where nothing listens in the container"
+    if isinstance(sent.trace.end, Arrival) and sent.trace.end.endpoint.is_controller:
+        return f"{start}, which is {sent.trace.end.endpoint.name}, a listener of the controller"
+    return ""
 
 
 def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> Iterator[Finding]:

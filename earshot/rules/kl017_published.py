@@ -109,7 +109,8 @@ def _by_another_port(deployment: Deployment, broker: Broker, item: Outside) -> I
     """What is advertised is published, and leads to no listener.
 
     No more than a warning where another container may bring clients to the address, and of an
-    image that is not known: something else may listen in it.
+    image that is not known: something else may listen in it. An address of the container itself is
+    none that another one brings clients to.
     """
     leads = broker.container.behind(item.sent.address.port)
     binds = {it.bind.port for it in broker.endpoints or ()}
@@ -117,7 +118,10 @@ def _by_another_port(deployment: Deployment, broker: Broker, item: Outside) -> I
         return
     host, dead = item.sent.address.host.lower(), leads[0]
     is_name = item.sent.end is End.NOWHERE
-    certain = is_loopback(host) or (broker.is_image_known and (is_name or host in GATEWAYS))
+    is_own = broker.container.answers_to(host)
+    certain = is_loopback(host) or (
+        broker.is_image_known and (is_name or is_own or host in GATEWAYS)
+    )
     remedy = f"publish {dead.host_port}:{item.endpoint.bind.port}"
     if is_name:
         remedy = f"publish {dead} no more, or give clients outside the containers a listener of "

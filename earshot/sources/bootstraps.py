@@ -114,6 +114,16 @@ def bootstraps(
                 yield Bootstrap(_asker(service, setting), setting, found, protocol)
 
 
+def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
+    """What the health checks of ``brokers`` connect to with Kafka's tools, in their containers."""
+    own = set(brokers)
+    for service in services:
+        text = " ".join(service.health_check) if service.name in own else ""
+        for match in _OPTION.finditer(text):
+            if addresses := _addresses(match[1] or match[2]):
+                yield Bootstrap(service.name, "healthcheck", addresses)
+
+
 def _asker(service: Service, setting: str) -> str:
     """Who connects: a worker, where ``service`` sends it a connector."""
     worker = _WORKER.search(" ".join(service.command)) if setting == _CONNECTOR else None

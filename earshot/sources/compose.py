@@ -80,6 +80,8 @@ class Service:
     """Which Kafka is in the image, where the user says so and the image does not."""
     commented: Commented = field(default_factory=dict)
     """What its comments hold of the addresses that it advertises."""
+    health_check: tuple[str, ...] = ()
+    """The command of its health check."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +329,7 @@ class _Files:
             )
         )
         words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
-        deploy = section.get("deploy")
+        deploy, health = section.get("deploy"), section.get("healthcheck")
         deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
         return Service(
             name,
@@ -338,6 +340,7 @@ class _Files:
             self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
             dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,
+            health_check=words_of(health.get("test") if isinstance(health, Mapping) else ""),
         )
 
     def _first_read(self, paths: Iterable[str], fits: Callable[[str], bool] = bool) -> str:

@@ -6,7 +6,7 @@ with is in `earshot.sources.bootstraps`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,12 +19,13 @@ from earshot.listeners.images import (
     family_of,
     is_broker,
     is_new_bitnami,
+    is_old_of_bitnami,
     release_of,
     repository_of,
 )
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
-from earshot.sources.bootstraps import bootstraps, ports_of
+from earshot.sources.bootstraps import bootstraps, health_checks, ports_of
 from earshot.sources.clusters import (
     cluster_id,
     cluster_of,
@@ -89,6 +90,8 @@ def settings_of(service: Service) -> BrokerSettings:
         scripted |= {"listeners"} - container.settings.values.keys()
     values = {key: value for key, value in values.items() if key not in scripted}
     if family is Family.BITNAMI:
+        if _advertises_its_id(service, values) and "advertised.listeners" not in scripted:
+            values["advertised.listeners"] = "PLAINTEXT://:9092"
         # every release of it listens with PLAINTEXT at 9092 where nothing is set
         advertised = values.get("advertised.listeners", "")
         if re.fullmatch(r"PLAINTEXT://[^,]*", advertised, re.IGNORECASE):
@@ -140,6 +143,26 @@ def _is_plain_bitnami(container: Container, release: tuple[int, int] | None) -> 
     )
     is_known_release = release is not None and release < (4, 0)
     return is_known_release and is_new_bitnami(container.image) and not sets
+
+
+def _advertises_its_id(service: Service, values: Mapping[str, str]) -> bool:
+    """Whether bitnami's script from before 2023 sets `PLAINTEXT://:9092` as what is advertised.
+
+    Its `kafka-env.sh` does so where no variable advertises anything: clients are sent to the
+    container's id. Listeners of other names do not start with it.
+    """
+    container = service.container
+    default = "" if "process.roles" in values else "PLAINTEXT://"  # with a controller's in KRaft
+    listeners = values.get("listeners", default).upper()
+    return (
+        family_of(container.image) is Family.BITNAMI
+        and is_old_of_bitnami(container.image)
+        and "advertised.listeners" not in values
+        and re.search(r"(?:^|,)\s*PLAINTEXT://", listeners) is not None
+        and not (_has_unread_variables(container) or service.command or service.is_built)
+        and not (container.has_file or service.properties)
+        and not any(path.startswith(_INJECTED) for path in container.mounts)
+    )
 
 
 def _release(service: Service) -> tuple[int, int] | None:
@@ -212,6 +235,7 @@ def deployment(services: Sequence[Service]) -> Deployment:
         containers={item.name: item.container for item in services},
         brokers=brokers,
         bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),
+        health_checks=tuple(health_checks(services, names)),
     )
 
 

@@ -25,6 +25,8 @@ class Deployment:
     bootstraps: tuple[Bootstrap, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
     """Names and addresses that certainly are the machine's, each with the address it leads to."""
+    health_checks: tuple[Bootstrap, ...] = ()
+    """What the health checks of brokers connect to, each in the container of its broker."""
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
