@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from earshot.errors import EarshotError
@@ -25,6 +25,8 @@ ANSWER_SECONDS: Final = 10
 """What an engine may take for its first answer."""
 REQUEST_SECONDS: Final = 120
 """What it may take for any later one."""
+MOST_BYTES: Final = 64 * 2**20
+"""Of an answer that is read as a whole; lists of thousands of containers have a few."""
 GET_ONE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
@@ -124,9 +126,27 @@ def _client(address: str, tls: docker.tls.TLSConfig | None) -> docker.DockerClie
     class Direct(docker.APIClient):  # type: ignore[misc]  # docker has no types
         trust_env = property(lambda _: False, lambda *_: None)
 
+        def send(self, request: Any, **options: Any) -> Any:
+            """An answer of at most `MOST_BYTES` where its end is waited for."""
+            response = super().send(request, **{**options, "stream": True})
+            if not options.get("stream"):
+                response._content = _whole(response)
+            return response
+
     client = docker.DockerClient.__new__(docker.DockerClient)
     client.api = Direct(base_url=address, tls=tls, timeout=ANSWER_SECONDS)
     return client
+
+
+def _whole(response: Any) -> bytes:
+    """The body of ``response``. Raises OSError where it has more than `MOST_BYTES`."""
+    content = bytearray()
+    for part in response.iter_content(2**16):
+        content += part
+        if len(content) > MOST_BYTES:
+            response.close()
+            raise OSError(f"answers with more than {MOST_BYTES // 2**20} MiB")
+    return bytes(content)
 
 
 def root_cause(error: Exception) -> str:

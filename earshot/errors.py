@@ -33,6 +33,12 @@ _LIFTED = {
     errno.EROFS: "mount that file system for writing, as no user can write to it now, or use a "
     "folder elsewhere",
 }
+_OF_NAMES = {
+    errno.EACCES: "name a file in a folder that this user can read and write",
+    errno.ELOOP: "name a file that is no link to itself",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+"""Where the file of an error has such a name, or is in such a place."""
 _NO_THREAD = "can't start new thread"
 """In Python's RuntimeError."""
 _ENOUGH_FILES = 1024
@@ -104,15 +110,22 @@ def remedy_of(reason: BaseException) -> str:
 
 
 def machine_error(fault: BaseException) -> EarshotError | None:
-    """The error to show where ``fault`` comes from a limit of this machine, else None."""
+    """The error to show where ``fault`` comes from a limit of this machine, or from the name or
+    place of a file, else None."""
     reason: BaseException | None = fault
-    while reason is not None and not (remedy := remedy_of(reason)):
+    while reason is not None and not (remedy := remedy_of(reason) or _remedy_of_name(reason)):
         reason = reason.__cause__
     if reason is None:
         return None
     named = getattr(reason, "filename", None) or "this machine"
     text = getattr(reason, "strerror", None) or str(reason)
     return EarshotError(str(named), observed=text, remedy=remedy)
+
+
+def _remedy_of_name(reason: BaseException) -> str:
+    if isinstance(reason, OSError) and reason.filename is not None:
+        return _OF_NAMES.get(reason.errno or 0, "")
+    return ""
 
 
 class AddressError(EarshotError):

@@ -14,3 +14,10 @@ def restrict() -> None:
     """Takes write permission from group and others where the umask leaves it to others."""
     mask = os.umask(NEITHER_GROUP_NOR_OTHERS_WRITE)
     os.umask(mask if mask & OTHERS_WRITE else mask | NEITHER_GROUP_NOR_OTHERS_WRITE)
+
+
+def allowed(mode: int) -> int:
+    """The permissions ``mode`` without those that the user's umask takes from new files."""
+    mask = os.umask(NEITHER_GROUP_NOR_OTHERS_WRITE)
+    os.umask(mask)
+    return mode & ~mask

@@ -136,6 +136,14 @@ def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
     assert error.observed.startswith("does not answer (404 Client Error")
 
 
+def test_an_answer_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_BYTES", 2**20)
+    head = b"HTTP/1.1 200 OK\r\nApi-Version: 1.44\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with answering(head + (b"10000\r\n" + b"x" * 65536 + b"\r\n") * 40) as port:
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    assert "does not answer (answers with more than 1 MiB)" in str(error)
+
+
 @pytest.mark.parametrize("by_variable", [False, True])
 def test_certificates_that_are_missing_are_named(by_variable: bool, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").touch()

@@ -53,6 +53,20 @@ def test_limits_of_the_machine_are_known_by_their_error(fault: Exception, remedy
     assert (machine_error(fault) is not None) == bool(remedy)
 
 
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EACCES, "name a file in a folder that this user can read and write"),
+        (errno.ELOOP, "name a file that is no link to itself"),
+        (errno.ENAMETOOLONG, "choose a shorter name"),
+    ],
+)
+def test_a_file_that_no_user_could_name_is_no_fault_of_earshot(number: int, remedy: str) -> None:
+    fault = OSError(number, "No", "/some/file")
+    assert str(machine_error(fault)) == f"/some/file: No\n  fix: {remedy}"
+    assert machine_error(OSError(number, "No")) is None
+
+
 def test_a_limit_is_found_below_the_error_that_it_caused() -> None:
     above = ValueError("odd")
     above.__cause__ = OSError(errno.ENOSPC, "No space left on device", "/some/file")

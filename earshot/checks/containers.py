@@ -37,7 +37,7 @@ from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
-from earshot.topology.container import DEFAULT_BRIDGES, Container
+from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
 from earshot.topology.names import GATEWAYS
 
 RULES = (
@@ -200,7 +200,11 @@ def _of_names(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> Itera
 
 def _not_known_yet(service: Service) -> Iterator[Finding]:
     container = service.container
-    listed = [*hidden_variables(container), *container.unknown]
+    if MOUNTED in container.unknown:
+        observed = f"{MOUNTED}: what they set is not read here"
+        remedy = "check the file with `earshot lint`, or set its listeners in variables"
+        yield _unknown(service, observed, "the broker's settings", ("uploads", "volumes"), remedy)
+    listed = [*hidden_variables(container), *(it for it in container.unknown if it != MOUNTED)]
     if listed:
         expected = "the container's variables, ports and networks, checked again with their values"
         yield _unknown(service, f"{', '.join(listed)}: not known yet", expected, tuple(listed))
@@ -217,11 +221,17 @@ def _undecided(service: Service) -> tuple[Finding, ...]:
     return (_unknown(service, observed, expected, ("envs",)),)
 
 
-def _unknown(service: Service, observed: str, expected: str, inputs: tuple[str, ...]) -> Finding:
+def _unknown(
+    service: Service,
+    observed: str,
+    expected: str,
+    inputs: tuple[str, ...],
+    remedy: str = "nothing yet: the update checks it",
+) -> Finding:
     return kl014_image.RULE.finding(
         observed,
         expected,
-        "nothing yet: the update checks it",
+        remedy,
         state=FindingState.UNKNOWN,
         inputs=inputs,
         container=service.name,

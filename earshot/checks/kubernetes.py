@@ -21,7 +21,7 @@ from earshot.sources.bootstraps import bootstraps
 from earshot.sources.deployment import deployment, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 from earshot.topology.broker import Bootstrap, Endpoint
-from earshot.topology.container import is_loopback
+from earshot.topology.container import MOUNTED, is_loopback
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""
@@ -59,7 +59,7 @@ def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
     container = broker.service.container
     if not broker.has_service_links or not _REFUSES_PORT.fullmatch(repository_of(container.image)):
         return
-    if "KAFKA_PORT" in container.env or {"envFrom", "mounted files"} & set(container.unknown):
+    if "KAFKA_PORT" in container.env or {"envFrom", MOUNTED} & set(container.unknown):
         return  # set to an empty text it takes the place of the Service's
     if broker.service.command and _START not in " ".join(broker.service.command):
         return

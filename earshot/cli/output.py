@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from earshot import cache
+from earshot import cache, umask
 from earshot.errors import EarshotError, remedy_of
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
@@ -143,8 +143,8 @@ def refuse_replacing(file: Path, own: str) -> None:
 
 
 def save(file: Path, text: str, mode: int = 0o644) -> None:
-    """``text`` in ``file``, complete or not at all, with permissions ``mode``. Raises
-    EarshotError.
+    """``text`` in ``file``, complete or not at all, with the permissions ``mode`` that the umask
+    leaves. Raises EarshotError.
 
     A symbolic link is followed; `-` is stdout. Into a device or a pipe, as `/dev/stdout` may be
     one, the text is written. A link or a pipe of another user is refused: it would lead the text
@@ -160,7 +160,7 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
                 _refuse_pipe(file, os.fstat(opened.fileno()))  # it may be another one by now
                 opened.write(text)
         else:
-            cache.write(file.resolve(), text, mode)
+            cache.write(file.resolve(), text, umask.allowed(mode))
     except OSError as reason:
         observed = f"cannot be written ({reason.strerror})"
         raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None

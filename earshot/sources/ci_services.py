@@ -12,7 +12,7 @@ https://docs.gitlab.com/ci/services/.
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
 from earshot.sources.bootstraps import is_client_setting
@@ -64,6 +64,8 @@ def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) ->
     assert isinstance(listed, Mapping)
     path: Keys = (0, "jobs", name, "services")
     services = [_github_service(str(key), _section(item)) for key, item in listed.items()]
+    if job.get("container"):  # the job's commands run in it, and nothing else on the machine
+        services = [replace(it, container=replace(it.container, published=())) for it in services]
     places = {item.name: (*path, item.name) for item in services}
     client = _github_client(job, {**env, **_texts(job.get("env"))})
     places[client.name] = (0, "jobs", name)

@@ -27,7 +27,6 @@ from earshot.sources.compose_sections import (
     links_of,
     list_of,
     map_of,
-    may_be_configuration,
     merged,
     merged_maps,
     volumes_of,
@@ -38,8 +37,10 @@ from earshot.sources.other_images import with_listeners
 from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.topology.container import (
     HOST_NETWORK,
+    MOUNTED,
     Container,
     PublishedPort,
+    may_be_configuration,
 )
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
@@ -309,8 +310,8 @@ class _Files:
             for it in beside
         ]
         properties = self._first_read(of_kafka, _is_of_broker)
-        if self.lenient and not properties and any(map(may_be_configuration, volumes)):
-            unknown.append("mounted files")
+        if self.lenient and not properties and any(may_be_configuration(to) for _, to in volumes):
+            unknown.append(MOUNTED)
         container = with_listeners(
             Container(
                 name=str(section.get("container_name") or name),

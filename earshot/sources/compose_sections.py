@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 
 from earshot.errors import EarshotError
-from earshot.topology.container import DEFAULT_BRIDGES, SHARED_CONFIG, JoinedNetwork
+from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork
 
 Section = Mapping[str, object]
 _INLINE = "./earshot's configs/"
@@ -170,11 +170,6 @@ def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> C
         return read(path)
 
     return text_of
-
-
-def may_be_configuration(volume: tuple[str, str]) -> bool:
-    """Whether apache/kafka may find its server.properties in this mount of `volumes_of`."""
-    return volume[1].rstrip("/") in (SHARED_CONFIG, f"{SHARED_CONFIG}/server.properties")
 
 
 def is_overlay(services: Mapping[str, Section]) -> bool:

@@ -40,7 +40,7 @@ from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
 from earshot.topology.broker import Broker, Endpoint
-from earshot.topology.container import Container
+from earshot.topology.container import MOUNTED, Container
 from earshot.topology.model import Deployment
 
 _RUNS_BROKER = re.compile(
@@ -57,7 +57,7 @@ _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also where a variable stands for a host."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
-_UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
+_UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
 """Where a container has variables, or a script that sets some, that nobody has read."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
 """Where a file takes the place of the one that bitnami's script makes."""

@@ -4,6 +4,7 @@ What is not known yet is named in a list that the caller hands in. The other res
 say more: which image it is, and who made its networks.
 """
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,9 +15,11 @@ from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
+    MOUNTED,
     Container,
     JoinedNetwork,
     PublishedPort,
+    may_be_configuration,
 )
 
 NETWORK = "docker:index/network:Network"
@@ -75,6 +78,10 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
     named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
     marks = ["variables"] if set(_NAMELESS) & set(names) else []
     marks += ["ports"] if unknown.ports else []
+    properties = _uploaded(inputs)
+    hidden = inputs.get("uploads", []) is None or any(map(may_be_configuration, found.mounts))
+    if hidden and not properties:
+        marks.append(MOUNTED)
     container = replace(
         found,
         networks=tuple(item for item in found.networks if item.name not in DEFAULT_BRIDGES),
@@ -82,7 +89,7 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
         unknown=(*marks, *dict.fromkeys(unknown.names)),
         extra_hosts=dict(_hosts(inputs)),
     )
-    return Service(container.name, container, words(inputs), properties=_uploaded(inputs))
+    return Service(container.name, container, words(inputs), properties=properties)
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
@@ -147,10 +154,18 @@ def _uploaded(inputs: Mapping[str, object]) -> str:
     """A properties file of a broker that is put into the container, or an empty text."""
     for item in _items(inputs.get("uploads")):
         if isinstance(item, Mapping) and str(item.get("file")).endswith(".properties"):
-            content = item.get("content")
+            content = item.get("content") or _decoded(item.get("contentBase64"))
             if isinstance(content, str) and LISTENERS.search(content):
                 return content
     return ""
+
+
+def _decoded(content: object) -> str:
+    """The text that base64 holds, or an empty one."""
+    try:
+        return base64.b64decode(str(content or ""), validate=True).decode()
+    except ValueError:  # of binascii, and of what is no UTF-8
+        return ""
 
 
 def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> list[Any]:

@@ -21,7 +21,7 @@ from earshot.sources.pod_variables import (
     list_of,
     text_in,
 )
-from earshot.topology.container import Container
+from earshot.topology.container import MOUNTED, Container
 
 Resource = Mapping[str, object]
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
@@ -204,7 +204,7 @@ class _Pod:
         )
         variables.forget(" ".join(words))
         mounts = map(as_map, list_of(section.get("volumeMounts")))
-        unknown = [*variables.unknown, *(["mounted files"] if self._replaces(section) else [])]
+        unknown = [*variables.unknown, *([MOUNTED] if self._replaces(section) else [])]
         if any(map(_is_hidden, (*map(section.get, _OF_CONTAINER), self.spec.get("volumes")))):
             unknown.append("envFrom")
         container = Container(

@@ -18,6 +18,8 @@ from earshot.names.kinds import NameKind, ip_of, kind_of
 HOST_NETWORK = "host"
 DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
 SHARED_CONFIG = "/mnt/shared/config"
+MOUNTED = "mounted files"
+"""In `Container.unknown`: files that may hold its settings, and that nobody has read."""
 START_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts", "/etc/kafka/docker")
 """Where the images have the scripts that read their variables."""
 _LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)
@@ -196,3 +198,8 @@ class Container:
             for item in self.published
             if item.host_port == host_port and item.protocol == "tcp"
         )
+
+
+def may_be_configuration(target: str) -> bool:
+    """Whether apache/kafka may find its server.properties in what is mounted at ``target``."""
+    return target.rstrip("/") in (SHARED_CONFIG, f"{SHARED_CONFIG}/server.properties")

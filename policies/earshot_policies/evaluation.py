@@ -58,6 +58,11 @@ def part(holder: Any, key: str, unknown: Any = PREVIEW_UNKNOWN) -> Any:
     return {} if found is _MISSING else found
 
 
+def has(holder: Any, key: str) -> bool:
+    """Whether there is a ``key``, be its value known or not: `in` asks the proxy for the value."""
+    return key in list(holder)
+
+
 _MISSING = object()
 
 

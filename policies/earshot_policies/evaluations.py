@@ -14,7 +14,7 @@ from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from earshot_policies import workloads
 from earshot_policies.containers import CONTAINER_TYPE, Containers
-from earshot_policies.evaluation import Evaluation, plain, registered
+from earshot_policies.evaluation import Evaluation, has, plain, registered
 from earshot_policies.instances import USER_DATA, Instances
 from earshot_policies.launches import (
     LAUNCH_TEMPLATE,
@@ -113,7 +113,7 @@ class Evaluations:
     def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
         policy = self._policies.get(args.urn, ResolverPolicy())
         if args.resource_type == PROVIDER_TYPE and (
-            f"{GATE_TYPE}$" in args.urn or "plan" not in args.props
+            f"{GATE_TYPE}$" in args.urn or not has(args.props, "plan")
         ):
             return Evaluation()  # checked as the component around it, or not a gate
         if args.resource_type in GATES:

@@ -6,6 +6,7 @@ from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import PolicyResource
 
 from earshot.listeners.listed import several
+from earshot_policies.evaluation import has
 
 
 def ungated(brokers: Iterable[str], resources: Sequence[PolicyResource]) -> list[str]:
@@ -34,7 +35,7 @@ def report(urns: Sequence[str]) -> str:
 
 
 def _is_gate(resource: PolicyResource) -> bool:
-    return resource.resource_type == PROVIDER_TYPE and "plan" in resource.props
+    return resource.resource_type == PROVIDER_TYPE and has(resource.props, "plan")
 
 
 def _reaches(urn: str, gated: set[str], by_urn: dict[str, PolicyResource]) -> bool:

@@ -94,6 +94,18 @@ def test_a_pipe_of_another_user_gets_nothing(tmp_path: Path) -> None:
         os.close(reader)
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_a_report_has_no_more_permissions_than_the_umask_leaves(
+    mask: int, mode: int, tmp_path: Path
+) -> None:
+    before = os.umask(mask)
+    try:
+        save(tmp_path / "report.txt", "x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "report.txt").stat().st_mode & 0o777 == mode
+
+
 def test_a_device_stays_one(tmp_path: Path) -> None:
     device = tmp_path / "null"
     device.symlink_to(os.devnull)

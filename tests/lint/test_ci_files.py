@@ -60,6 +60,8 @@ ON_MACHINE = "        env: {KAFKA_BROKERS: 'localhost:9092'}\n"
     [
         (github("localhost:9092", step=ON_MACHINE), []),
         (github("kafka:9092", job=IN_CONTAINER, ports="9999:9999"), []),
+        # a published port serves no client where the steps are in a container
+        (github("kafka:9092", job=IN_CONTAINER), []),
         # steps on the machine are sent to a name that they do not have
         (github("kafka:9092", step=ON_MACHINE), [("KL015", 18, "error"), ("KL017", 18, "error")]),
         # steps in a container are sent to themselves

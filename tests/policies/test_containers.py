@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.rules.container_examples import KRAFT
 from toolchain.paths import ROOT
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
+APACHE = "apache/kafka:4.1.1"
 ID = "sha256:" + "0123456789abcdef" * 4
 
 
@@ -619,3 +621,34 @@ def test_what_only_looks_like_a_container_is_nobodys_business() -> None:
     props = inputs({"KAFKA_LISTENERS": "nonsense"}, image="apache/kafka:4.1.1")
     assert pack.analyze("docker:index/service:Service", props) == {}
     assert mandatory(pack.analyze(CONTAINER_TYPE, props)) != set()
+
+
+BAD = "process.roles=broker\nlisteners=A://:1\nadvertised.listeners=A://0.0.0.0:1\n"
+SETTINGS = "/mnt/shared/config/server.properties"
+
+
+def test_settings_that_are_uploaded_in_base64_are_judged() -> None:
+    content = base64.b64encode(BAD.encode()).decode()
+    uploads = [{"file": SETTINGS, "contentBase64": content}]
+    found = Pack().analyze(CONTAINER_TYPE, {"name": "k", "image": APACHE, "uploads": uploads})
+    assert "A has the host 0.0.0.0" in "".join(found["kl002"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"uploads": [{"file": SETTINGS, "source": "server.properties"}]},
+        {"uploads": [{"file": SETTINGS, "content": UNKNOWN}]},
+        {"uploads": [{"file": SETTINGS, "contentBase64": "!"}]},
+        {"uploads": UNKNOWN_LIST},
+        {"volumes": [{"containerPath": "/mnt/shared/config", "hostPath": "/etc/kafka"}]},
+    ],
+)
+def test_settings_that_are_not_read_are_named_and_no_defaults_judged_in_their_place(
+    given: dict[str, Any],
+) -> None:
+    ports = [{"internal": 9092, "external": 19092}]
+    found = Pack().analyze(CONTAINER_TYPE, {"name": "k", "image": APACHE, "ports": ports, **given})
+    assert set(found) == {"not-known-yet"}
+    assert "mounted files: what they set is not read here" in found["not-known-yet"][0]
+    assert "`earshot lint`" in found["not-known-yet"][0]

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 from earshot_policies.containers import CONTAINER_TYPE
 from earshot_policies.pack import NOT_OF_ONE, policies
-from earshot_pulumi.gate import GATE_TYPE
-from pulumi_policy import EnforcementLevel, StackValidationPolicy
+from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyResource,
+    PolicyResourceOptions,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import unknown_checking_proxy
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
@@ -224,3 +230,25 @@ def test_a_configuration_that_cannot_be_used_is_told_of_what_is_checked_alone() 
         "IP address; allowed: ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353"
     )
     assert pack.analyze("aws:s3/bucket:Bucket", {}) == {}
+
+
+@pytest.mark.parametrize("type", [GATE_TYPE, PROVIDER_TYPE])
+def test_a_preview_that_does_not_know_the_plan_at_all_says_so(type: str) -> None:
+    props = {"plan": UNKNOWN, "placement": "docker"}
+    pack = Pack()
+    found = pack.analyze(type, props)
+    assert set(found) == {"not-known-yet"}
+    assert "the plan: not known yet" in found["not-known-yet"][0]
+    options = PolicyResourceOptions(False, [], None, [], None, [], None)  # type: ignore[arg-type]
+    resource = PolicyResource(
+        type,
+        unknown_checking_proxy(props),
+        f"urn:pulumi:s::p::{type}::x",
+        "x",
+        options,
+        None,
+        None,
+        [],
+        {},
+    )
+    assert pack.analyze_stack([resource]) == {}
