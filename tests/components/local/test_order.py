@@ -72,7 +72,7 @@ def test_each_node_waits_for_the_one_before(
 
 
 def test_what_is_waited_for(tmp_path: Path) -> None:
-    engine, planned = deployed(tmp_path, brokers=2)
+    engine, _ = deployed(tmp_path, brokers=2)
     ready = engine.of(READY)
     shown = {name: item.inputs for name, item in ready.items()}
     kept = ("nodes", "incarnations", "whole")
