@@ -79,7 +79,6 @@ class DockerBrokers(Brokers):
         super().__init__("docker:DockerCluster", at, spec)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
-        self.hosts, self.makes_network = planned.hosts, spec.network is None
         self._wanted = WantedStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
@@ -106,12 +105,20 @@ class DockerBrokers(Brokers):
             certificates=planned.certificates,
         )
         self.preflight = self._engine_preflight()
-        self.own_labels = self.preflight.deployment.apply(
+        self._labels = self.preflight.deployment.apply(
             lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
         self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
         self._hosts = {
-            index: HostResources(self, planned.hosts[index], container, self._opts)
+            index: HostResources(
+                name,
+                planned.hosts[index],
+                planned.hosts,
+                container,
+                self._opts,
+                provider=at.provider,
+                labels=self._labels if spec.network is None else None,
+            )
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
         self._image_preflight = DockerPreflight(
@@ -165,7 +172,7 @@ class DockerBrokers(Brokers):
             f"{name}-keys",
             name=container.keys,
             driver="local",
-            labels=self.own_labels,
+            labels=self._labels,
             opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
         )
         return DockerKeys(
