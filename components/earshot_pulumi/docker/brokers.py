@@ -17,7 +17,6 @@ from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.brokers import Brokers
 from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.container_address import ContainerAddress
 from earshot_pulumi.docker.host_resources import HostResources, labelled
 from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
 from earshot_pulumi.docker.in_turn import GRACE
@@ -108,7 +107,9 @@ class DockerBrokers(Brokers):
         self._labels = self.preflight.deployment.apply(
             lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
-        self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
+        self._addresses = {
+            it.id: self._wanted.address_of(it.id, self.root) for it in self.plan.nodes
+        }
         self._hosts = {
             index: HostResources(
                 name,
@@ -204,11 +205,6 @@ class DockerBrokers(Brokers):
             },
             self.below(),
         )
-
-    def _address(self, node: Node) -> ContainerAddress:
-        container = self._planned.containers[node.id]
-        host = self._planned.hosts[container.host]
-        return ContainerAddress.of(self.plan, node, container, host, self.root)
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
