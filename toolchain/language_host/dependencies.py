@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,10 +77,19 @@ def install(
 
 
 def _query(interpreter: Interpreter, *arguments: str) -> str:
-    """What the interpreter prints, or nothing where it does not run."""
-    from toolchain.progress import answer  # slow to import
-
-    return answer([interpreter.executable, *arguments], QUERY_SECONDS)
+    """What the interpreter prints, or nothing where it fails."""
+    try:
+        return subprocess.run(
+            [interpreter.executable, *arguments],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=QUERY_SECONDS,
+            text=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _json_list(text: str) -> list[dict[str, str]]:
