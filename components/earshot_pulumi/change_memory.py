@@ -209,11 +209,13 @@ class ProvedChangeKind(InternalKind):
         "interrupted after the proof: all nodes have the new plan, which may not be remembered as "
         "proved; the next update proves it again"
     )
-    DECISIVE = ("done", "begun")
+    DECISIVE: tuple[str, ...] = ("done", "begun")
+
+    def plan(self, props: Properties) -> ClusterPlan:
+        return Made.from_props(props["begun"][-1]).plan
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        plan = Made.from_props(news["begun"][-1]).plan
-        memory.complete(here(news["state_dir"]), plan, int(news["done"]))
+        memory.complete(here(news["state_dir"]), self.plan(news), int(news["done"]))
         return news
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
@@ -240,8 +242,8 @@ class ProvedChange(InternalResource):
         super().__init__(name, props, opts)
 
 
-class CompleteChangeKind(InternalKind):
-    """Remembers the plan that every node has got."""
+class CompleteChangeKind(ProvedChangeKind):
+    """The same for brokers of this machine, where what is remembered counts before the state."""
 
     ID = "complete"
     interrupted = (
@@ -250,25 +252,20 @@ class CompleteChangeKind(InternalKind):
     )
     DECISIVE = ("plan", "done")
 
+    def plan(self, props: Properties) -> ClusterPlan:
+        return ClusterPlan.model_validate(props["plan"])
+
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         # a step that was taken back ends with the plan before it, and is over all the same; and the
         # state may be a copy that is older than what is remembered beside it
         held = memory.recall(here(news["state_dir"]))
-        plan, done = ClusterPlan.model_validate(news["plan"]), int(news["done"])
+        plan, done = self.plan(news), int(news["done"])
         is_other = held.complete is not None and (held.complete, held.done) != (plan, done)
         return super().differs(operation, olds, news) or bool(held.begun) or is_other
-
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        plan = ClusterPlan.model_validate(news["plan"])
-        memory.complete(here(news["state_dir"]), plan, int(news["done"]))
-        return news
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
         # lost: the next update, which proves what runs, writes it again
         return olds if memory.recall(here(olds["state_dir"])).complete else None
-
-    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        memory.forget(here(olds["state_dir"]))
 
 
 class CompleteChange(InternalResource):

@@ -105,7 +105,10 @@ class AdvertisedListeners(pulumi.ComponentResource):
         if policy is None:
             pulumi.log.warn(UNGATED, self)
         else:
-            own = {key: _alone(item) for key, item in inputs.items()}
+            own = {  # without dependencies: the gate's parent has them
+                key: without_dependencies(item) if isinstance(item, pulumi.Output) else item
+                for key, item in inputs.items()
+            }
             gate = Gate(name, {**own, "policy": policy}, pulumi.ResourceOptions(parent=self))
             self.before, self.approved = [gate], gate.digest
         self.register_outputs({"placement": placement})
@@ -125,8 +128,3 @@ def _kept(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         id: {**inputs, "envs": pulumi.Output.secret(inputs["envs"])}
         for id, inputs in containers.items()
     }
-
-
-def _alone(value: Any) -> Any:
-    """``value`` without dependencies: the gate's parent has them."""
-    return without_dependencies(value) if isinstance(value, pulumi.Output) else value

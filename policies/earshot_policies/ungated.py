@@ -15,7 +15,9 @@ def ungated(brokers: Iterable[str], resources: Sequence[PolicyResource]) -> list
     `AdvertisedListeners` without a gate below it belongs to a stack with `gate: off`.
     """
     by_urn = {item.urn: item for item in resources}
-    gates = {item.urn for item in resources if _is_gate(item)}
+    gates = {
+        it.urn for it in resources if it.resource_type == PROVIDER_TYPE and has(it.props, "plan")
+    }
     around = [by_urn[urn].parent for urn in gates]
     # the parent of a gate that a program registers by itself may be the stack
     gated = gates | {it.urn for it in around if it and it.resource_type.startswith("earshot:")}
@@ -32,10 +34,6 @@ def report(urns: Sequence[str]) -> str:
         f"{names}: no gate checks what {whose} in a run without this pack\n"
         f'  fix: {fix}, or accept it with "no-gate": "disabled" in the pack\'s configuration'
     )
-
-
-def _is_gate(resource: PolicyResource) -> bool:
-    return resource.resource_type == PROVIDER_TYPE and has(resource.props, "plan")
 
 
 def _reaches(urn: str, gated: set[str], by_urn: dict[str, PolicyResource]) -> bool:

@@ -38,7 +38,6 @@ class AwsBrokers(Brokers):
     spec: AwsSpec
     plan: pulumi.Output[AwsPlan]
     """Unknown as long as any of its names is."""
-    _last: AwsReadiness | None = None
 
     def __init__(
         self,
@@ -103,15 +102,16 @@ class AwsBrokers(Brokers):
         self.secured = self._secured(self.shared)
         self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
-        last: pulumi.Output[Any] | None = None
+        ready: list[AwsReadiness] = []
         for id in spec.node_ids:
+            turn = ready[-1].id if ready else None
             version = self.secured.of_node(id) if self.secured else NO_SECRETS
-            node = InstanceNode(self.shared, id, last, version, self._granted())
+            node = InstanceNode(self.shared, id, turn, version, self._granted())
             self.nodes[id] = node
-            last = self._once_ready(node)
+            ready.append(self._readiness(node.name, [node], [node.attachment]))
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
-        after = [self._last] if self._last else []
-        self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
+        nodes = [*self.nodes.values()]
+        self.ready = self._readiness("cluster", nodes, ready[-1:], whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
@@ -190,10 +190,6 @@ class AwsBrokers(Brokers):
             ).granted
 
         return granted
-
-    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
-        self._last = self._readiness(node.name, [node], [node.attachment])
-        return self._last.id
 
     def _readiness(
         self,

@@ -17,7 +17,6 @@ from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.brokers import Brokers
 from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.container_address import ContainerAddress
 from earshot_pulumi.docker.host_resources import HostResources, labelled
 from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
 from earshot_pulumi.docker.in_turn import GRACE
@@ -79,7 +78,6 @@ class DockerBrokers(Brokers):
         super().__init__("docker:DockerCluster", at, spec)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
-        self.hosts, self.makes_network = planned.hosts, spec.network is None
         self._wanted = WantedStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
@@ -106,12 +104,22 @@ class DockerBrokers(Brokers):
             certificates=planned.certificates,
         )
         self.preflight = self._engine_preflight()
-        self.own_labels = self.preflight.deployment.apply(
+        self._labels = self.preflight.deployment.apply(
             lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
-        self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
+        self._addresses = {
+            it.id: self._wanted.address_of(it.id, self.root) for it in self.plan.nodes
+        }
         self._hosts = {
-            index: HostResources(self, planned.hosts[index], container, self._opts)
+            index: HostResources(
+                name,
+                planned.hosts[index],
+                planned.hosts,
+                container,
+                self._opts,
+                provider=at.provider,
+                labels=self._labels if spec.network is None else None,
+            )
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
         self._image_preflight = DockerPreflight(
@@ -165,7 +173,7 @@ class DockerBrokers(Brokers):
             f"{name}-keys",
             name=container.keys,
             driver="local",
-            labels=self.own_labels,
+            labels=self._labels,
             opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
         )
         return DockerKeys(
@@ -197,11 +205,6 @@ class DockerBrokers(Brokers):
             },
             self.below(),
         )
-
-    def _address(self, node: Node) -> ContainerAddress:
-        container = self._planned.containers[node.id]
-        host = self._planned.hosts[container.host]
-        return ContainerAddress.of(self.plan, node, container, host, self.root)
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""

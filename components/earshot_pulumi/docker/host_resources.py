@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 import pulumi_docker as docker
@@ -15,33 +15,37 @@ from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.deployment import child_name
 from earshot_pulumi.docker.leftovers import clearing
 
-if TYPE_CHECKING:
-    from earshot_pulumi.docker.brokers import DockerBrokers
-
 
 class HostResources:
     """The provider, network and image of one Docker host."""
 
     def __init__(
         self,
-        cluster: DockerBrokers,
+        stack: str,
         host: DockerHost,
+        hosts: Sequence[DockerHost],
         container: NodeContainer,
         opts: Callable[..., pulumi.ResourceOptions],
+        *,
+        provider: pulumi.ProviderResource | None,
+        labels: pulumi.Input[Any] | None,
     ) -> None:
-        self.hooks = clearing(host, cluster.hosts)
-        name = child_name(cluster.stack, host.name)
+        """``container`` is one of its nodes', ``hosts`` are all of the ``stack``. ``labels`` are
+        those of the network; without them, it joins one that is there. ``provider`` is the
+        program's own."""
+        self.hooks = clearing(host, hosts)
+        name = child_name(stack, host.name)
         certificates = host.cert_path and str(Path(host.cert_path).expanduser())
-        self.provider = cluster.at.provider or docker.Provider(
+        self.provider = provider or docker.Provider(
             name, host=address_of(host), cert_path=certificates, opts=opts()
         )
         self.network: pulumi.Input[str] = container.network
-        if cluster.makes_network:
+        if labels is not None:
             self.network = docker.Network(
                 name,
                 name=container.network,
                 driver="bridge",
-                labels=cluster.own_labels,
+                labels=labels,
                 opts=opts(provider=self.provider, hooks=self.hooks),
             ).name
         self.image = docker.RemoteImage(

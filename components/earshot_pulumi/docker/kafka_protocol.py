@@ -137,9 +137,6 @@ class Metadata:
             if id in item.replicas and id not in item.in_sync and (item.leader >= 0 or not led)
         ]
 
-    def held_by(self, id: int) -> list[Partition]:
-        return [item for item in self.partitions if id in item.replicas]
-
 
 @dataclass(frozen=True)
 class Quorum:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from earshot.config.docker import DockerHost
@@ -98,10 +99,11 @@ class WantedStack:
     def host_of(self, id: int) -> str:
         return self.hosts[self.containers[id].host].name
 
-    def address_of(self, id: int) -> ContainerAddress:
+    def address_of(self, id: int, root: Path | None = None) -> ContainerAddress:
+        """``root`` is the folder with the keys of a secured cluster."""
         container = self.containers[id]
         return ContainerAddress.of(
-            self.plan, self.plan.node(id), container, self.hosts[container.host]
+            self.plan, self.plan.node(id), container, self.hosts[container.host], root
         )
 
     def owns(self, found: Mapping[str, str]) -> bool:

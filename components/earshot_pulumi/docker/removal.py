@@ -43,7 +43,7 @@ def problems(
     for id, left in gone.items():
         try:
             if known is not None:
-                held = [str(item) for item in known.held_by(id)]
+                held = [str(it) for it in known.partitions if id in it.replicas]
             else:
                 held = _on_disk(engines, left, hosts, wanted)
         except EarshotError as error:

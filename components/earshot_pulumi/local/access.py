@@ -69,7 +69,7 @@ def of_clients(
     return {
         name: {
             **_credentials(values, name, Protocol(links.protocols[name]), client, folder),
-            "bootstrap.servers": str(_own(bound)),
+            "bootstrap.servers": str(bound._replace(host=_LOOPBACKS.get(bound.host, bound.host))),
             "security.protocol": links.protocols[name],
         }
         for name, bound in parse_entries(values["listeners"])
@@ -101,11 +101,6 @@ def _credentials(
             "ssl.key.location": stores["ssl.keystore.location"],
         }
     return own | {"ssl.endpoint.identification.algorithm": "none"}
-
-
-def _own(bound: Address) -> Address:
-    """Where this machine reaches a socket that is bound so."""
-    return bound._replace(host=_LOOPBACKS.get(bound.host, bound.host))
 
 
 def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:

@@ -121,9 +121,6 @@ class LocalBrokers(Brokers):
             {
                 "root": str(self.root),
                 "nodes": ids,
-                "brokers": {
-                    str(it.id): str(self.plan.address_of(it)) for it in nodes if it.is_broker
-                },
                 "incarnations": {str(id): self.incarnations[str(id)] for id in ids},
                 "cluster_id": self.cluster_id,
                 "whole": whole,

@@ -161,7 +161,8 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
         yield from _foreign_data(root, memory)
         yield from _quorum_problems(root, memory, plan)
         for id in removed(root, plan):
-            if held := replicas_on_disk(node_directory(root, id)):
+            folders = (node_directory(root, id) / "log").glob("*-*")
+            if held := replicas(path.name for path in folders if path.is_dir()):
                 yield holds_replicas(id, held)
     yield from _open_quorum(root, plan)
     yield from _port_problems(root, plan)
@@ -217,11 +218,6 @@ def removed(root: Path, plan: ClusterPlan) -> list[int]:
     memory = recall(root)
     held = memory.brokers if memory is not None else ()
     return sorted(set(held) - {node.id for node in plan.brokers})
-
-
-def replicas_on_disk(directory: Path) -> list[str]:
-    """The `topic-partition` replicas in a node's data, without the metadata log."""
-    return replicas(path.name for path in (directory / "log").glob("*-*") if path.is_dir())
 
 
 def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-from typing import Any
 
 import earshot_pulumi
 from earshot_pulumi.provider import former
@@ -67,7 +66,8 @@ def kind(token: str) -> Kind:
         if name in former.APPROVALS:
             return former.FormerKind(InternalKind())
         return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
-    made: Kind = _imported(*KINDS[token.removeprefix(type_token(""))])()
+    module, name = KINDS[token.removeprefix(type_token(""))]
+    made: Kind = getattr(importlib.import_module(f"earshot_pulumi.{module}"), name)()
     return made
 
 
@@ -78,7 +78,3 @@ def judge(inputs: Properties, show: Show) -> Properties:
     from earshot_pulumi.judge import judge  # slow to import
 
     return judge(inputs, show)
-
-
-def _imported(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(f"earshot_pulumi.{module}"), name)

@@ -187,7 +187,6 @@ def test_what_a_broker_lacks() -> None:
     assert KNOWN.behind(1) == []
     assert [str(it) for it in KNOWN.behind(3)] == ["a-1", "b-0"]
     assert [str(it) for it in KNOWN.behind(3, led=True)] == ["a-1"], "b-0 has no leader"
-    assert [str(it) for it in KNOWN.held_by(2)] == ["a-0", "a-1"]
 
 
 def compact(items: list[bytes]) -> bytes:

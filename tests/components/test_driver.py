@@ -1,0 +1,96 @@
+"""What is the same for nodes on every kind of host; the nodes here are doubles."""
+
+from __future__ import annotations
+
+import pytest
+from earshot_pulumi import driver
+from earshot_pulumi.driver import BEHIND, CatchingUp, Disturbed, NodeDriver, or_put_back, wait_for
+
+from earshot.errors import EarshotError
+
+REMEDY = "mend it"
+
+
+class NodeDouble(NodeDriver):
+    """Lacks one thing after the other, the last one for good; ends once it has been asked so often
+    whether it lives."""
+
+    def __init__(self, name: str, *lacking: str, ends_after: int = 1000) -> None:
+        self.name, self._lacking, self._lives = name, list(lacking), ends_after
+        self.asked = 0
+
+    def check_alive(self) -> None:
+        self._lives -= 1
+        if self._lives < 0:
+            raise EarshotError(self.name, observed="ended")
+
+    def lacks(self) -> str:
+        self.asked += 1
+        return self._lacking.pop(0) if len(self._lacking) > 1 else self._lacking[0]
+
+    def last_lines(self, count: int) -> str:
+        return f"  {count} lines of {self.name}" if self.name == "a" else ""
+
+
+def wait(*nodes: NodeDouble, deadline: float = 60) -> list[str]:
+    """What is shown meanwhile."""
+    shown: list[str] = []
+    wait_for(nodes, deadline, shown.append, REMEDY, poll=0)
+    return shown
+
+
+def test_a_node_that_is_ready_is_not_asked_again() -> None:
+    ready, late = NodeDouble("a", ""), NodeDouble("b", "no answer", "no answer", "")
+    assert wait(ready, late) == []
+    assert (ready.asked, late.asked) == (1, 3)
+
+
+def test_a_node_that_ends_ends_the_wait_for_another_one() -> None:
+    with pytest.raises(EarshotError, match="a: ended"):
+        wait(NodeDouble("a", "", ends_after=3), NodeDouble("b", "no answer"))
+
+
+def test_three_nodes_are_shown_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
+    shown = wait(*(NodeDouble(name, "no answer", "") for name in "abcde"))
+    assert [text.rpartition(",")[0] for text in shown] == [
+        "waiting for a (no answer); b (no answer); c (no answer) and 2 more"
+    ]
+
+
+def test_late_nodes_are_all_named_and_three_explained() -> None:
+    with pytest.raises(EarshotError) as caught:
+        wait(*(NodeDouble(name, "no answer") for name in "abcd"), deadline=-1)
+    assert str(caught.value) == (
+        "a, b, c, d: not in sync after -1 s\n"
+        "a: no answer; the last lines of its log:\n  5 lines of a\n"
+        "b: no answer\nc: no answer\n"
+        f"  fix: {REMEDY}"
+    )
+
+
+@pytest.mark.parametrize(("other", "kind"), [(BEHIND, CatchingUp), ("no answer", EarshotError)])
+def test_nodes_that_only_lack_time_are_told_as_such(other: str, kind: type[EarshotError]) -> None:
+    with pytest.raises(EarshotError) as caught:
+        wait(NodeDouble("b", BEHIND), NodeDouble("c", other), deadline=-1)
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "left", "text"),
+    [
+        (EarshotError("a", observed="ended", remedy=REMEDY), "it runs", "ended\n  it runs"),
+        (EarshotError("a", observed="ended", remedy=REMEDY), None, "ended"),
+        (Disturbed("a", observed="paused", remedy=REMEDY), "it runs", "paused"),
+    ],
+)
+def test_what_failed_is_put_back_unless_somebody_disturbed_it(
+    error: EarshotError, left: str | None, text: str
+) -> None:
+    def change() -> None:
+        raise error
+
+    with pytest.raises(EarshotError) as caught:
+        or_put_back(change, lambda: left)
+    assert (caught.value.observed, caught.value.remedy) == (text, REMEDY)
+    assert or_put_back(lambda: 1, lambda: "never asked") == 1
