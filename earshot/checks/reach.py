@@ -70,7 +70,7 @@ def _rows(plan: ClusterPlan, shown: str, walked: Walked) -> Iterator[Reach]:
 
 
 def _forwarded(node: Node, name: str) -> Sent | None:
-    """Where a client is sent if a forwarder is in front of the listener, which no plan describes."""
+    """Where a client is sent if a forwarder is in front of the listener; no plan describes it."""
     listener = node.listener(name)
     if listener is None or not listener.forwarded:
         return None
