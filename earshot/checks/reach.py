@@ -21,7 +21,7 @@ from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, OUTSIDE
 from earshot.topology.planned import planned_broker
 from earshot.topology.walk import sent_to
-from earshot.topology.ways import Answer, Hop
+from earshot.topology.ways import Answer, Hop, Stage
 
 _CLIENT = "the client"
 """No container's name, for it has a blank."""
@@ -64,9 +64,18 @@ def reach(planned: Planned) -> tuple[Reach, ...]:
 
 def _rows(plan: ClusterPlan, shown: str, walked: Walked) -> Iterator[Reach]:
     for name in plan.listener_names:
-        sent = [walked(node, name) for node in plan.brokers]
+        sent = [_forwarded(node, name) or walked(node, name) for node in plan.brokers]
         addresses = tuple(address for address, _ in sent if address is not None)
         yield Reach(shown, name, addresses, *_worst(sent))
+
+
+def _forwarded(node: Node, name: str) -> Sent | None:
+    """Where a client is sent if a forwarder is in front of the listener; no plan describes it."""
+    listener = node.listener(name)
+    if listener is None or not listener.forwarded:
+        return None
+    why = f"{listener.host} forwards to brokers, which only the validation can see"
+    return listener.advertised if listener.known else None, (Hop(Stage.WAY, Answer.UNKNOWN, why),)
 
 
 def _worst(sent: Sequence[Sent]) -> tuple[Answer, str]:

@@ -22,7 +22,9 @@ from earshot.doctor.survey import (
     USUAL_DEADLINE,
     ListenerAddress,
     Sighting,
+    bootstraps_of,
     facts_of,
+    failed_bootstraps,
     look,
     targets_of,
     targets_seen,
@@ -169,6 +171,8 @@ class _Examination:
         targets = targets_of(contract)
         addresses: list[ListenerAddress] = [(item.address, item.protocol) for item in targets]
         given = [(address, _seed_protocol(contract, address, self.client)) for address in bootstrap]
+        shared = bootstraps_of(contract)
+        addresses += [(item.address, item.protocol) for item in shared]
         sightings = look([*addresses, *given], self.client, self.end, self.pool)
         seeds: dict[str, list[MetadataAnswer]] = {}
         for place in given:
@@ -178,7 +182,12 @@ class _Examination:
             self.draft.notes.append(note)
             if name is not None and answer is not None:
                 seeds.setdefault(name, []).append(answer)
+        for item in shared:
+            answer = sightings[item.address, item.protocol].answer
+            if answer and match_listener(contract, item.address, answer) == item.listener:
+                seeds.setdefault(item.listener, []).append(answer)
         facts = facts_of(targets, sightings, seeds, contract)
+        facts += failed_bootstraps(shared, sightings, contract)
         self.draft.notes += _not_compared(contract, facts)
         return facts
 

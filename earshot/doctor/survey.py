@@ -219,6 +219,14 @@ def targets_of(contract: Contract) -> list[CellTarget]:
     ]
 
 
+def bootstraps_of(contract: Contract) -> list[CellTarget]:
+    """A target per address for first connections that is no broker's."""
+    return [
+        CellTarget(it.name, it.protocol, UNKNOWN, address, it.scopes)
+        for it, address in contract.bootstraps
+    ]
+
+
 def targets_reached(contract: Contract, cells: Iterable[Cell]) -> list[CellTarget]:
     """The targets of ``contract`` whose ``cells`` passed."""
     passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
@@ -296,6 +304,28 @@ def facts_of(
         )
         found.append(seen)
     return found + (_surplus(contract, targets, ours) if contract is not None else [])
+
+
+def failed_bootstraps(
+    targets: Sequence[CellTarget],
+    sightings: Mapping[ListenerAddress, Sighting],
+    contract: Contract,
+) -> list[Observed]:
+    """What was observed of those bootstrap addresses that do not lead to their listener.
+
+    One that does lead there has no cell of its own: brokers have them.
+    """
+    found = facts_of(targets, sightings, {}, contract)
+    return [
+        item
+        for item in found
+        if not item.surplus
+        and (
+            not isinstance(item.own, MetadataAnswer)
+            or item.answers_as
+            or item.own.cluster_id not in (item.cluster_id, NOT_SAID)
+        )
+    ]
 
 
 def _best(answers: Sequence[MetadataAnswer], broker: int) -> MetadataAnswer | None:

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field, ValidationError, model_validator
 
 from earshot.errors import EarshotError, SpecError
-from earshot.listeners.address import Address
+from earshot.listeners.address import Address, parse_address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, Listener, ListenerName, Port
 from earshot.listeners.problems import describe, refuse
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
@@ -103,6 +103,16 @@ class Contract(Frozen):
             for listener in self.listeners
             for broker in self.brokers
             if listener.name in broker.advertised
+        ]
+
+    @property
+    def bootstraps(self) -> list[tuple[ContractListener, Address]]:
+        """By listener, the one address for first connections, where that is no broker's."""
+        own = {(listener.name, str(address)) for listener, _, address in self.places}
+        return [
+            (listener, parse_address(listener.bootstrap))
+            for listener in self.listeners
+            if "," not in listener.bootstrap and (listener.name, listener.bootstrap) not in own
         ]
 
     def listener(self, name: str) -> ContractListener:

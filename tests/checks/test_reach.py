@@ -156,3 +156,15 @@ def test_a_name_that_only_dns_can_answer_is_not_known() -> None:
     row = aws_rows(listeners=listeners)["beyond the VPC", "EXTERNAL"]
     assert (row.answer, str(row.addresses[0])) == (Answer.UNKNOWN, "kafka.example.org:9092")
     assert row.because.startswith("kafka.example.org: ")
+
+
+def test_whether_a_forwarder_leads_to_brokers_is_not_known() -> None:
+    address = {"strategy": "port", "base_port": 9100}
+    listeners = [AWS["listeners"][0], {**AWS["listeners"][1], "address": address}]
+    found = aws_rows(listeners=listeners, expose="nlb")
+    for place in ("in the VPC", "beyond the VPC"):
+        row = found[place, "EXTERNAL"]
+        assert row.answer is Answer.UNKNOWN
+        assert row.because == (
+            "(the balancer: not known yet) forwards to brokers, which only the validation can see"
+        )

@@ -17,7 +17,9 @@ from earshot.doctor.spoken import Spoken
 from earshot.doctor.survey import (
     ListenerAddress,
     Sighting,
+    bootstraps_of,
     facts_of,
+    failed_bootstraps,
     look,
     targets_of,
     targets_seen,
@@ -71,6 +73,37 @@ def kinds(found: dict[tuple[str, int], Observed]) -> dict[str, str]:
         for (listener, broker), cell in cells.items()
         if cell.cause and cell.cause.kind != "not-acknowledged"
     }
+
+
+def at_one_address(bootstrap: str) -> Contract:
+    """TWO, whose listener EXTERNAL has this address for first connections."""
+    internal, external = TWO.listeners
+    changed = external.model_copy(update={"bootstrap": bootstrap})
+    return TWO.model_copy(update={"listeners": (internal, changed)})
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (answer("lb:9", *EXTERNAL), None),
+        (answer("lb:9", *INTERNAL), "crossed-listeners"),
+        (None, "refused"),
+    ],
+)
+def test_a_bootstrap_of_its_own_has_a_cell_only_if_it_fails(
+    said: MetadataAnswer | None, kind: str | None
+) -> None:
+    cluster = at_one_address("lb:9")
+    found = sighting("lb:9", said, "" if said else "refused")
+    sightings = {**seen(), (address("lb:9"), PLAIN): found}
+    failed = failed_bootstraps(bootstraps_of(cluster), sightings, cluster)
+    causes = [diagnose(item, "host").cause for item in failed]
+    assert [it and it.kind for it in causes] == ([kind] if kind else [])
+
+
+def test_a_brokers_own_address_is_no_bootstrap_of_its_own() -> None:
+    assert bootstraps_of(TWO) == []
+    assert bootstraps_of(at_one_address("e:1")) == []
 
 
 def test_targets_of_a_contract() -> None:

@@ -9,6 +9,7 @@ import pytest
 from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.given.listeners import Listeners, _check_words
 from earshot_pulumi.judge import judge
+from earshot_pulumi.outputs import unknown as not_known
 from earshot_pulumi.provider.kind import InvalidInputs
 from pulumi.runtime import mocks
 
@@ -158,3 +159,29 @@ def test_a_stated_container_is_compared_with_its_listeners() -> None:
     )
     other = judged(container={**fitting, "names": ["other"]})[-1]
     assert "advertises kafka-1:19092, and the container publishes no port for 19092" in other
+
+
+def test_a_balancers_name_may_be_an_output_and_unknown_in_a_preview() -> None:
+    def plan(host: pulumi.Input[str], preview: bool) -> Any:
+        answers = Answers(preview=preview)
+        engine = Engine(answers)
+        mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
+        address = {"strategy": "port", "host": host, "base_port": 9100, "bootstrap_port": 9100}
+        args: Any = {
+            "vantage": "vpc",
+            "listeners": [
+                {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+                {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "address": address},
+            ],
+            "nodes": {"101": {"internal": "kafka-101.example.com"}},
+        }
+        pulumi.runtime.test(lambda: Listeners("kafka", args).approved)()  # type: ignore[no-untyped-call]
+        (node,) = engine.one(PROVIDER_TYPE).inputs["plan"]["nodes"]
+        return node["listeners"][1]
+
+    made = plan(pulumi.Output.from_input("lb.example.com"), preview=False)
+    assert (made["host"], made["port"]) == ("lb.example.com", 9201)
+    assert made["front"]["bootstrap"] == {"host": "lb.example.com", "port": 9100}
+    unknown = plan(not_known(), preview=True)
+    assert unknown["host"] == {"what": "listeners.EXTERNAL.address.host"}
+    assert unknown["port"] == 9201
