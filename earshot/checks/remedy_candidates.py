@@ -20,12 +20,11 @@ from earshot.checks.remedy_lines import (
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
-from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.walk import entrance
+from earshot.topology.walk import entrance, not_reached
 from earshot.topology.ways import Answer, Stage
 
 INTERNAL_PORT = 29092
@@ -317,8 +316,7 @@ def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) ->
     endpoint = broker.named(listener)
     if endpoint is None or endpoint.advertised is None:
         return False
-    way = deployment.way(place, endpoint.advertised)
-    return bool(failure(way, endpoint.advertised, place, broker))
+    return not_reached(deployment, place, endpoint.advertised, broker) is not None
 
 
 def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:

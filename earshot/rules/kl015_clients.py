@@ -19,15 +19,7 @@ from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS
 from earshot.topology.walk import Entrance, Sent, entrance, failing, sent_on, sent_to
-from earshot.topology.ways import Answer, End, Stage, Trace, Way
-
-_REASONS = {
-    End.SELF: "is its own container, where no broker listens",
-    End.NOWHERE: "has a name that nothing on its networks has",
-    End.REFUSED: "is where nobody listens",
-    End.NO_WAY: "is on a network that it has no way to",
-}
-"""Why an address is none that a client can begin with."""
+from earshot.topology.ways import Answer, End, Stage, Trace
 
 
 @dataclass(frozen=True)
@@ -199,31 +191,22 @@ def _misled(sent: Iterable[Sent]) -> Iterator[_Failed]:
         hop = failing(item.hops)
         if hop is None:
             continue
-        problem, is_certain = hop.because, True
-        if item.trace is None:
-            problem = f"{problem}, and is never found"
-        elif hop.stage is Stage.PROTOCOL:
-            # KL016 names another broker's address, and another protocol between brokers
-            if item.hops[-1].answer is Answer.NO or item.listener == item.broker.inter_broker:
-                continue
-            problem = f"{problem}, at {item.trace.address}"
-        elif hop.stage is Stage.BROKER:
-            continue  # KL016 says whose address it is
-        elif "published on" in problem and ip_of(item.trace.address.host) is not None:
-            continue  # KL017 says where it is published
+        trace, is_certain = item.trace, True
+        if trace is None:
+            problem = f"sent on, but {hop.because}, and is never found"
         else:
-            is_certain = not (item.trace.doubt and item.trace.address.host.lower() in GATEWAYS)
-            problem = why_not(item.trace, item.broker) or problem
+            host = trace.address.host
+            problem = f"sent on to {trace.address}: {hop.because}"
+            if hop.stage is Stage.BROKER:
+                continue  # KL016 says whose address it is
+            if hop.stage is Stage.PROTOCOL and (
+                item.hops[-1].answer is Answer.NO or item.listener == item.broker.inter_broker
+            ):
+                continue  # KL016 names another broker's address, and another protocol
+            if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
+                continue  # KL017 says where it is published
+            is_certain = not (trace.doubt and host.lower() in GATEWAYS)
         yield _Failed(item.broker.service, item.listener, hop.stage, problem, is_certain)
-
-
-def why_not(trace: Trace, wanted: Broker) -> str:
-    """`failure` of a trace, with the reason where another address of the machine would do."""
-    problem = failure(trace.end, trace.address, trace.place, wanted)
-    because = trace.hops[-1].because
-    if trace.end in (End.REFUSED, End.SELF) and because.endswith(" alone"):
-        return f"{problem}: {because}"
-    return problem
 
 
 def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str]) -> Finding:
@@ -244,7 +227,7 @@ def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str])
         expected, inputs = "one protocol on all brokers", "listener.security.protocol.map"
         remedy = f"map {listener} to one protocol on all brokers of the cluster"
     return RULE.finding(
-        f"{shortened(named)} {verb.format(listener)} sent on: {failed.problem}",
+        f"{shortened(named)} {verb.format(listener)} {failed.problem}",
         expected,
         listener=listener,
         container=service,
@@ -252,22 +235,6 @@ def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str])
         remedy=remedy,
         inputs=(inputs,),
     )
-
-
-def failure(way: Way, address: Address, place: str, wanted: Broker) -> str:
-    """Why a client at ``place`` that is sent to ``address`` does not get to ``wanted``, or ""."""
-    if isinstance(way, Arrival):
-        same = way.broker.service == wanted.service
-        return "" if same else f"{address} is {way.broker.service} and not {wanted.service}"
-    if way is End.SELF and place != wanted.service:
-        return f"{address} is the client's own container, where no broker listens"
-    if way is End.NOWHERE:
-        return f"nothing is called {address.host} there"
-    if way is End.NO_WAY:
-        return f"{address} is on a network that is apart"
-    if way in (End.REFUSED, End.SELF):
-        return f"nobody listens at {address}"
-    return ""
 
 
 def _severity(deployment: Deployment, addresses: Iterable[Address]) -> Severity | None:
@@ -279,7 +246,7 @@ def _severity(deployment: Deployment, addresses: Iterable[Address]) -> Severity 
 def _no_entrance(
     deployment: Deployment, client: Bootstrap, entrances: Sequence[Entrance]
 ) -> Finding:
-    reached = "; ".join(map(_why_no_entrance, entrances))
+    reached = "; ".join(f"{it.trace.address}: {it.trace.hops[-1].because}" for it in entrances)
     offers = [
         f"{broker.service}:{endpoint.bind.port}"
         for broker in deployment.brokers
@@ -295,7 +262,7 @@ def _no_entrance(
         if deployment.containers[client.service].network_mode:
             remedy = f"write no network_mode, so that {client.service} is on the network {net}"
     return RULE.finding(
-        f"{client.setting}: {reached}",
+        f"{client.setting} leads to no broker ({reached})",
         expected,
         container=client.service,
         severity=_severity(deployment, client.addresses) or _by_engine(traces),
@@ -308,13 +275,6 @@ def _by_engine(traces: Sequence[Trace]) -> Severity | None:
     """Docker Desktop has its name for the machine, and reaches all that the machine reaches."""
     doubtful = [it for it in traces if it.doubt and it.address.host.lower() in GATEWAYS]
     return Severity.WARNING if doubtful else None
-
-
-def _why_no_entrance(item: Entrance) -> str:
-    end, because = item.trace.end, item.trace.hops[-1].because
-    assert isinstance(end, End)
-    more = f": {because}" if because.endswith(" alone") else ""
-    return f"{item.trace.address} {_REASONS[end]}{more}"
 
 
 def _on_other_networks(

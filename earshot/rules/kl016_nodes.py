@@ -6,13 +6,13 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
-from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, Rule
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
-from earshot.topology.ways import End
+from earshot.topology.walk import not_reached
+from earshot.topology.ways import Stage
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             if problem:
                 yield RULE.finding(
                     f"advertises {endpoint.advertised} to other brokers, and for "
-                    f"{shortened(names)} {problem}",
+                    f"{shortened(names)}: {problem}",
                     "an address at which the other brokers reach this one",
                     listener=endpoint.name,
                     container=broker.service,
@@ -97,13 +97,10 @@ def _why_not_found(deployment: Deployment, other: Broker, broker: Broker, addres
 
     At a third broker's address it is that one's, which `_another_s_address` says.
     """
-    way = deployment.way(other.service, address)
-    if isinstance(way, Arrival) and not is_loopback(address.host):
+    hop = not_reached(deployment, other.service, address, broker)
+    if hop is None or (hop.stage is Stage.BROKER and not is_loopback(address.host)):
         return ""
-    at_itself = isinstance(way, Arrival) and way.broker is other
-    if way is End.SELF or (at_itself and not other.container.on_host_network):
-        return f"{address} is the asking broker itself"
-    return failure(way, address, other.service, broker)
+    return hop.because
 
 
 def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:

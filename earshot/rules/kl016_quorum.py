@@ -11,20 +11,13 @@ from typing import TypeVar
 
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
-from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Broker
-from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.ways import End, Way
+from earshot.topology.walk import failing, not_reached
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
-_LOST = {
-    End.SELF: "that is the node's own container, where no controller listens",
-    End.NOWHERE: "nothing is called {host} there",
-    End.REFUSED: "nobody listens there",
-}
 T = TypeVar("T", bound=Hashable)
 
 
@@ -52,17 +45,16 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                 voter is not None and deployment.apart(broker.service, voter.service)
             ):
                 continue
-            way = deployment.way(broker.service, address)
             if voter is None or not voter.endpoints:
-                problem = _lost(deployment, broker, way, address)
+                problem = _lost(deployment, broker, address)
                 remedy = "write the address of a controller's listener"
             else:
-                problem = _misplaced(broker, voter, way, address)
+                problem = _misplaced(deployment, broker, voter, address)
                 remedy = _to_list(id, voter, address)
             if problem:
                 seen.add(key)
                 yield rule.finding(
-                    f"{VOTERS} places voter {id} at {address}, and {problem}",
+                    f"{VOTERS} places voter {id} at {address}: {problem}",
                     "the address of that node's controller listener",
                     container=broker.service,
                     remedy=remedy,
@@ -70,30 +62,32 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                 )
 
 
-def _misplaced(broker: Broker, voter: Broker, way: Way, address: Address) -> str:
+def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: Address) -> str:
     """What is wrong where ``broker`` expects ``voter`` at ``address``, or an empty text."""
-    problem = failure(way, address, broker.service, voter)
-    if way is End.SELF and voter is not broker:
-        problem = f"{address} is the node's own container"
+    if hop := not_reached(deployment, broker.service, address, voter):
+        return hop.because
+    way = deployment.way(broker.service, address)
     known = any(item.is_controller for item in voter.endpoints or ())
-    if isinstance(way, Arrival) and known and not (problem or way.endpoint.is_controller):
-        problem = f"{address} is the listener {way.endpoint.name}, no controller's"
-    return problem
+    return _no_controllers(way) if known and isinstance(way, Arrival) else ""
 
 
-def _lost(deployment: Deployment, broker: Broker, way: Way, address: Address) -> str:
+def _lost(deployment: Deployment, broker: Broker, address: Address) -> str:
     """The same of a controller that the file does not show; one of another file may be meant."""
     others = [item for item in deployment.brokers if item.is_controller and item.is_kafka]
     if not others or (broker.is_controller and others == [broker]):
         return ""
-    if isinstance(way, Arrival):
-        return "" if way.endpoint.is_controller else f"that is {_listener(way)}, no controller's"
-    lost = _LOST.get(way, "") if isinstance(way, End) else ""
-    return lost.format(host=address.host)
+    trace = deployment.trace(broker.service, address)
+    if isinstance(trace.end, Arrival):
+        return _no_controllers(trace.end)
+    hop = failing(trace.hops)
+    return hop.because if hop else ""
 
 
-def _listener(way: Arrival) -> str:
-    return f"the listener {way.endpoint.name} of {way.broker.service}"
+def _no_controllers(way: Arrival) -> str:
+    """What a client that wants a controller finds at another listener, or an empty text."""
+    if way.endpoint.is_controller:
+        return ""
+    return f"it is the listener {way.endpoint.name} of {way.broker.service}, no controller's"
 
 
 def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
@@ -101,8 +95,7 @@ def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     for broker in deployment.brokers:
         problems = {}
         for address in broker.quorum_servers:
-            way = deployment.way(broker.service, address)
-            problems[address] = _lost(deployment, broker, way, address)
+            problems[address] = _lost(deployment, broker, address)
         lost = [f"{address}: {problem}" for address, problem in problems.items() if problem]
         if not lost or broker.quorum_servers in seen:
             continue
@@ -126,14 +119,10 @@ def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
         for other in deployment.brokers:
             if other is broker or other.cluster != broker.cluster:
                 continue
-            way = deployment.way(other.service, address)
-            problem = failure(way, address, other.service, broker)
-            if is_loopback(address.host) and not other.container.on_host_network:
-                problem = f"{address} is {other.service} itself"
-            if problem:
+            if hop := not_reached(deployment, other.service, address, broker):
                 yield rule.finding(
-                    f"advertises {address} as its controller's address, and for {other.service} "
-                    f"{problem}",
+                    f"advertises {address} as its controller's address, and for {other.service}: "
+                    f"{hop.because}",
                     "an address at which the other nodes reach this controller",
                     container=broker.service,
                     remedy=f"advertise {broker.service}:{address.port}",

@@ -30,17 +30,17 @@ class Deployment:
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
+        return self.trace(place, address).end
+
+    def trace(self, place: str, address: Address) -> Trace:
+        """The same, hop by hop."""
         own = self.containers.get(place)
         is_own = own is not None and own.answers_to(address.host)
         is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
         key = (place if is_own else self.outlook(place), address)
-        if key not in self._ends:
-            self._ends[key] = self.trace(place, address).end
-        return self._ends[key]
-
-    def trace(self, place: str, address: Address) -> Trace:
-        """The same, hop by hop."""
-        return self._ways.trace(place, address)
+        if key not in self._traces:
+            self._traces[key] = self._ways.trace(place, address)
+        return self._traces[key]
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""
@@ -103,7 +103,7 @@ class Deployment:
                     yield host
 
     @cached_property
-    def _ends(self) -> dict[Hashable, Way]:
+    def _traces(self) -> dict[Hashable, Trace]:
         """Where addresses lead that were asked for, once for places that are alike."""
         return {}
 

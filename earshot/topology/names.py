@@ -109,12 +109,12 @@ class Names:
         place, host = self.owner(place), host.lower()
         own = self.containers.get(place)
         if own is not None and own.network_mode.startswith(SHARED):
-            return Unknown(f"the network of {place}, which is that of a container elsewhere")
+            return Unknown("the network of the client, which is that of a container elsewhere")
         by_hosts_file = own is not None and host in own.extra_hosts
         if own is not None and host in own.extra_hosts:
             host = own.extra_hosts[host].lower()
             if not is_known(host):
-                return Unknown(f"the address that extra_hosts of {place} holds")
+                return Unknown("the address that extra_hosts of the client holds")
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
             number = ip_of(host)
             itself = Itself("" if number is None else str(number))
@@ -204,7 +204,7 @@ class Names:
             return Unknown(f"which of the profiles runs that has {host}")
         targets = _of_first_network(own, possible)
         if not targets:
-            return Unknown(f"on which network of {place} {host} is asked for first")
+            return Unknown(f"on which network of the client {host} is asked for first")
         networks = list(dict.fromkeys(it.network or "the default bridge" for it in targets))
         services = shortened(list(dict.fromkeys(it.service for it in targets)))
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
@@ -234,13 +234,13 @@ class Names:
         if ip_of(host) is not None:
             return Unknown(f"whose address {host} is")
         if own.open_networks or own.unknown:
-            return Unknown(f"which other names there are on the networks of {place}")
+            return Unknown("which other names there are on the networks of the client")
         if "." in host:
             return self._dotted(host)
         if self._may_be_generated(host):
             return Unknown(f"whether Compose generates the name {host}")
         if own.network_mode == NO_NETWORK:
-            return NoName(f"{place} has no network")
+            return NoName("the client has no network")
         where = [item.name for item in own.networks]
         return NoName(
             f"nothing on {', '.join(where)} is called {host}"

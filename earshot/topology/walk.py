@@ -122,15 +122,26 @@ def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
     if not isinstance(trace.end, Arrival):
         return
     yield _spoken(client, trace.end)
+    yield _meant(client.service, broker, trace)
+
+
+def not_reached(deployment: Deployment, place: str, address: Address, broker: Broker) -> Hop | None:
+    """The hop that fails between ``place`` and ``broker``, which shall be at ``address``."""
+    trace = deployment.trace(place, address)
+    is_there = isinstance(trace.end, Arrival)
+    return failing((*trace.hops, _meant(place, broker, trace)) if is_there else trace.hops)
+
+
+def _meant(place: str, broker: Broker, trace: Trace) -> Hop:
+    """Whether it is the broker that is meant."""
     others = {it.broker.service for it in trace.ends if isinstance(it, Arrival)}
     if others == {broker.service}:
-        yield Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
-    elif broker.service in others:
+        return Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
+    if broker.service in others:
         fact = f"which of {', '.join(sorted(others))} answers: all have the name"
-        yield Hop(Stage.BROKER, Answer.UNKNOWN, fact)
-    else:
-        why = f"{trace.address} is {trace.end.broker.service} and not {broker.service}"
-        yield Hop(Stage.BROKER, Answer.NO, why)
+        return Hop(Stage.BROKER, Answer.UNKNOWN, fact)
+    other = "the client itself" if others == {place} else ", ".join(sorted(others))
+    return Hop(Stage.BROKER, Answer.NO, f"it is {other} and not {broker.service}")
 
 
 def _spoken(client: Bootstrap, arrival: Arrival) -> Hop:

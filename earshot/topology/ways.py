@@ -68,13 +68,12 @@ Way = Arrival | End | Unknown
 
 @dataclass(frozen=True)
 class Trace:
-    """Where ``address`` leads from ``place``.
+    """Where ``address`` leads from a place; no text names the place, for others may be alike.
 
     ``end`` is where it leads as far as the file shows it, ``ends`` where each address of the host
     does. ``doubt`` is what is assumed in it, and an empty text where nothing is.
     """
 
-    place: str
     address: Address
     hops: tuple[Hop, ...]
     end: Way
@@ -113,17 +112,17 @@ class Ways:
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
             hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)
-            return Trace(place, address, (hop,), meant, (meant,))
+            return Trace(address, (hop,), meant, (meant,))
         if isinstance(meant, NoName):
             hop = Hop(Stage.RESOLVE, Answer.NO, meant.because)
-            return Trace(place, address, (hop,), End.NOWHERE, (End.NOWHERE,))
+            return Trace(address, (hop,), End.NOWHERE, (End.NOWHERE,))
         answer = Answer.UNKNOWN if meant.doubt else Answer.YES
         resolved = Hop(Stage.RESOLVE, answer, meant.doubt or meant.because)
         legs = [self._leg(self._names.owner(place), it, address.port) for it in meant.targets]
         chosen = _best(legs)
         hops = (resolved, chosen.way, *([chosen.socket] if chosen.socket else []))
         ends = tuple(leg.end for leg in legs)
-        return Trace(place, address, hops, chosen.end, ends, meant.doubt)
+        return Trace(address, hops, chosen.end, ends, meant.doubt)
 
     def through(self, service: str, item: PublishedPort) -> tuple[Hop, ...]:
         """From the machine through a published port of ``service`` to who listens there."""
@@ -135,7 +134,7 @@ class Ways:
         at_machine = own is None or own.on_host_network
         if isinstance(target, Machine):
             if own is not None and own.network_mode == NO_NETWORK:
-                return _Leg(End.NO_WAY, _no_way(f"{place} has no network"))
+                return _Leg(End.NO_WAY, _no_way("the client has no network"))
             leg = self._on_machine(port, target.address, is_loopback_way=False)
             if own is not None and own.is_cut_off and isinstance(leg.end, Arrival):
                 # Docker 20.10 does, and its documentation says that nothing beyond is reached
@@ -145,14 +144,16 @@ class Ways:
         if isinstance(target, Itself):
             if place == OUTSIDE:
                 way = Hop(Stage.WAY, Answer.YES, "the loopback of that machine")
-                why = "no broker listens there"
+                why = "it is the client itself, and no broker listens there"
                 return _Leg(End.SELF, way, Hop(Stage.SOCKET, Answer.NO, why))
             if at_machine:
                 return self._on_machine(port, target.address, is_loopback_way=True)
             return self._inside(place, place, port, loopback=target.address)
         if target.service != place and not at_machine and not self._share(place, target):
             there = target.network or "the default bridge"
-            return _Leg(End.NO_WAY, _no_way(f"{place} is not on {there}: Docker keeps them apart"))
+            return _Leg(
+                End.NO_WAY, _no_way(f"the client is not on {there}: Docker keeps them apart")
+            )
         return self._inside(place, target.service, port, network=target.network)
 
     def _share(self, place: str, target: Member) -> bool:
@@ -176,7 +177,7 @@ class Ways:
         )
         end, why = self._listens(service, port, from_itself, network, loopback)
         if end is End.REFUSED and from_itself:
-            end = End.SELF
+            end, why = End.SELF, f"it is the client itself, and {why}"
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
 
     def _listens(
@@ -184,7 +185,8 @@ class Ways:
     ) -> tuple[Way, str]:
         services = self._names.sharing(service)
         shared = [self._brokers[it] for it in services if it in self._brokers]
-        nobody = f"nothing listens at port {port} of {service}"
+        nobody = f"nothing listens at port {port}"
+        nobody += "" if from_itself else f" of {service}"
         if not shared:
             unseen = f"what listens at port {port} of {service}"
             return (End.REFUSED, nobody) if from_itself else (Unknown(unseen), unseen)

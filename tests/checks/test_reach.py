@@ -111,7 +111,10 @@ def test_processes_of_this_machine() -> None:
     assert local_rows(None) == {
         ("this machine", "INTERNAL"): (Answer.YES, ""),
         ("this machine", "EXTERNAL"): (Answer.YES, ""),
-        ("other machines", "INTERNAL"): (Answer.NO, "no broker listens there"),
+        ("other machines", "INTERNAL"): (
+            Answer.NO,
+            "it is the client itself, and no broker listens there",
+        ),
         ("other machines", "EXTERNAL"): (
             Answer.NO,
             "EXTERNAL of node 1 listens on 127.0.1.1:9092 alone",

@@ -57,8 +57,8 @@ def test_a_compose_file(tmp_path: Path) -> None:
     )
     assert said(found) == [("KL015", "kafka", 7, 7)]
     assert found.mistakes[0].finding.observed == (
-        "ui bootstraps to PLAINTEXT and is sent on: "
-        "localhost:9092 is the client's own container, where no broker listens"
+        "ui bootstraps to PLAINTEXT and is sent on to "
+        "localhost:9092: it is the client itself, and nothing listens at port 9092"
     )
 
 

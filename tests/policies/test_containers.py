@@ -124,8 +124,8 @@ def test_a_client_that_is_sent_nowhere_is_found_at_the_end() -> None:
     ((name, text),) = found.pop("kl015-stack")
     assert (found, name) == ({}, "kafka1")
     assert text == (
-        "container kafka1, listener HOST: ui bootstraps to HOST and is sent on: localhost:9092 is "
-        "the client's own container, where no broker listens [KL015]\n"
+        "container kafka1, listener HOST: ui bootstraps to HOST and is sent on to localhost:9092: "
+        "it is the client itself, and nothing listens at port 9092 [KL015]\n"
         "  expected: an address that works where these clients are\n"
         "  fix: bootstrap ui to INTERNAL; write ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "
         "kafka1:19092\n"
@@ -145,7 +145,7 @@ def test_a_client_of_earshots_own_brokers_is_checked_too() -> None:
     program.parents.clear()
     program.add(CONTAINER_TYPE, "ui", ui(f"{own['name']}:9092", networksAdvanced=[{"name": net}]))
     ((urn, text),) = at_the_end(program)["kl015-stack"]
-    assert urn == "node" and "ui bootstraps to HOST and is sent on: localhost:9092" in text
+    assert urn == "node" and "ui bootstraps to HOST and is sent on to localhost:9092" in text
 
 
 @pytest.mark.parametrize(

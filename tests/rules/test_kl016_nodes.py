@@ -51,8 +51,8 @@ def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
     found = list(checked(*(node(f"k{i}", i, Address("localhost", 9092)) for i in range(6))))
     assert [item.container for item in found] == [f"k{i}" for i in range(6)]
     assert found[0].observed == (
-        "advertises localhost:9092 to other brokers, and for k1, k2, k3 and 2 more "
-        "localhost:9092 is the asking broker itself"
+        "advertises localhost:9092 to other brokers, and for k1, k2, k3 and 2 more: "
+        "it is the client itself and not k0"
     )
     assert found[0].remedy == "advertise A://k0:9092"
 
@@ -67,8 +67,8 @@ def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
         (
             "k1",
             (
-                "advertises localhost:1 to other brokers, and for k2 localhost:1 is the "
-                "asking broker itself"
+                "advertises localhost:1 to other brokers, and for k2: it is the client itself, "
+                "and nothing listens at port 1"
             ),
         )
     ]
@@ -86,7 +86,7 @@ def test_a_voter_that_all_nodes_list_wrongly_is_told_once() -> None:
     (found,) = checked(*nodes)
     assert (found.container, found.observed, found.remedy) == (
         "k1",
-        "controller.quorum.voters places voter 2 at k2:9099, and nobody listens at k2:9099",
+        "controller.quorum.voters places voter 2 at k2:9099: nothing listens at port 9099 of k2",
         "write 2@k2:9093, on every node",
     )
 
@@ -106,8 +106,8 @@ def test_a_voter_at_the_container_of_another() -> None:
     nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
     assert [item.observed for item in checked(*nodes)] == [
         (
-            "controller.quorum.voters places voter 2 at localhost:1, and localhost:1 is the "
-            "node's own container"
+            "controller.quorum.voters places voter 2 at localhost:1: it is the client "
+            "itself, and nothing listens at port 1"
         )
     ]
 
@@ -132,10 +132,10 @@ def test_what_brokers_advertise_alike_fails_for_each_of_the_others() -> None:
     local, other = Address("localhost", 9092), Address("localhost", 9099)
     nodes = [node(f"k{i}", i, it) for i, it in enumerate((local, local, other, local), 1)]
     assert [(item.container, item.observed.partition("for ")[2]) for item in checked(*nodes)] == [
-        ("k1", "k2, k3, k4 localhost:9092 is the asking broker itself"),
-        ("k2", "k1, k3, k4 localhost:9092 is the asking broker itself"),
-        ("k3", "k1, k2, k4 localhost:9099 is the asking broker itself"),
-        ("k4", "k1, k2, k3 localhost:9092 is the asking broker itself"),
+        ("k1", "k2, k3, k4: it is the client itself and not k1"),
+        ("k2", "k1, k3, k4: it is the client itself and not k2"),
+        ("k3", "k1, k2, k4: it is the client itself, and nothing listens at port 9099"),
+        ("k4", "k1, k2, k3: it is the client itself and not k4"),
     ]
 
 
