@@ -12,77 +12,101 @@ from earshot.transition.rehearsal import Rehearsed, rehearsed
 from earshot.transition.steps import transition
 
 _HEAD = """\
-# What a change of listeners costs
+# Change listeners while brokers run
 
-Brokers are restarted one after the other, so that some run with the old listeners and some with the
-new ones. A broker connects to another through the listener that its own `inter_broker` names: each
-must offer what the others use, in every mixture. Where one rolling restart cannot keep to that, a
-change is made in steps: what is new beside what is there, then what brokers use among themselves,
-then away with what is not wanted.
+During a rolling restart some brokers run with the old listeners and some with the new ones. A
+broker connects to the others through the listener in its own `inter_broker`, so each broker must
+offer the listener that the others use, in every mixture. If one rolling restart cannot guarantee
+that, the change is made in steps: first add the new listeners to the old ones, then switch the
+traffic between brokers, then remove the old listeners.
 
-- `pulumi up` makes the next step and says which one it is, in its preview too. `make up` repeats
-  until the wanted listeners run. `earshot plan --stack NAME --against NAME` prints the steps with
-  what each broker offers in each.
-- A step is complete when every listener was proved; the next one begins no sooner. After an
-  interrupt the next run goes on with the step. With the old listeners in the stack's file again, it
-  returns.
-- The contract marks what a later step takes away (`leaving`). Its clients are to move to a listener
-  that stays: its bootstrap is an output from the step that adds it.
-- A listener goes once no client is connected to it: the update stops, and names how many are and
-  from where. `remove: anyway` in the stack's file does not look; `remove: 2030-12-31` looks until
-  that day begins (UTC) and not from then on. On `aws` instances report it every 15 s, from the step
-  on that marks the listener as leaving. One that goes in a change of one step is not watched: there
-  it goes when one of these says so.
-- What was made last is remembered: on `local` in the stack's folder, beside its brokers; on
-  `docker` and `aws` in Pulumi's state, from which every checkout with the same backend goes on.
-- Where brokers that run have other listeners than what is remembered (a state was put back from a
-  copy, say), an update on `local` and `docker` says so and begins with what they run. It compares
-  their listeners, protocols and advertised addresses; nodes that do not run are taken to be as
-  remembered. On `aws` the listeners of brokers are not compared: instances report their state, not
-  their listeners. After `pulumi stack import` there, run `earshot doctor` before you change
-  listeners: it compares the contract with what brokers answer.
-- A listener that gets another name and port together is added and taken away. One that keeps its
-  port gets another name in two changes: to a free port first, and then back.
-- Clients that are connected follow a listener to another port or host by themselves: as long as one
-  broker serves where they know it, it tells them where the others are. One that begins with the old
-  addresses meanwhile needs the new ones once the step is complete.
-- On `local` without `security`, `client_config` names the client properties that prove a listener
-  with SASL, from the step that adds it to the one that takes it away.
-- A broker that ends while a step is made is started by the next run before any other one is
-  stopped; until then the run stops no second one (on `local` and `docker`).
-- A broker that does not come up in a step is started again as it was, on `local` and `docker`, and
-  the step ends as failed. On `aws` the one before it is gone: take the change back, and run again.
-- A `kafka_version` or properties in `extra` that change along are applied with the first step.
+## Make a change
 
-Run on three brokers of placement `local` (Kafka 4.1.1, three replicas, two in sync), on two busy
-cores: the listener between brokers gets another name and port, and another protocol (PLAINTEXT to
-SASL_PLAINTEXT, and back); one listener is split into two, two are joined, and EXTERNAL gets another
-host and port. A producer with `acks=all`, a transactional producer and a consumer group stayed on
-EXTERNAL. `make change-interrupts` interrupts every step of each of these changes by Ctrl-C, by
-killing Pulumi and by killing a broker (SIGKILL), and goes on or takes the step back by turns. The
-group read every acknowledged record, and none of a transaction twice.
+1. Edit the listeners in the stack's file. `earshot plan --stack NAME --against NAME` prints the
+   steps, and the listeners of each broker in each step.
+2. `pulumi up` makes the next step. Its output and its preview show which step it is. `make up`
+   repeats until all steps are made.
+3. A step is complete when every listener was proved. The next step begins after that.
+4. Move clients away from each listener that the contract marks as `leaving`: a later step removes
+   it. The bootstrap addresses of its replacement are an output from the step that adds it.
 
-- A partition was without an acknowledgement for 0.3 to 2.7 s at most. What is above half a second
-  is mostly one wait of the brokers: one that asks the next leader for records before that one knows
-  of it asks again a second later (`replica.fetch.backoff.ms`). With 100 ms, as the templates set
-  it, nine restarts cost 0.8 s at most, and interrupted steps 0.8 to 2.3 s on a machine that did
-  much else; `extra: {replica.fetch.backoff.ms: "100"}` does it in a stack file of your own. Clients
-  have no part in it: a producer wrote to the next leader within a quarter of a second.
-- Where a broker was killed while another one was restarted, it was 10 to 18 s: Kafka waits 9 s
-  (`broker.session.timeout.ms`) before others lead its partitions, and before it takes the broker in
-  again.
+After an interrupt the next run continues with the same step. To go back, restore the old
+listeners in the stack's file and run again.
+
+## When a listener is removed
+
+A listener is removed only when no clients are connected. Otherwise the update stops and shows how
+many clients are connected, and from where. Set `remove: anyway` in the stack's file to skip this
+check, or `remove: 2030-12-31` to skip it from that day (UTC). On `aws`, instances report
+connected clients every 15 s, from the step that marks the listener as leaving. In a change of a
+single step there is no such report, so the listener is removed only if one of these settings
+allows it.
+
+## Rules of a change
+
+- A listener that gets another name and another port is added and removed. To change only the
+  name, make two changes: first to a free port, then back.
+- Connected clients follow a listener to another port or host: while one broker serves at an
+  address that they know, it returns the addresses of the others. A client that starts with the
+  old addresses needs the new ones when the step is complete.
+- On `local` without `security`, `client_config` is the file of client properties that prove a
+  listener with SASL, from the step that adds it to the step that removes it.
+- If a broker ends during a step, no second broker is stopped (on `local` and `docker`). The next
+  run first starts the broker that has ended.
+- If a broker does not come up in a step, it is started again with its earlier settings (on
+  `local` and `docker`), and the step fails. On `aws` its predecessor is gone: revert the change,
+  and run again.
+- A `kafka_version` or properties in `extra` that change at the same time are applied in the first
+  step.
+
+## Where the state of a change is stored
+
+The last completed step is stored in the stack's folder on `local`, and in Pulumi's state on
+`docker` and `aws`. Every checkout with the same backend continues from that state.
+
+If running brokers have other listeners than the stored ones, for example because a state was
+restored from a copy, an update on `local` and `docker` says so and starts from the running
+listeners. It compares listeners, protocols and advertised addresses; for nodes that do not run,
+it uses the stored ones. On `aws` listeners are not compared, because instances report their
+state, not their listeners. After `pulumi stack import` there, run `earshot doctor` before you
+change listeners: it compares the contract with the brokers' metadata.
+
+## What a change costs
+
+Measured on three brokers of placement `local` (Kafka 4.1.1, three replicas, two in sync), on two
+busy cores. In these changes the listener between brokers gets another name and port, or another
+protocol (PLAINTEXT to SASL_PLAINTEXT, and back); one listener is split into two, two are joined,
+and EXTERNAL gets another host and port. A producer with `acks=all`, a transactional producer and
+a consumer group used EXTERNAL all the time. `make change-interrupts` interrupts every step of
+each change by Ctrl-C, by killing Pulumi and by killing a broker (SIGKILL), and alternately
+continues or reverts the step. The group read every acknowledged record, and none of a transaction
+twice.
+
+- The longest time of a partition without an acknowledgement was 0.3 to 2.7 s. Most of the time
+  above half a second is one wait of a broker: if it asks the next leader for records before that
+  leader is ready, it asks again a second later (`replica.fetch.backoff.ms`). With 100 ms, as in
+  the templates, nine restarts cost 0.8 s at most, and interrupted steps 0.8 to 2.3 s on a machine
+  with much other work. In your own stack file set `extra: {replica.fetch.backoff.ms: "100"}`.
+  Clients do not add to it: a producer wrote to the next leader within a quarter of a second.
+- If a broker was killed while another one was restarted, the time was 10 to 18 s: Kafka waits 9 s
+  (`broker.session.timeout.ms`) before others lead its partitions, and before it accepts the
+  broker again.
 
 On a Docker engine the listener between brokers got another name and port while EXTERNAL moved to
-another host and port, with Ctrl-C in the first step, a killed broker in the second and a killed CLI
-in the third. Neither a producer on the listener that stayed nor one on EXTERNAL, which left its old
-address before the last step, lost an acknowledged record; up to 9.5 s went by without one. Three
-secured brokers and a controller in [a box](aws.md#a-cloud-in-a-box), which stands for AWS, did the
-same with EXTERNAL at another port, and lost none; up to 20 s went by. (The name of EXTERNAL there
-follows from an Elastic IP, and stays.)
+another host and port, with Ctrl-C in the first step, a killed broker in the second and a killed
+CLI in the third. One producer used the listener that stayed, the other used EXTERNAL and left its
+old address before the last step. Neither lost an acknowledged record; the longest time without an
+acknowledgement was 9.5 s.
 
-Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).
-"Meanwhile" are the listeners through which a client reaches every broker at each moment of the
-step.
+Three secured brokers and a controller in [a box](aws.md#a-cloud-in-a-box), which simulates AWS,
+made the same change with EXTERNAL at another port, and lost no record; the longest time was 20 s.
+(The name of EXTERNAL there depends on an Elastic IP, and does not change.)
+
+## The steps of each change
+
+Below, three brokers offer INTERNAL (scope internal, also between brokers) and EXTERNAL (scope
+host). "Clients meanwhile" are the listeners through which a client reaches every broker at each
+moment of the step.
 
 This page is generated from the function that plans changes (`python -m tests.transition.page`).
 """
@@ -138,18 +162,18 @@ _WANTED = {
         _INTERNAL, _with(_EXTERNAL, "OFFICE", 9192), _with(_EXTERNAL, "PARTNERS", 9292)
     ),
     "Two listeners become one": _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9292)),
-    "EXTERNAL takes TLS": _plan(_INTERNAL, _with(_EXTERNAL, protocol=Protocol.SSL)),
-    "Brokers use another listener, on a port of its own": _plan(_REPL, _EXTERNAL, between="REPL"),
+    "EXTERNAL changes to TLS": _plan(_INTERNAL, _with(_EXTERNAL, protocol=Protocol.SSL)),
+    "Brokers use another listener, on another port": _plan(_REPL, _EXTERNAL, between="REPL"),
     "Brokers use a listener with another protocol": _plan(
         _with(_REPL, protocol=_SASL), _EXTERNAL, between="REPL"
     ),
-    "INTERNAL changes its protocol, where there is another internal listener": _plan(
+    "INTERNAL changes its protocol, with another internal listener": _plan(
         _with(_INTERNAL, protocol=_SASL), _EXTERNAL, _REPL
     ),
-    "INTERNAL changes its protocol, and is the only internal listener": _plan(
+    "INTERNAL changes its protocol, without another internal listener": _plan(
         _with(_INTERNAL, protocol=_SASL), _EXTERNAL
     ),
-    "INTERNAL gets another name, and keeps its port": _plan(
+    "INTERNAL gets another name on the same port": _plan(
         _with(_INTERNAL, "REPL"), _EXTERNAL, between="REPL"
     ),
     "A broker is added": _plan(_INTERNAL, _EXTERNAL, brokers=4),
@@ -157,7 +181,7 @@ _WANTED = {
 }
 _BEFORE = {
     "Two listeners become one": _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "OFFICE", 9192)),
-    "INTERNAL changes its protocol, where there is another internal listener": _plan(
+    "INTERNAL changes its protocol, with another internal listener": _plan(
         _INTERNAL, _EXTERNAL, _REPL
     ),
 }
@@ -176,13 +200,13 @@ def _section(title: str, current: ClusterPlan, wanted: ClusterPlan) -> str:
     try:
         steps = rehearsed(current, transition(current, wanted))
     except EarshotError as refusal:
-        return f"## {title}\n\nRefused: {refusal.observed}.\n\nInstead: {refusal.remedy}.\n"
+        return f"### {title}\n\nRefused: {refusal.observed}.\n\nInstead: {refusal.remedy}.\n"
     restarts = sum(len(step.restarts) for step in steps)
     head = ("step", "restarts", "between brokers", "clients meanwhile", "clients after it")
     rows = [head, ("---",) * len(head), *(_row(*it) for it in enumerate(steps, start=1))]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return (
-        f"## {title}\n\n{len(steps)} step{'s' * (len(steps) > 1)}, {restarts or 'no'} "
+        f"### {title}\n\n{len(steps)} step{'s' * (len(steps) > 1)}, {restarts or 'no'} "
         f"restart{'s' * (restarts != 1)}.\n\n{table}\n"
     )
 

@@ -1,4 +1,4 @@
-"""The page about changes is what the function that plans them says."""
+"""docs/changes.md is generated from the function that plans changes."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_change_has_its_section() -> None:
-    sections = [line[3:] for line in page().splitlines() if line.startswith("## ")]
+    sections = [line[4:] for line in page().splitlines() if line.startswith("### ")]
     assert sections == list(CHANGES)

@@ -54,6 +54,6 @@ def test_all_users_stay_known_where_one_is_overwritten(kafka: Any) -> None:
 
 
 def test_no_user_stays_known_where_one_is_deleted(kafka: Any) -> None:
-    """KAFKA-20774. If this fails, the release has the fix: docs/security.md lists the others."""
+    """KAFKA-20774. If this fails, the release has the fix: docs/users.md lists the others."""
     changes = [("set", "validator"), ("set", "app"), ("delete", "app"), ("set", "app3")]
     assert replayed(kafka, *changes) == set()

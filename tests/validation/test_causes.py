@@ -125,7 +125,7 @@ def test_an_external_listener_with_a_private_name_gets_its_own_remedy() -> None:
 
 
 def test_the_runbook_names_causes_that_there_are() -> None:
-    section = RUNBOOK.read_text().split("| What the client says |")[1].split("\n\n")[0]
+    section = RUNBOOK.read_text().split("| Error of the client |")[1].split("\n\n")[0]
     cells = [line.split(" | ")[1] for line in section.splitlines()[2:]]
     found = {kind for cell in cells for kind in re.findall(r"`([a-z-]+)`", cell)}
     assert len(found) > 10
