@@ -268,7 +268,7 @@ def _broker(service: Service) -> Broker:
     return Broker(
         service=service.name,
         container=container,
-        id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
+        id=int(id.strip()) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
         endpoints=tuple(_endpoints(container, view)) or None,
         inter_broker=inter_broker,
         cluster=cluster_of(service, values),

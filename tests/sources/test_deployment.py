@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
@@ -386,6 +386,7 @@ settings = st.sampled_from(
 
 
 @given(images | st.text(max_size=30), st.dictionaries(settings, words), st.booleans(), words)
+@example("apache/kafka:4.1.1", {"NODE_ID": "0\x1f"}, False, "")
 def test_any_service_is_read(
     image: str, values: dict[str, str], is_prefixed: bool, properties: str
 ) -> None:
