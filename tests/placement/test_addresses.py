@@ -17,6 +17,7 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement.docker import plan_docker
 from earshot.placement.given import plan_given, read_given
 from earshot.placement.local import plan_local
+from earshot.transition.steps import transition
 from earshot.validation.contract import Contract
 from tests.config.test_addresses import PORT, SNI, spec
 
@@ -98,3 +99,13 @@ def test_a_port_per_container_leads_to_its_published_port() -> None:
     found = check_planned(spec, made, ResolverPolicy(timeout=1)).findings
     certain = {it.rule for it in found if it.is_certain_error}
     assert certain <= {"KL011"}  # no name of example.com resolves here
+
+
+def test_another_path_restarts_no_broker_and_another_port_all(tmp_path: Path) -> None:
+    before = planned(spec(**PORT), tmp_path)
+    slower = planned(spec(**PORT, path={"idle_seconds": 700}), tmp_path)
+    moved = planned(spec(**{**PORT, "base_port": 9200}), tmp_path)
+    (step,) = transition(before, slower)
+    assert (step.text, step.restarts) == ("EXTERNAL behind another forwarder", ())
+    (step,) = transition(before, moved)
+    assert (step.text, step.restarts) == ("EXTERNAL at other addresses", (1, 2, 3))
