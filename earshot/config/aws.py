@@ -199,7 +199,7 @@ class AwsSpec(ClusterSpec):
     def _client_problems(self) -> Iterator[str]:
         yield from clear_text_problems(self.listeners, self.clear_text)
         named = bool(self.clients.ranges) or self.clients.anywhere
-        if self.place == "private" and (direct := self._directly_external):
+        if self.place == "private" and (direct := self.directly_external):
             names = ", ".join(direct)
             yield (
                 f"place: found private with a listener for scope external ({names}); allowed: "
@@ -258,7 +258,7 @@ class AwsSpec(ClusterSpec):
     @property
     def public(self) -> bool:
         """Whether brokers are in public subnets, with an Elastic IP each."""
-        return bool(self._directly_external) if self.place is None else self.place == "public"
+        return bool(self.directly_external) if self.place is None else self.place == "public"
 
     @property
     def balanced(self) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ class AwsSpec(ClusterSpec):
         )
 
     @property
-    def _directly_external(self) -> list[str]:
+    def directly_external(self) -> list[str]:
         """The listeners that clients beyond the VPC reach at the brokers' own addresses."""
         return [
             item.name
@@ -281,7 +281,7 @@ class AwsSpec(ClusterSpec):
     @property
     def _public_names(self) -> bool:
         """Whether names are looked up beyond the VPC."""
-        return bool(self._directly_external) or bool(self.expose and self.expose.public)
+        return bool(self.directly_external) or bool(self.expose and self.expose.public)
 
     def is_public(self, id: int) -> bool:
         """Whether node ``id`` is in a public subnet, the only place for an Elastic IP."""

@@ -207,7 +207,9 @@ def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
         machine = names[node.id].machine or f"node {node.id}"
         claims = [(item.bind_port, f"{item.name} of node {node.id}") for item in node.listeners]
         for item in node.listeners:
-            if item.forwarded and item.host in names[node.id].hosts.values():
+            # containers and instances have ports of their own, whatever their names are
+            on_it = names[node.id].machine and item.host in names[node.id].hosts.values()
+            if item.forwarded and on_it:
                 claims.append((item.port, f"what forwards to {item.name} of node {node.id}"))
         for port, claim in claims:
             holder = taken.setdefault((machine, port), claim)

@@ -107,8 +107,11 @@ def _changes(before: ClusterPlan, after: ClusterPlan, wanted: ClusterPlan) -> It
         was, is_ = (", ".join(sorted(protocols(plan, name))) for plan in (before, after))
         if was != is_:
             yield f"{name} from {was} to {is_}"
-        elif _listeners(before, name, after) != _listeners(after, name, before):
-            yield f"{name} at other addresses"
+        elif (own := _listeners(before, name, after)) != (
+            others := _listeners(after, name, before)
+        ):
+            same = [_unfronted(item) for item in own] == [_unfronted(item) for item in others]
+            yield f"{name} behind another forwarder" if same else f"{name} at other addresses"
     if before.inter_broker != after.inter_broker:
         yield f"brokers reach each other through {after.inter_broker}"
     if taken := [name for name in old if name not in new]:
@@ -143,6 +146,11 @@ def _listeners(plan: ClusterPlan, name: str, other: ClusterPlan) -> list[Listene
     """The listener ``name`` of the nodes that both plans have."""
     ids = {node.id for node in other.brokers}
     return [node.listener(name) for node in plan.brokers if node.id in ids]
+
+
+def _unfronted(listener: Listener | None) -> Listener | None:
+    """``listener`` without its forwarder, which is no setting of a broker."""
+    return listener and listener.model_copy(update={"front": None})
 
 
 def _and(names: Collection[str]) -> str:

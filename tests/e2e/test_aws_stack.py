@@ -10,7 +10,7 @@ import pytest
 
 from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
-from tests.config.aws_documents import INTERNAL, ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
+from tests.config.aws_documents import INTERNAL, OFFICE, ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.doubles.dns_server import dns_server
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
@@ -86,6 +86,58 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert "unchanged" in put_back(stack, newest, fails=False)
     stack.project.destroy()
     assert stack.server.holdings() == before
+
+
+def balanced(name: str, port: int, base: int) -> dict[str, Any]:
+    """A listener for the balancer."""
+    address = {"strategy": "port", "base_port": base}
+    external = {"scopes": ["external"], "protocol": "SSL", "address": address}
+    return {"name": name, "port": port, **external}
+
+
+def test_the_life_of_a_balancer_with_a_port_per_broker(stack: Stack) -> None:
+    before, elb = stack.server.holdings(), stack.server.client("elbv2")
+    listeners = [INTERNAL, balanced("EXTERNAL", 9094, 9100)]
+    settings = {"clients": OFFICE, "expose": "nlb", "deletion_protection": False, "data": "delete"}
+    stack.configure(cluster(2, listeners=listeners, **settings))
+    assert "not known yet" in stack.project.runs("preview")
+    stack.project.up()
+
+    (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
+    assert balancer["Scheme"] == "internal" and balancer["Type"] == "network"
+    running = stack.instances()
+    assert not any("PublicIpAddress" in it for it in running.values())
+    for id in (1, 2):
+        text = stack.advertised()[f"test-broker-{id}"]
+        assert f"EXTERNAL://{balancer['DNSName']}:{9100 + id}" in text
+    assert targets(elb, balancer) == {
+        9100: {(it["PrivateIpAddress"], 9094) for it in running.values()},
+        **{9100 + id: {(running[f"test-broker-{id}"]["PrivateIpAddress"], 9094)} for id in (1, 2)},
+    }
+    contract = Contract.model_validate(stack.project.outputs()["contract"])
+    assert contract.listener("EXTERNAL").bootstrap == f"{balancer['DNSName']}:9100"
+    assert "unchanged" in stack.project.up("--expect-no-changes")
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+
+    more = [*listeners, balanced("PARTNERS", 9095, 9200)]
+    stack.configure(cluster(2, listeners=more, **settings))
+    stack.project.up()
+    assert set(targets(elb, balancer)) == {9100, 9101, 9102, 9200, 9201, 9202}
+    again = {name: it["PrivateIpAddress"] for name, it in stack.instances().items()}
+    assert again == {name: it["PrivateIpAddress"] for name, it in running.items()}
+    stack.project.destroy()
+    assert stack.server.holdings() == before
+
+
+def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]]]:
+    """By port of the balancer, the addresses and ports that it leads to."""
+    found = {}
+    arn = balancer["LoadBalancerArn"]
+    for listener in elb.describe_listeners(LoadBalancerArn=arn)["Listeners"]:
+        group = listener["DefaultActions"][0]["TargetGroupArn"]
+        health = elb.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
+        found[listener["Port"]] = {(it["Target"]["Id"], it["Target"]["Port"]) for it in health}
+    return found
 
 
 def put_back(stack: Stack, state: str, fails: bool = True) -> str:

@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
+from earshot.checks.plan import check_planned
+from earshot.config.docker import DockerSpec
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import settings
+from earshot.names.policy import ResolverPolicy
+from earshot.placement.docker import plan_docker
 from earshot.placement.given import plan_given, read_given
 from earshot.placement.local import plan_local
+from earshot.transition.steps import transition
 from earshot.validation.contract import Contract
 from tests.config.test_addresses import PORT, SNI, spec
 
@@ -74,3 +79,33 @@ def given(**address: Any) -> ClusterPlan:
 
 def test_brokers_of_others_need_no_external_host_behind_a_forwarder() -> None:
     assert external(given(**PORT)) == [f"EXTERNAL://kafka.example.com:9{n}" for n in (201, 202)]
+
+
+def test_a_port_per_container_leads_to_its_published_port() -> None:
+    address = {**PORT, "base_port": 39091}
+    spec = DockerSpec.model_validate(
+        {
+            "placement": "docker",
+            "listeners": [
+                {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
+                {"name": "EXTERNAL", "port": 39092, "scopes": "external", "address": address},
+            ],
+        }
+    )
+    made = plan_docker(spec, "stack")
+    assert external(made.plan) == [f"EXTERNAL://kafka.example.com:3909{n}" for n in (2, 3, 4)]
+    published = [item.ports[0].host_port for item in made.containers.values()]
+    assert published == [39092, 39093, 39094]
+    found = check_planned(spec, made, ResolverPolicy(timeout=1)).findings
+    certain = {it.rule for it in found if it.is_certain_error}
+    assert certain <= {"KL011"}  # no name of example.com resolves here
+
+
+def test_another_path_restarts_no_broker_and_another_port_all(tmp_path: Path) -> None:
+    before = planned(spec(**PORT), tmp_path)
+    slower = planned(spec(**PORT, path={"idle_seconds": 700}), tmp_path)
+    moved = planned(spec(**{**PORT, "base_port": 9200}), tmp_path)
+    (step,) = transition(before, slower)
+    assert (step.text, step.restarts) == ("EXTERNAL behind another forwarder", ())
+    (step,) = transition(before, moved)
+    assert (step.text, step.restarts) == ("EXTERNAL at other addresses", (1, 2, 3))

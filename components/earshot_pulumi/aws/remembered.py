@@ -96,7 +96,7 @@ def placed(spec: AwsSpec, known: Remembered) -> AwsSpec:
     """
     if known.place is None:
         return spec
-    asked: Place = spec.place or ("public" if spec.external else known.place)
+    asked: Place = spec.place or ("public" if spec.directly_external else known.place)
     if asked != known.place:
         what, why = f"place: {asked}", ""
         if spec.place is None:
@@ -105,7 +105,8 @@ def placed(spec: AwsSpec, known: Remembered) -> AwsSpec:
             f"nothing was touched: {what}",
             observed=f"{why}the brokers are in {known.place} subnets; in {asked} ones all would "
             "get other addresses and names at once, and the first to restart would find no other",
-            allowed=f"`place: {known.place}`, and listeners that it can serve",
+            allowed=f"`place: {known.place}`, and listeners that it can serve; with `expose: nlb` "
+            "and the address strategy port also external ones in private subnets",
             remedy="mirror the data to another stack; or, with the cluster down meanwhile: set "
             "`data: keep` and `deletion_protection: false`, `pulumi up`, `pulumi destroy`, then "
             f"`pulumi up` with `place: {asked}`, and with `volumes` and `cluster_id` as the tags "

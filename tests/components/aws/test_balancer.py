@@ -75,7 +75,7 @@ def test_each_broker_has_a_port_that_leads_to_its_interface() -> None:
         assert address["targetId"] == f"10.0.0.{id + 10}" and address["port"] == 9094
         assert engine.of(TARGETS)[group].inputs["healthCheck"]["port"] == "9094"
     bootstrap = [name for name in engine.of(ATTACHED) if "bootstrap" in name]
-    assert bootstrap == [f"mine-external-bootstrap-{id}" for id in (1, 2, 3)]
+    assert sorted(bootstrap) == [f"mine-external-bootstrap-{id}" for id in (1, 2, 3)]
     for item in ports.values():
         assert item["tcpIdleTimeoutSeconds"] == 660 and item["protocol"] == "TCP"
 

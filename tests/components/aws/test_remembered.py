@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 
 from earshot.errors import EarshotError
-from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
+from tests.config.aws_documents import INTERNAL, OFFICE, TWO_LISTENERS, ZONES, read_aws
 
 URN = "urn:pulumi:mine::p::earshot:aws:AwsCluster$"
 READY = "earshot:index:AwsReadiness"
@@ -23,6 +23,15 @@ def state(*items: tuple[str, str]) -> dict[str, Any]:
 
 PRIVATE = state((INSTANCE, "broker-1"), (INSTANCE, "validator"))
 PUBLIC = {**PRIVATE, **state((ASSOCIATION, "broker-1"))}
+
+
+def test_brokers_behind_a_balancer_stay_private() -> None:
+    external = {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "protocol": "SSL"}
+    address = {"strategy": "port", "base_port": 9100}
+    spec = read_aws(
+        listeners=[INTERNAL, {**external, "address": address}], clients=OFFICE, expose="nlb"
+    )
+    assert not placed(spec, Remembered(place="private")).public
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,210 @@
+"""Real brokers behind a forwarder: a port for each, a name for each, and what goes wrong there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from earshot.doctor.doctor import examine
+from earshot.report.json import read_report
+from earshot.validation.contract import Contract
+from earshot.validation.result import Cell, Report
+from earshot.validation.terms import Stage, Verdict
+from tests.doubles.certificates import self_signed
+from tests.doubles.forwarder import Forwarder, forwarding, ports_of
+from tests.e2e.cluster import local_plan, running_cluster
+from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.ports import consecutive_ports, free_ports
+from tests.skips import lacking
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+IDS = (1, 2, 3)
+KAFKA = "127.0.0.1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Behind:
+    """A stack whose clients come through a forwarder of this test."""
+
+    stack: Deployment
+    forwarder: Forwarder
+    base: int
+
+    @property
+    def contract(self) -> Contract:
+        return Contract.model_validate(self.stack.outputs()["contract"])
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    """Three brokers, one name and a port for each: up and validated through the forwarder."""
+    cluster = local_cluster()
+    external = cluster["listeners"][1]
+    (base,) = consecutive_ports(4, 1)
+    external["address"] = {
+        "strategy": "port",
+        "host": "localhost",
+        "base_port": base,
+        "bootstrap_port": base,
+        "path": {"idle_seconds": 350},
+    }
+    brokers = {id: (KAFKA, external["port"] + id - 1) for id in IDS}
+    # `localhost` is [::1] as well, where nothing listens
+    with (
+        forwarding(Forwarder(KAFKA, by_port=ports_of(brokers, base))) as forwarder,
+        deployment(tmp_path_factory.mktemp("behind") / "p", cluster) as stack,
+    ):
+        stack.up()
+        yield Behind(stack, forwarder, base)
+
+
+@pytest.fixture
+def mapped(behind: Behind) -> Iterator[Behind]:
+    """The same; the ports lead where they led before, afterwards."""
+    before = dict(behind.forwarder.by_port)
+    yield behind
+    behind.forwarder.by_port.update(before)
+
+
+def cells(report: Report) -> dict[int, Cell]:
+    return {cell.broker: cell for cell in report.cells if cell.listener == "EXTERNAL"}
+
+
+def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
+    """By broker, the failed stage and the cause."""
+    return {
+        id: (cell.failed_stage, cell.cause.kind if cell.cause else "")
+        for id, cell in cells(report).items()
+        if cell.verdict is not Verdict.PASS
+    }
+
+
+def test_the_whole_matrix_passes_through_a_port_per_broker(behind: Behind) -> None:
+    report = read_report((behind.stack.root.parent / "report.json").read_bytes(), "report.json")
+    assert report.exit_code == 0
+    assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
+    assert {item.verdict for item in report.delivery} == {Verdict.PASS}
+    contract = behind.contract
+    assert contract.listener("EXTERNAL").bootstrap == f"localhost:{behind.base}"
+    places = [str(at) for it, _, at in contract.places if it.name == "EXTERNAL"]
+    assert places == [f"localhost:{behind.base + id}" for id in IDS]
+    assert behind.forwarder.connections > len(IDS)
+    again = behind.stack.up()
+    assert "unchanged" in again and "created" not in again and "updated" not in again
+
+
+def test_a_time_out_below_the_brokers_is_named_before_clients_are_cut_off(behind: Behind) -> None:
+    done = behind.stack.pulumi("preview")
+    assert done.returncode == 0
+    assert "KL025" in done.stdout and "drops them after 350 s without traffic" in done.stdout
+
+
+def test_a_port_that_leads_to_another_broker_is_named(mapped: Behind) -> None:
+    ports = mapped.forwarder.by_port
+    ports[mapped.base + 2] = ports[mapped.base + 3]
+    assert failures(examine(mapped.contract)) == {2: (Stage.METADATA, "misrouted")}
+
+
+def test_a_port_that_spreads_over_brokers_is_named(mapped: Behind) -> None:
+    ports = mapped.forwarder.by_port
+    ports[mapped.base + 1] = ports[mapped.base]
+    assert failures(examine(mapped.contract)) == {1: (Stage.METADATA, "misrouted")}
+
+
+def test_an_unhealthy_target_is_named_and_the_others_pass(mapped: Behind) -> None:
+    (closed,) = free_ports(1)
+    mapped.forwarder.by_port[mapped.base + 1] = [(KAFKA, closed)]
+    found = examine(mapped.contract)
+    (cell,) = [it for it in found.cells if it.verdict is not Verdict.PASS]
+    assert (cell.listener, cell.broker, cell.failed_stage) == ("EXTERNAL", 1, Stage.BOOTSTRAP)
+
+
+def test_a_bootstrap_that_leads_nowhere_fails_although_all_brokers_answer(mapped: Behind) -> None:
+    mapped.forwarder.by_port[mapped.base] = []
+    found = examine(mapped.contract)
+    assert found.exit_code == 1
+    (cell,) = [it for it in found.cells if it.verdict is not Verdict.PASS]
+    assert str(cell.address) == f"localhost:{mapped.base}"
+
+
+def test_the_gate_refuses_a_forwarder_that_chooses_the_broker(behind: Behind) -> None:
+    address = behind.stack.cluster["listeners"][1]["address"]
+    pids = behind.stack.pids()
+    address["path"] = {"per_broker": False, "ends_tls": True}
+    try:
+        refused = behind.stack.refused("--skip-preview")
+    finally:
+        address["path"] = {"idle_seconds": 350}
+    assert "KL024" in refused and "spreads them over 3 brokers" in refused
+    assert "ends TLS" in refused
+    assert behind.stack.pids() == pids
+
+
+NAME = "broker-{id}.kafka.test"
+BOOTSTRAP = "bootstrap.kafka.test"
+
+
+def named(hosts: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """``command`` with a file of hosts of its own."""
+    script = f'mount --bind {hosts} /etc/hosts && exec "$@"'
+    return subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_name_per_broker_that_tls_shows(tmp_path: Path) -> None:
+    """One port for all, no certificate of the forwarder's own: it reads the name and forwards."""
+    names = [NAME.format(id=id) for id in IDS]
+    pem = self_signed(tmp_path, ",".join(f"DNS:{name}" for name in [*names, BOOTSTRAP]))
+    (port,) = free_ports(1)
+    address = {"strategy": "sni", "pattern": NAME, "port": port, "bootstrap_host": BOOTSTRAP}
+    listeners = (
+        {"name": "INTERNAL", "scopes": ["internal"]},
+        {"name": "SECURE", "scopes": ["external"], "protocol": "SSL", "address": address},
+    )
+    stores = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)}
+    _, planned = local_plan(3, listeners, extra=stores)
+    hosts = tmp_path / "hosts"
+    lines = ["127.0.0.1 localhost", *(f"127.0.0.1 {name}" for name in [*names, BOOTSTRAP])]
+    hosts.write_text("\n".join(lines) + "\n")
+    if shutil.which("unshare") is None or named(hosts, "true").returncode:
+        lacking("a mount namespace of its own (unshare --map-root-user --mount)")
+    secure = {node.id: node.listener("SECURE") for node in planned.nodes}
+    targets = {id: (KAFKA, it.bind_port) for id, it in secure.items() if it is not None}
+    by_name = {NAME.format(id=id): [target] for id, target in targets.items()}
+    by_name[BOOTSTRAP] = list(targets.values())
+    with (
+        running_cluster(planned) as cluster,
+        forwarding(Forwarder(KAFKA, by_name={port: by_name})) as forwarder,
+    ):
+        contract = tmp_path / "contract.json"
+        text = cluster.contract.for_scope(cluster.contract.listener("SECURE").scopes[0]).to_json()
+        contract.write_text(text)
+        client = tmp_path / "client.properties"
+        client.write_text(f"ssl.truststore.type=PEM\nssl.truststore.location={tmp_path}/cert.pem\n")
+        doctor = [sys.executable, "-m", "earshot", "doctor", "--contract", str(contract)]
+        doctor += ["--client-config", str(client), "--format", "json"]
+
+        done = named(hosts, *doctor)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert forwarder.connections > len(IDS)
+        assert json.loads(text)["listeners"][0]["bootstrap"] == f"{BOOTSTRAP}:{port}"
+
+        by_name[names[1]] = by_name[names[2]]
+        crossed = named(hosts, *doctor)
+        assert crossed.returncode == 1
+        report = read_report(crossed.stdout.encode(), "doctor")
+        (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]
+        assert (cell.broker, cell.cause and cell.cause.kind) == (2, "misrouted")
