@@ -40,6 +40,23 @@ class Deployment:
             self._traces[key] = self._ways.trace(place, address)
         return self._traces[key]
 
+    @property
+    def shows_brokers(self) -> bool:
+        """Whether an address that leads nowhere leads to none of its brokers."""
+        return bool(self.brokers)
+
+    def is_certain(self, trace: Trace) -> bool:
+        """Whether a no of ``trace`` rests on nothing that is assumed."""
+        return not (trace.doubt and trace.address.host.lower() in GATEWAYS)
+
+    def offers(self, traces: Sequence[Trace]) -> Sequence[str]:
+        """The addresses to which the client of ``traces`` could bootstrap instead."""
+        return [
+            f"{broker.service}:{endpoint.bind.port}"
+            for broker in self.brokers
+            for endpoint in broker.for_clients
+        ]
+
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""
         return self._ways.through(service, port)
