@@ -115,6 +115,12 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
     left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
+    left_open += [
+        f"Kafka {item.kafka.name}: {text}"
+        for item in kafkas
+        for listener in item.kafka.listeners
+        if (text := listener.address_of_node)
+    ]
     return Linted(shown, kind, placed, (*_unknown_of(manifest), *left_open))
 
 

@@ -41,8 +41,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
     for client in deployment.bootstraps:
         entrances = [entrance(deployment, client, it) for it in client.addresses]
-        ends = [item.trace.end for item in entrances]
-        if deployment.shows_brokers and all(isinstance(end, End) for end in ends):
+        traces = [item.trace for item in entrances]
+        lost = all(isinstance(item.end, End) for item in traces)
+        if lost and deployment.shows_brokers(traces):
             yield _no_entrance(deployment, client, entrances)
         else:
             let_in.append((client, entrances))
