@@ -35,6 +35,20 @@ class StrimziListener:
     has_bootstrap_host: bool = False
     has_host_template: bool = False
     brokers: tuple[StrimziBroker, ...] | None = ()
+    node_address: str | None = ""
+    """`preferredNodePortAddressType`."""
+
+    @property
+    def address_of_node(self) -> str:
+        """What is not known of the addresses that it advertises, or an empty text."""
+        if self.type != "nodeport" or self.node_address or self.brokers is None:
+            return ""
+        if self.brokers and all(item.advertised_host for item in self.brokers):
+            return ""
+        return (
+            f"listener {self.name} advertises the first address that a node has of ExternalDNS, "
+            "ExternalIP, Hostname, InternalDNS and InternalIP"
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
 from earshot.lint.places import in_files, in_properties
+from earshot.sources.bootstraps import asks_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
@@ -110,7 +111,8 @@ def check_compose(
             return _other_than_compose(content, name)
     compose = _compose(text, file, variables, over)
     services = _running(compose, said)
-    if not (brokers_among(services) or redpanda_among(services)):
+    asks_cloud = ".amazonaws.com" in text and asks_msk(services)
+    if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
         why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
         return Linted(shown, "", unchecked=why)
     found = mistakes(services)

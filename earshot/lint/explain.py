@@ -1,4 +1,4 @@
-"""The walk of one client of a Compose file, hop by hop."""
+"""The walk of one client of a Compose file or a Kubernetes manifest, hop by hop."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,13 +8,17 @@ from earshot.errors import EarshotError
 from earshot.lint.check import services_in
 from earshot.lint.files import laid_over
 from earshot.lint.model import Said
+from earshot.lint.other_files import of_release
 from earshot.sources.deployment import deployment
 from earshot.sources.files import text_of
+from earshot.sources.kubernetes import read_manifest, resources
 from earshot.topology.broker import Bootstrap
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST
+from earshot.topology.names import HOST, OUTSIDE
+from earshot.topology.pods import PodDeployment
 from earshot.topology.walk import Walk, clients_by_published_ports, walk
 from earshot.topology.ways import Answer, Hop
+from earshot.yaml_document import read_yaml_documents
 
 MACHINE = "host"
 """What the user calls the machine, whose clients come in by published ports."""
@@ -24,18 +28,15 @@ _CODES = {Answer.YES: 0, Answer.NO: 1, Answer.UNKNOWN: 3}
 def explained(
     files: Sequence[Path], client: str, said: Said, variables: Mapping[str, str] = os.environ
 ) -> tuple[str, int]:
-    """The walks of ``client`` in Compose ``files`` laid over each other, and the exit code.
+    """The walks of ``client`` in a manifest or Compose ``files`` laid over each other, and the
+    exit code.
 
     Raises EarshotError where a file cannot be read, or has no such client.
     """
-    first, *others = files
-    over = others or list(laid_over(first))
-    texts = [(text_of(item), str(item)) for item in over]
-    services = services_in(text_of(first), first, variables, said, texts)
-    whole = deployment(services)
+    whole = _in_manifest(files, said) or _in_compose(files, said, variables)
     walks = [walk(whole, item) for item in _clients(whole, client)]
     if not walks:
-        known = dict.fromkeys(item.service for item in whole.bootstraps)
+        known = {item.service: None for item in whole.bootstraps if item.service != OUTSIDE}
         raise EarshotError(
             f"--explain {client}",
             observed="no client in the file has this name, or its addresses are not known",
@@ -45,10 +46,29 @@ def explained(
     return "\n\n".join("\n".join(_lines(item)) for item in walks) + "\n", code
 
 
+def _in_manifest(files: Sequence[Path], said: Said) -> Deployment | None:
+    text = text_of(files[0])
+    if len(files) > 1 or "apiVersion" not in text:
+        return None
+    documents = read_yaml_documents(text, str(files[0]), unique=False)
+    if not any(resources(documents)):
+        return None
+    return of_release(read_manifest(documents), said).deployment()
+
+
+def _in_compose(files: Sequence[Path], said: Said, variables: Mapping[str, str]) -> Deployment:
+    first, *others = files
+    over = others or list(laid_over(first))
+    texts = [(text_of(item), str(item)) for item in over]
+    return deployment(services_in(text_of(first), first, variables, said, texts))
+
+
 def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
     named = [item for item in whole.bootstraps if item.service == client]
     if named or client != MACHINE or client in whole.containers:
         return named
+    if isinstance(whole, PodDeployment):
+        return list(whole.by_nodes())
     return list(clients_by_published_ports(whole))
 
 

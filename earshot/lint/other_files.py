@@ -91,7 +91,7 @@ def is_manifest(documents: Sequence[object]) -> bool:
 
 def check_manifest(text: str, shown: str, documents: Sequence[object], said: Said) -> Linted:
     """The pods of a file, and what Strimzi shall make of it."""
-    manifest, kafkas = _of_release(read_manifest(documents), said), read_strimzi(documents)
+    manifest, kafkas = of_release(read_manifest(documents), said), read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
         return Linted(shown, "", unchecked=("no container of it is known to run a Kafka broker",))
@@ -115,10 +115,17 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
     left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
+    left_open += [
+        f"Kafka {item.kafka.name}: {text}"
+        for item in kafkas
+        for listener in item.kafka.listeners
+        if (text := listener.address_of_node)
+    ]
     return Linted(shown, kind, placed, (*_unknown_of(manifest), *left_open))
 
 
-def _of_release(manifest: Manifest, said: Said) -> Manifest:
+def of_release(manifest: Manifest, said: Said) -> Manifest:
+    """``manifest`` with the Kafka release that the user states for its images."""
     containers = (
         replace(item, service=replace(item.service, release=said.release))
         for item in manifest.containers

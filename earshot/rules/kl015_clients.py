@@ -42,8 +42,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
     for client in deployment.bootstraps:
         entrances = [entrance(deployment, client, it) for it in client.addresses]
-        ends = [item.trace.end for item in entrances]
-        if deployment.brokers and all(isinstance(end, End) for end in ends):
+        traces = [item.trace for item in entrances]
+        lost = all(isinstance(item.end, End) for item in traces)
+        if lost and deployment.shows_brokers(traces):
             yield _no_entrance(deployment, client, entrances)
         else:
             let_in.append((client, entrances))
@@ -144,7 +145,7 @@ def _sent_in_vain(
                 continue
             key = _alike(deployment, client, end)
             if key not in answers:
-                answers[key] = tuple(_misled(sent_on(deployment, client, end)))
+                answers[key] = tuple(_misled(deployment, sent_on(deployment, client, end)))
             for failed in answers[key]:
                 sent.setdefault(failed, []).append(client.service)
     return sent
@@ -185,7 +186,7 @@ def _alike(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Hasha
     return (outlook, broker.cluster, profiles, listener, client.protocol)
 
 
-def _misled(sent: Iterable[Sent]) -> Iterator[_Failed]:
+def _misled(deployment: Deployment, sent: Iterable[Sent]) -> Iterator[_Failed]:
     """Where each walk fails that does not get to its broker."""
     for item in sent:
         hop = failing(item.hops)
@@ -205,7 +206,7 @@ def _misled(sent: Iterable[Sent]) -> Iterator[_Failed]:
                 continue  # KL016 names another broker's address, and another protocol
             if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
                 continue  # KL017 says where it is published
-            is_certain = not (trace.doubt and host.lower() in GATEWAYS)
+            is_certain = deployment.is_certain(trace)
         yield _Failed(item.broker.service, item.listener, hop.stage, problem, is_certain)
 
 
@@ -219,7 +220,7 @@ def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str])
     remedy = f"give {service} the listener {listener} as well"
     if endpoint:
         remedy = (
-            f"advertise {listener} under the name that these containers have for {service}, "
+            f"advertise {listener} under a name and port by which these clients reach {service}, "
             "and give clients elsewhere a listener of their own"
         )
     inputs = "advertised.listeners"
@@ -247,14 +248,10 @@ def _no_entrance(
     deployment: Deployment, client: Bootstrap, entrances: Sequence[Entrance]
 ) -> Finding:
     reached = "; ".join(f"{it.trace.address}: {it.trace.hops[-1].because}" for it in entrances)
-    offers = [
-        f"{broker.service}:{endpoint.bind.port}"
-        for broker in deployment.brokers
-        for endpoint in broker.for_clients
-    ]
+    traces = [item.trace for item in entrances]
+    offers = deployment.offers(traces)
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
-    traces = [item.trace for item in entrances]
     if apart := _on_other_networks(deployment, client.service, traces):
         net = apart.container.networks[0].name
         expected = f"a network that {client.service} and {apart.service} have in common"
@@ -265,16 +262,15 @@ def _no_entrance(
         f"{client.setting} leads to no broker ({reached})",
         expected,
         container=client.service,
-        severity=_severity(deployment, client.addresses) or _by_engine(traces),
+        severity=_severity(deployment, client.addresses) or _by_doubt(deployment, traces),
         remedy=remedy,
         inputs=(client.setting,),
     )
 
 
-def _by_engine(traces: Sequence[Trace]) -> Severity | None:
-    """Docker Desktop has its name for the machine, and reaches all that the machine reaches."""
-    doubtful = [it for it in traces if it.doubt and it.address.host.lower() in GATEWAYS]
-    return Severity.WARNING if doubtful else None
+def _by_doubt(deployment: Deployment, traces: Sequence[Trace]) -> Severity | None:
+    """A name that the file does not show may be there all the same, as one of Docker Desktop."""
+    return None if all(map(deployment.is_certain, traces)) else Severity.WARNING
 
 
 def _on_other_networks(

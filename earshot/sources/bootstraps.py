@@ -25,6 +25,7 @@ from earshot.listeners.terms import Protocol
 from earshot.sources.compose import Service
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import is_loopback
+from earshot.topology.hosted import is_hosted
 from earshot.yaml_document import read_yaml_texts
 
 _SETTING = re.compile(
@@ -92,6 +93,12 @@ def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
     endpoints = [item for broker in brokers for item in broker.for_clients]
     advertised = {item.advertised.port for item in endpoints if item.advertised}
     return frozenset({item.bind.port for item in endpoints} | advertised)
+
+
+def asks_msk(services: Iterable[Service]) -> bool:
+    """Whether a client bootstraps to a broker of Amazon MSK."""
+    found = bootstraps(services, ())
+    return any(is_hosted(address.host) for item in found for address in item.addresses)
 
 
 def bootstraps(

@@ -7,7 +7,7 @@ where none is set), `kafka_initialize` in `libkafka.sh` of bitnami/containers (a
 node), and `ensure CLUSTER_ID` in `kafka/include/etc/confluent/docker/configure` of kafka-images.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -41,8 +41,15 @@ def cluster_of(service: Service, values: Mapping[str, str]) -> str:
     return alone
 
 
-def joined(brokers: Sequence[Broker]) -> tuple[Broker, ...]:
-    """``brokers`` with one cluster for those that name each other, or that share a voter."""
+def joined(
+    brokers: Sequence[Broker], meant: Callable[[Broker, Address], str] | None = None
+) -> tuple[Broker, ...]:
+    """``brokers`` with one cluster for those that name each other, or that share a voter.
+
+    ``meant`` returns the cluster of the controller that an address of a broker leads to, or an
+    empty text; without it the names of containers decide.
+    """
+    meant = meant or _by_names(brokers)
     leaders = {item.cluster: item.cluster for item in brokers}
 
     def leader(cluster: str) -> str:
@@ -51,20 +58,26 @@ def joined(brokers: Sequence[Broker]) -> tuple[Broker, ...]:
         return cluster
 
     holders: dict[str, str] = {}
-    named: dict[str, str] = {}
-    for item in brokers:
-        names = item.container.names if item.is_controller else ()
-        named |= dict.fromkeys((*names, item.service.lower()), item.cluster)
     for item in brokers:
         for mark in _marks(item):
             other = holders.setdefault(mark, item.cluster)
             leaders[leader(item.cluster)] = leader(other)
         for address in (*item.voters.values(), *item.quorum_servers):
-            if (
-                other := named.get(address.host.lower(), "")
-            ) and not item.container.on_host_network:
+            if other := meant(item, address):
                 leaders[leader(item.cluster)] = leader(other)
     return tuple(replace(item, cluster=leader(item.cluster)) for item in brokers)
+
+
+def _by_names(brokers: Sequence[Broker]) -> Callable[[Broker, Address], str]:
+    named: dict[str, str] = {}
+    for item in brokers:
+        names = item.container.names if item.is_controller else ()
+        named |= dict.fromkeys((*names, item.service.lower()), item.cluster)
+
+    def meant(broker: Broker, address: Address) -> str:
+        return "" if broker.container.on_host_network else named.get(address.host.lower(), "")
+
+    return meant
 
 
 def _marks(broker: Broker) -> Iterator[str]:

@@ -6,13 +6,14 @@ is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromS
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from earshot.listeners.listed import by_key
+from earshot.listeners.address import Address
+from earshot.sources.bootstraps import bootstraps, ports_of
+from earshot.sources.clusters import joined
 from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among
+from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.pod_variables import (
     ConfigMap,
     Keys,
@@ -21,7 +22,9 @@ from earshot.sources.pod_variables import (
     list_of,
     text_in,
 )
+from earshot.topology.broker import Arrival, Broker
 from earshot.topology.container import MOUNTED, Container
+from earshot.topology.pods import ClusterService, Pod, PodDeployment, ServicePort
 
 Resource = Mapping[str, object]
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
@@ -39,6 +42,8 @@ _GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
 _OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
 _SECRETS = "/etc/kafka/secrets"
 _HIDDEN = "${"
+_WHOLE = re.compile(r"\$\{[^{}]*\}")
+"""A variable alone: a part of a command may be the shell's."""
 _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 
 
@@ -57,32 +62,11 @@ class PodContainer:
     """Neither of a job nor an init container: a broker may run in it."""
     has_service_links: bool
     """Services of its namespace come in as variables (`KAFKA_PORT`)."""
-    asks_cluster: bool
-    """Names mean what the cluster's DNS says, looked up in its own namespace first."""
+    pod: Pod
 
     @property
     def name(self) -> str:
         return self.service.name
-
-
-@dataclass(frozen=True)
-class ClusterService:
-    """A Service; ``ports`` are its TCP ports, None where they are not all known.
-
-    Without an address of its own (headless, or another name) its ports filter nothing, and no
-    variables tell of it.
-    """
-
-    name: str
-    namespace: str
-    ports: tuple[int, ...] | None
-    has_address: bool
-    targets: Mapping[int, int] = field(default_factory=dict)
-    """Ports of the pods by its own, where both are numbers."""
-    node_ports: Mapping[int, int] = field(default_factory=dict)
-    """Ports of every node by those of the pods."""
-    is_balanced: bool = False
-    """A load balancer outside of the cluster has its ports."""
 
 
 @dataclass(frozen=True)
@@ -99,21 +83,25 @@ class Manifest:
         found = {item.name for item in brokers_among([item.service for item in lasting])}
         return tuple(item for item in lasting if item.name in found)
 
-    def called(self, host: str, namespace: str) -> tuple[ClusterService, ...]:
-        """The Services that ``host`` means for a pod in ``namespace``."""
-        parts = host.lower().rstrip(".").split(".")
-        if parts[3:] == ["cluster", "local"]:
-            del parts[3:]
-        if parts[2:] == ["svc"]:
-            del parts[2:]
-        if len(parts) > 2:
-            return ()
-        key = (parts[0], parts[1] if len(parts) > 1 else namespace)
-        return tuple(self._named.get(key, ()))
+    def deployment(self, broken: Collection[str] = ()) -> PodDeployment:
+        """The pods with their Services, without brokers that do not start."""
+        brokers = [it.service for it in self.brokers if it.name not in broken]
+        shown = deployment(brokers).brokers
+        services = [item.service for item in self.containers]
+        whole = PodDeployment(
+            {item.name: item.container for item in services},
+            shown,
+            tuple(bootstraps(services, [it.name for it in self.brokers], ports_of(shown))),
+            pods={item.name: item.pod for item in self.containers},
+            services=self.services,
+        )
 
-    @cached_property
-    def _named(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
-        return by_key(((item.name, item.namespace), item) for item in self.services)
+        def meant(broker: Broker, address: Address) -> str:
+            end = whole.trace(broker.service, address).end
+            return end.broker.cluster if isinstance(end, Arrival) else ""
+
+        whole = replace(whole, brokers=joined(whole.brokers, meant))
+        return replace(whole, bootstraps=(*whole.bootstraps, *whole.by_nodes()))
 
 
 def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
@@ -173,8 +161,51 @@ class _Pod:
     namespace: str
     path: Keys
     spec: Mapping[str, object]
+    labels: Mapping[str, object]
+    replicas: str
+    governing: str
+    """`serviceName` of a StatefulSet."""
 
     def containers(
+        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+    ) -> Iterator[PodContainer]:
+        found = list(self._containers(maps, taken))
+        pod = replace(self._pod(), containers=tuple(item.name for item in found))
+        for item in found:
+            yield replace(item, pod=pod)
+
+    def _pod(self) -> Pod:
+        listed = [
+            as_map(port)
+            for item in list_of(self.spec.get("containers"))
+            for port in list_of(as_map(item).get("ports"))
+        ]
+        numbers = [(port, number) for port in listed if (number := _number(port, "containerPort"))]
+        return Pod(
+            self.workload or self.kind,
+            self.namespace,
+            {name: str(value) for name, value in self.labels.items()},
+            (),
+            hostnames=tuple(self._hostnames()),
+            subdomain=self.governing or text_in(self.spec, "subdomain"),
+            ports={text_in(port, "name"): number for port, number in numbers},
+            node_ports={at: to for port, to in numbers if (at := _number(port, "hostPort"))},
+            is_one=self.kind == "Pod" or (self.kind != "DaemonSet" and self.replicas == "1"),
+            asks_cluster=self._asks_cluster(),
+        )
+
+    def _hostnames(self) -> Iterator[str]:
+        """The names of its pods, as far as they do not change."""
+        hostname = text_in(self.spec, "hostname").lower()
+        if self.kind == "StatefulSet":
+            count = int(self.replicas) if re.fullmatch(r"[0-9]{1,3}", self.replicas) else 0
+            yield from (f"{self.workload.lower()}-{number}" for number in range(count))
+        elif hostname:
+            yield hostname
+        elif self.kind == "Pod" and not text_in(self.spec, "generateName"):
+            yield self.workload.lower()
+
+    def _containers(
         self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
     ) -> Iterator[PodContainer]:
         for key in ("initContainers", "containers"):
@@ -223,7 +254,7 @@ class _Pod:
             variables=variables.places,
             lasts=lasts,
             has_service_links=not (is_off(links) or _HIDDEN in str(links)),
-            asks_cluster=self._asks_cluster(),
+            pod=self._pod(),
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
@@ -255,62 +286,61 @@ class _Pod:
 
 def _is_hidden(value: object) -> bool:
     """Whether a text stands for a list, or an item of one: a program's value that is not known."""
-    return isinstance(value, str) or (
-        isinstance(value, list) and any(isinstance(item, str) and _HIDDEN in item for item in value)
-    )
+    items = value if isinstance(value, list) else ()
+    hidden = any(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items)
+    return isinstance(value, str) or hidden
 
 
 def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
     kind = text_in(resource, "kind")
     if kind not in _POD_IN:
         return
-    spec: Mapping[str, object] = resource
+    held, spec = resource, resource
     for key in _POD_IN[kind]:
-        spec = as_map(spec.get(str(key)))
-    yield _Pod(kind, name_of(resource), namespace_of(resource), (*path, *_POD_IN[kind]), spec)
+        held, spec = spec, as_map(spec.get(str(key)))
+    outer = as_map(resource.get("spec"))
+    replicas = outer.get("replicas")
+    yield _Pod(
+        kind,
+        name_of(resource),
+        namespace_of(resource),
+        (*path, *_POD_IN[kind]),
+        spec,
+        as_map(as_map(held.get("metadata")).get("labels")),
+        "1" if replicas is None else str(replicas),
+        text_in(outer, "serviceName") if kind == "StatefulSet" else "",
+    )
 
 
 def _service(resource: Resource) -> ClusterService:
     spec = as_map(resource.get("spec"))
-    listed = list_of(spec.get("ports"))
     addresses = [text_in(spec, "clusterIP"), *map(str, list_of(spec.get("clusterIPs")))]
     return ClusterService(
         name_of(resource),
         namespace_of(resource),
-        _ports(listed),
-        "None" not in addresses and text_in(spec, "type") != "ExternalName",
-        dict(_targets(listed)),
-        {target: node for port, target in _targets(listed) if (node := _node_port(listed, port))},
-        text_in(spec, "type") == "LoadBalancer",
+        _ports(list_of(spec.get("ports"))),
+        {name: str(value) for name, value in as_map(spec.get("selector")).items()},
+        is_headless="None" in addresses,
+        is_external_name=text_in(spec, "type") == "ExternalName",
+        is_balanced=text_in(spec, "type") == "LoadBalancer",
     )
 
 
-def _targets(listed: Sequence[object]) -> Iterator[tuple[int, int]]:
-    for item in map(as_map, listed):
-        port = text_in(item, "port")
-        target = text_in(item, "targetPort") or port
-        if re.fullmatch(r"[0-9]{1,5}", port) and re.fullmatch(r"[0-9]{1,5}", target):
-            yield int(port), int(target)
-
-
-def _node_port(listed: Sequence[object], port: int) -> int | None:
-    found = (
-        text_in(it, "nodePort") for it in map(as_map, listed) if text_in(it, "port") == str(port)
-    )
-    text = next(found, "")
-    return int(text) if re.fullmatch(r"[0-9]{1,5}", text) else None
-
-
-def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:
+def _ports(listed: Iterable[object]) -> tuple[ServicePort, ...] | None:
     found = []
-    for item in listed:
-        port = as_map(item)
-        number = text_in(port, "port")
-        if not re.fullmatch(r"[0-9]{1,5}", number, re.ASCII):
+    for item in map(as_map, listed):
+        number = _number(item, "port")
+        if number is None:
             return None
-        if (text_in(port, "protocol") or "TCP") == "TCP":
-            found.append(int(number))
+        target = _number(item, "targetPort") or text_in(item, "targetPort") or number
+        if (text_in(item, "protocol") or "TCP") == "TCP":
+            found.append(ServicePort(number, target, _number(item, "nodePort")))
     return tuple(found)
+
+
+def _number(section: Mapping[str, object], key: str) -> int | None:
+    text = text_in(section, key)
+    return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
 
 
 def free_name(name: str, taken: set[str]) -> str:

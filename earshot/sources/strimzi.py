@@ -74,6 +74,7 @@ def _listeners(listed: list[object]) -> Iterator[StrimziListener]:
             authentication=_text(as_map(listener.get("authentication")), "type"),
             has_bootstrap_host=bool(as_map(settings.get("bootstrap")).get("host")),
             has_host_template=bool(settings.get("hostTemplate")),
+            node_address=_text(settings, "preferredNodePortAddressType"),
             brokers=_brokers(settings.get("brokers"), place) if known else None,
         )
 

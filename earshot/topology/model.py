@@ -12,6 +12,7 @@ from earshot.listeners.listed import by_key
 from earshot.names.kinds import ip_of
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import Container, PublishedPort, is_loopback
+from earshot.topology.hosted import is_hosted, meant_by
 from earshot.topology.names import GATEWAYS, Names
 from earshot.topology.ways import Hop, Trace, Way, Ways
 
@@ -41,6 +42,24 @@ class Deployment:
         if key not in self._traces:
             self._traces[key] = self._ways.trace(place, address)
         return self._traces[key]
+
+    def shows_brokers(self, traces: Sequence[Trace]) -> bool:
+        """Whether it is known which brokers a client with ``traces`` may mean."""
+        return bool(self.brokers) or all(is_hosted(it.address.host) for it in traces)
+
+    def is_certain(self, trace: Trace) -> bool:
+        """Whether a no of ``trace`` rests on nothing that is assumed."""
+        return not (trace.doubt and trace.address.host.lower() in GATEWAYS)
+
+    def offers(self, traces: Sequence[Trace]) -> Sequence[str]:
+        """The addresses to which the client of ``traces`` could bootstrap instead."""
+        if hosted := [str(right) for it in traces if (right := meant_by(it.address))]:
+            return hosted
+        return [
+            f"{broker.service}:{endpoint.bind.port}"
+            for broker in self.brokers
+            for endpoint in broker.for_clients
+        ]
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""

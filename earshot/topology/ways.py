@@ -14,6 +14,7 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort, is_loopback
+from earshot.topology.hosted import meant_by
 from earshot.topology.names import (
     NO_NETWORK,
     OUTSIDE,
@@ -109,6 +110,11 @@ class Ways:
 
     def trace(self, place: str, address: Address) -> Trace:
         """Where ``address`` leads from ``place`` (a service, or `HOST`), hop by hop."""
+        if (right := meant_by(address)) is not None:
+            why = f"a broker of Amazon MSK with this name listens at {right.port} instead"
+            named = Hop(Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
+            refused = Hop(Stage.SOCKET, Answer.NO, why)
+            return Trace(address, (named, refused), End.REFUSED, (End.REFUSED,))
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
             hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)

@@ -168,7 +168,7 @@ spec: {service}
 ---
 apiVersion: v1
 kind: Pod
-metadata: {{name: broker}}
+metadata: {{name: broker, labels: {{app: broker}}}}
 spec:
   containers:
     - name: kafka
@@ -188,8 +188,8 @@ spec:
   containers:
     - {{name: app, image: app, env: [{{name: KAFKA_BROKERS, value: "events:{port}"}}]}}
 """
-INSIDE = "{ports: [{port: 9092}]}"
-NODES = "{type: NodePort, ports: [{port: 9092, nodePort: 30092}]}"
+INSIDE = "{selector: {app: broker}, ports: [{port: 9092}]}"
+NODES = "{type: NodePort, selector: {app: broker}, ports: [{port: 9092, nodePort: 30092}]}"
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,10 @@ NODES = "{type: NodePort, ports: [{port: 9092, nodePort: 30092}]}"
         (INSIDE, "localhost:9092", 9092, "error"),
         (INSIDE, "broker:9092", 9092, "warning"),
         (INSIDE, "broker.other.example.com:9092", 9092, ""),
-        ("{ports: [{port: 80, targetPort: 9092}]}", "localhost:9092", 80, "error"),
-        ("{ports: [{port: 80, targetPort: kafka}]}", "localhost:9092", 80, ""),
+        (INSIDE, "unseen:9092", 9092, ""),
+        (INSIDE.replace("app: broker", "app: other"), "localhost:9092", 9092, ""),
+        (INSIDE.replace("port: 9092", "port: 80, targetPort: 9092"), "localhost:9092", 80, "error"),
+        (INSIDE.replace("port: 9092", "port: 80, targetPort: kafka"), "localhost:9092", 80, ""),
         (NODES, "192.0.2.7:30093", 9092, "warning"),
         (NODES, "192.0.2.7:30092", 9092, ""),
         (NODES.replace("NodePort", "LoadBalancer"), "192.0.2.7:9092", 9092, ""),

@@ -5,6 +5,7 @@ Cases are one to three brokers with clients, near what works: mostly one thing i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -166,12 +167,22 @@ def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
 
 
 def by_manifest(boxes: Iterable[Box]) -> tuple[Finding, ...]:
-    """What is said of pods, each called as its container is."""
+    """What is said of pods, each called as its container is, behind a headless Service."""
+    boxes = list(boxes)
+    services = [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": box.name},
+            "spec": {"clusterIP": "None", "selector": {"app": box.name}},
+        }
+        for box in boxes
+    ]
     pods = [
         {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": box.name},
+            "metadata": {"name": box.name, "labels": {"app": box.name}},
             "spec": {
                 "containers": [
                     {
@@ -185,7 +196,7 @@ def by_manifest(boxes: Iterable[Box]) -> tuple[Finding, ...]:
         }
         for box in boxes
     ]
-    return kubernetes.mistakes(read_manifest(pods))
+    return kubernetes.mistakes(read_manifest([*services, *pods]))
 
 
 def properties(box: Box) -> str:
@@ -227,6 +238,22 @@ def test_what_does_not_start_does_not_start_in_a_pod(boxes: list[Box]) -> None:
         return  # of a Kafka that nobody names, pods ask about a newer release
     wanted = {item[:2] for item in verdict(mistakes(compose(boxes))) if item[0] in REFUSALS}
     assert {item[:2] for item in verdict(by_manifest(boxes))} == wanted
+
+
+@FEW
+@given(BOXES)
+def test_clients_get_the_same_verdict_in_pods(boxes: list[Box]) -> None:
+    """A pod has one network and every Service; a name without one may be another file's."""
+    alike = [replace(box, networks=("net",), aliases=(), on_host=False, ports=()) for box in boxes]
+    found = verdict(mistakes(compose(alike)))
+    hosts = set(re.findall(r"\b(kafka[0-9]|broker|nobody):", str(alike)))
+    if any(item[0] in REFUSALS for item in found) or not hosts <= {box.name for box in alike}:
+        return
+    wanted = {item for item in found if item[0] == "KL015"}
+    clients = {item for item in verdict(by_manifest(alike)) if item[0] == "KL015"}
+    assert {(it[1], it[2].partition("/")[0], it[3]) for it in clients} == {
+        (it[1], it[2], it[3]) for it in wanted
+    }
 
 
 @FEW

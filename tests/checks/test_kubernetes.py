@@ -172,13 +172,14 @@ def test_a_secret_is_not_absent() -> None:
 )
 def test_a_client_that_asks_for_a_port_that_its_service_does_not_have(servers: str) -> None:
     reported = "; ".join(
-        f"{item.rpartition('/')[2]} is the Service kafka, which has no port but 9092"
+        f"{item.rpartition('/')[2]}: the Service kafka has no port but 9092"
         for item in servers.split(",")
     )
     assert found(client(servers), SERVICE) == [
         (
-            f"container app/main: KAFKA_BOOTSTRAP_SERVERS: {reported} - expected kafka:9092 - "
-            "bootstrap to a port of the Service, or give the Service this port [KL015] "
+            f"container app/main: KAFKA_BOOTSTRAP_SERVERS leads to no broker ({reported}) - "
+            "expected one of kafka:9092 - bootstrap to a listener whose advertised address works "
+            "in this container [KL015] "
             "https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
         )
     ]
@@ -187,7 +188,7 @@ def test_a_client_that_asks_for_a_port_that_its_service_does_not_have(servers: s
 def test_a_client_is_offered_all_ports() -> None:
     service = SERVICE.replace("{port: 9092}", "{port: 9092}, {port: 9094}")
     (line,) = found(client("kafka:9093"), service)
-    assert "has no port but 9092, 9094 - expected one of kafka:9092, kafka:9094 - " in line
+    assert "has no port but 9092, 9094) - expected one of kafka:9092, kafka:9094 - " in line
 
 
 def test_a_job_asks_by_its_command() -> None:
@@ -204,7 +205,7 @@ spec:
           args: [kafka-topics.sh, --list, --bootstrap-server, "kafka:9093"]
 """
     (line,) = found(job, SERVICE)
-    assert line.startswith("container topics/main: command: kafka:9093 is the Service kafka, ")
+    assert line.startswith("container topics/main: command leads to no broker (kafka:9093: ")
 
 
 @pytest.mark.parametrize(

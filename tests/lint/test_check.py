@@ -62,6 +62,14 @@ def test_a_compose_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_client_of_msk_is_judged_without_a_broker_in_the_file(tmp_path: Path) -> None:
+    host = "b-1-public.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
+    text = "services:\n  ui:\n    image: app\n    environment: {{KAFKA_BROKERS: '{}'}}\n"
+    assert said(checked(tmp_path, text.format(f"{host}:9098"))) == [("KL015", "ui", 4, 19)]
+    assert said(checked(tmp_path, text.format(f"{host}:9198"))) == []
+    assert said(checked(tmp_path, text.format(f"{host}:9098,elsewhere:9092"))) == []
+
+
 def test_variables_of_the_caller_come_before_those_of_a_dotenv_beside_the_file(
     tmp_path: Path,
 ) -> None:

@@ -54,6 +54,52 @@ def test_a_walk(client: str, code: int, file: Path, capsys: pytest.CaptureFixtur
     is_golden(capsys.readouterr().out, WALKS / f"{client}.txt")
 
 
+MANIFEST = """\
+apiVersion: v1
+kind: Service
+metadata: {name: kafka-inner}
+spec: {clusterIP: None, selector: {app: kafka}, ports: [{port: 9092}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: kafka-outer}
+spec: {type: NodePort, selector: {app: kafka}, ports: [{port: 9094, nodePort: 30094}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: kafka, labels: {app: kafka}}
+spec:
+  containers:
+    - name: broker
+      image: confluentinc/cp-kafka:7.6.0
+      env:
+        - {name: KAFKA_ZOOKEEPER_CONNECT, value: "zookeeper:2181"}
+        - {name: KAFKA_LISTENERS, value: "INNER://:9092,OUTER://:9094"}
+        - {name: KAFKA_ADVERTISED_LISTENERS, value: "INNER://kafka-inner:9092,OUTER://192.0.2.7:9094"}
+        - {name: KAFKA_LISTENER_SECURITY_PROTOCOL_MAP, value: "INNER:PLAINTEXT,OUTER:PLAINTEXT"}
+        - {name: KAFKA_INTER_BROKER_LISTENER_NAME, value: INNER}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: app}
+spec:
+  containers:
+    - name: ui
+      image: provectuslabs/kafka-ui:v0.7.2
+      env: [{name: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS, value: "kafka-inner:9092"}]
+"""
+
+
+@pytest.mark.parametrize(("client", "code"), [("app/ui", 0), ("host", 1)])
+def test_a_walk_in_a_manifest(
+    client: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pods.yaml"
+    path.write_text(MANIFEST)
+    assert main([str(path), "--explain", client]) == code
+    is_golden(capsys.readouterr().out, WALKS / f"pods-{client.partition('/')[0]}.txt")
+
+
 def test_one_that_is_no_client(file: Path) -> None:
     with pytest.raises(EarshotError, match="right, unsaid, secret, misled, afar, host"):
         main([str(file), "--explain", "idle"])

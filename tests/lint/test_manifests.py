@@ -237,3 +237,25 @@ def test_no_manifest_without_some_of_its_lines_ends_in_a_trace(
     gone = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=6))
     with contextlib.suppress(EarshotError):
         checked(tmp_path, "\n".join(line for i, line in enumerate(lines) if i not in gone))
+
+
+@pytest.mark.parametrize(
+    ("configuration", "notes"),
+    [
+        ("{}", 1),
+        ("{preferredNodePortAddressType: InternalIP}", 0),
+        ("{brokers: [{broker: 0, advertisedHost: node.example.com}]}", 0),
+        ("{brokers: [{broker: 0, nodePort: 32000}]}", 1),
+    ],
+)
+def test_which_address_of_a_node_strimzi_advertises(
+    tmp_path: Path, configuration: str, notes: int
+) -> None:
+    listener = f"{{name: outer, port: 9094, type: nodeport, configuration: {configuration}}}"
+    text = (
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata: {name: k}\n"
+        f"spec: {{kafka: {{listeners: [{listener}]}}}}\n"
+    )
+    found = checked(tmp_path, text).unchecked
+    assert len(found) == notes
+    assert all(it.startswith("Kafka k: listener outer advertises the first") for it in found)

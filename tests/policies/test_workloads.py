@@ -21,7 +21,7 @@ def broker(env: Any, image: str = "confluentinc/cp-kafka:8.0.0", **more: Any) ->
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "metadata": {"name": "broker"},
-        "spec": {"template": {"spec": pod}},
+        "spec": {"template": {"metadata": {"labels": {"app": "kafka"}}, "spec": pod}},
     }
 
 
@@ -35,7 +35,7 @@ def service(port: Any = 9092) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "kafka"},
-        "spec": {"ports": [{"port": port}]},
+        "spec": {"selector": {"app": "kafka"}, "ports": [{"port": port}]},
     }
 
 
@@ -83,7 +83,7 @@ def test_a_service_called_kafka_stops_confluent_s_image() -> None:
 def test_a_client_asks_a_service_for_a_port_that_it_has() -> None:
     found = said(Pack(), (SERVICE, service()), (POD, client("kafka:29092")))
     ((urn, text),) = found["kl015-stack"]
-    assert urn.endswith("Pod::app") and "which has no port but 9092" in text
+    assert urn.endswith("Pod::app") and "the Service kafka has no port but 9092" in text
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earshot.sources.kubernetes import (
-    ClusterService,
     Manifest,
     PodContainer,
     read_manifest,
 )
 from earshot.sources.pod_variables import MAX_EXPANDED, Keys
+from earshot.topology.pods import ClusterService
 from earshot.yaml_document import read_yaml_documents
 
 
@@ -242,7 +242,7 @@ def test_service_links(spec: str, links: bool) -> None:
     ],
 )
 def test_who_answers_for_names(spec: str, asks: bool) -> None:
-    assert one("image: a", spec=spec).asks_cluster is asks
+    assert one("image: a", spec=spec).pod.asks_cluster is asks
 
 
 def test_names_in_the_pods_own_hosts_file() -> None:
@@ -271,7 +271,8 @@ def service(spec: str, metadata: str = "name: kafka") -> ClusterService:
 def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -> None:
     found = service(spec)
     assert (found.name, found.namespace) == ("kafka", "")
-    assert (found.ports, found.has_address) == (ports, has_address)
+    numbers = None if found.ports is None else tuple(item.port for item in found.ports)
+    assert (numbers, found.has_address) == (ports, has_address)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,8 @@ def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -
 )
 def test_what_a_service_is_called(host: str, namespace: str, means: bool) -> None:
     meant = service("", "name: kafka, namespace: n")
-    assert Manifest((), (meant,)).called(host, namespace) == ((meant,) if means else ())
+    found = Manifest((), (meant,)).deployment().called(host, namespace)
+    assert list(found) == ([meant] if means else [])
 
 
 def test_services_of_others_are_none() -> None:

@@ -124,7 +124,7 @@ def test_who_is_sent_where_nobody_listens_is_found() -> None:
     assert reported(inside) == [("KL015", "redpanda", "internal", [])]
     (found,) = mistakes(services(inside))
     assert found.remedy == (
-        "advertise internal under the name that these containers have for redpanda, and give "
+        "advertise internal under a name and port by which these clients reach redpanda, and give "
         "clients elsewhere a listener of their own"
     )
     outside = good.replace("external://localhost", "external://redpanda")

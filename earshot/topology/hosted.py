@@ -1,0 +1,36 @@
+"""Brokers of Amazon MSK, known by their names: at which ports they listen.
+
+Source: https://docs.aws.amazon.com/msk/latest/developerguide/port-info.html
+"""
+
+import re
+
+from earshot.listeners.address import Address
+
+_MSK = re.compile(
+    r"b-[0-9]+(-public)?\.[a-z0-9-]+\.[a-z0-9]+\.c[0-9]+\.kafka\.[a-z0-9-]+\.amazonaws\.com",
+    re.ASCII | re.IGNORECASE,
+)
+_PRIVATE = frozenset({9092, 9094, 9096, 9098})
+_PUBLIC = frozenset({9194, 9196, 9198})
+_BETWEEN = 100
+"""A public port is this much above the private one with the same login."""
+
+
+def is_hosted(host: str) -> bool:
+    """Whether ``host`` is a broker of MSK."""
+    return _MSK.fullmatch(host) is not None
+
+
+def meant_by(address: Address) -> Address | None:
+    """The address that was meant, where the broker's name is public and the port is not, or the
+    other way round; None where both fit, or it is no such broker."""
+    match = _MSK.fullmatch(address.host)
+    if match is None:
+        return None
+    if match[1] and address.port in _PRIVATE:
+        port = address.port + _BETWEEN
+        return Address(address.host, port) if port in _PUBLIC else None
+    if not match[1] and address.port in _PUBLIC:
+        return Address(address.host, address.port - _BETWEEN)
+    return None

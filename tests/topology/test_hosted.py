@@ -1,0 +1,34 @@
+"""Which port of a broker of Amazon MSK is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.listeners.address import Address
+from earshot.topology.hosted import is_hosted, meant_by
+
+PUBLIC = "b-1-public.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
+PRIVATE = "b-1.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "meant"),
+    [
+        (PUBLIC, 9098, 9198),
+        (PUBLIC, 9096, 9196),
+        (PUBLIC, 9094, 9194),
+        (PUBLIC, 9092, None),  # there is no public port without TLS
+        (PUBLIC, 9198, None),
+        (PRIVATE, 9198, 9098),
+        (PRIVATE, 9098, None),
+        (PRIVATE, 14001, None),
+        ("kafka.example.com", 9198, None),
+    ],
+)
+def test_which_port_is_meant(host: str, port: int, meant: int | None) -> None:
+    assert meant_by(Address(host, port)) == (Address(host, meant) if meant else None)
+
+
+def test_names_of_brokers() -> None:
+    assert is_hosted(PUBLIC) and is_hosted(PRIVATE.upper())
+    assert not is_hosted("boot-1.c1.kafka-serverless.eu-central-1.amazonaws.com")

@@ -1,0 +1,146 @@
+"""Where addresses lead from pods and from beyond the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from earshot.listeners.address import Address, parse_address
+from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.container import Container
+from earshot.topology.names import OUTSIDE
+from earshot.topology.pods import ClusterService, Pod, PodDeployment, ServicePort
+from earshot.topology.walk import failing
+from earshot.topology.ways import Answer, Stage, Trace
+
+LABELS = {"app": "kafka"}
+KAFKA = Pod(
+    "kafka",
+    "n",
+    LABELS,
+    ("kafka/broker",),
+    hostnames=("kafka-0",),
+    subdomain="pods",
+    ports={"outer": 9094},
+    node_ports={31000: 9092},
+)
+SERVICES = (
+    ClusterService("pods", "n", (ServicePort(9092, 9092),), LABELS, is_headless=True),
+    ClusterService("outer", "n", (ServicePort(9094, "outer", 30094),), LABELS),
+    ClusterService("wrong", "n", (ServicePort(9092, 9099),), LABELS),
+    ClusterService("named", "n", (ServicePort(9092, "other"),), LABELS),
+    ClusterService("none", "n", (ServicePort(9092, 9092),), {"app": "other"}),
+    ClusterService("alias", "n", (), is_external_name=True),
+    ClusterService("open", "n", None, LABELS),
+)
+
+
+def whole(*, one: bool = True, balanced: bool = False, sidecar: bool = False) -> PodDeployment:
+    endpoints = (
+        Endpoint("INNER", Address("", 9092), Address("kafka-0.pods", 9092)),
+        Endpoint("OUTER", Address("0.0.0.0", 9094), None),
+        Endpoint("LOCAL", Address("localhost", 9095), None),
+        Endpoint("OWN", Address("10.0.0.1", 9096), None),
+    )
+    names = ("kafka/broker", *(["kafka/sidecar"] if sidecar else []))
+    kafka = replace(KAFKA, containers=names, is_one=one)
+    app = Pod("app", "n", {}, ("app/it",))
+    elsewhere = Pod("elsewhere", "m", {}, ("elsewhere/it",))
+    own = Pod("own", "n", {}, ("own/it",), asks_cluster=False)
+    containers = {name: Container(name) for name in (*names, "elsewhere/it", "own/it")}
+    containers["app/it"] = Container("app/it", extra_hosts={"set": "10.0.0.9", "self": "127.0.0.1"})
+    broker = Broker("kafka/broker", containers["kafka/broker"], 1, endpoints)
+    pods = {name: pod for pod in (kafka, app, elsewhere, own) for name in pod.containers}
+    services = tuple(replace(it, is_balanced=balanced) for it in SERVICES)
+    return PodDeployment(containers, (broker,), pods=pods, services=services)
+
+
+def traced(place: str, address: str, found: PodDeployment | None = None) -> Trace:
+    return (found or whole()).trace(place, Address(*parse_address(address)))
+
+
+def outcome(trace: Trace) -> tuple[Answer, Stage]:
+    """How a trace ends, and at which hop that is decided."""
+    hop = failing(trace.hops) or next(
+        (it for it in trace.hops if it.answer is Answer.UNKNOWN), trace.hops[-1]
+    )
+    return hop.answer, hop.stage
+
+
+YES = (Answer.YES, Stage.SOCKET)
+
+
+@pytest.mark.parametrize(
+    ("place", "address", "expected"),
+    [
+        ("app/it", "pods:9092", YES),
+        ("app/it", "pods:9094", YES),  # ports of a headless Service filter nothing
+        ("app/it", "pods.n:9092", YES),
+        ("elsewhere/it", "pods.n.svc.cluster.local:9092", YES),
+        ("elsewhere/it", "pods:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("app/it", "kafka-0.pods:9092", YES),
+        ("elsewhere/it", "kafka-0.pods.n.svc:9092", YES),
+        ("app/it", "kafka-1.pods:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("app/it", "outer:9094", YES),
+        ("app/it", "outer:9092", (Answer.NO, Stage.WAY)),
+        ("app/it", "wrong:9092", (Answer.NO, Stage.SOCKET)),
+        ("app/it", "named:9092", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "none:9092", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "alias:9092", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "open:9092", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "pods:9095", (Answer.NO, Stage.SOCKET)),
+        ("app/it", "pods:9096", (Answer.UNKNOWN, Stage.SOCKET)),
+        ("app/it", "kafka:9092", (Answer.NO, Stage.RESOLVE)),
+        ("app/it", "kafka-0:9092", (Answer.NO, Stage.RESOLVE)),
+        ("app/it", "nothing:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("app/it", "kafka.example.com:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("app/it", "10.0.0.1:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("app/it", "set:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("app/it", "localhost:9092", (Answer.NO, Stage.SOCKET)),
+        ("app/it", "self:9092", (Answer.NO, Stage.SOCKET)),
+        ("own/it", "pods:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("kafka/broker", "localhost:9095", YES),
+        ("kafka/broker", "kafka-0:9092", YES),
+        ("kafka/broker", "kafka-0:9099", (Answer.NO, Stage.SOCKET)),
+        (OUTSIDE, "10.1.1.1:30094", (Answer.UNKNOWN, Stage.RESOLVE)),
+        (OUTSIDE, "10.1.1.1:31000", (Answer.UNKNOWN, Stage.RESOLVE)),
+        (OUTSIDE, "10.1.1.1:9094", (Answer.NO, Stage.WAY)),
+        (OUTSIDE, "kafka-0.pods:9092", (Answer.NO, Stage.RESOLVE)),
+        (OUTSIDE, "outer:30094", (Answer.NO, Stage.RESOLVE)),
+        (OUTSIDE, "localhost:30094", (Answer.NO, Stage.RESOLVE)),
+        (OUTSIDE, "node.example.com:30094", (Answer.UNKNOWN, Stage.RESOLVE)),
+    ],
+)
+def test_where_an_address_leads(place: str, address: str, expected: tuple[Answer, Stage]) -> None:
+    assert outcome(traced(place, address)) == expected
+
+
+def test_which_replica_a_service_chooses_is_not_known() -> None:
+    found = whole(one=False)
+    assert outcome(traced("app/it", "outer:9094", found)) == (Answer.UNKNOWN, Stage.WAY)
+    assert outcome(traced("kafka/broker", "localhost:9092", found)) == YES
+
+
+def test_another_container_of_the_pod_may_listen() -> None:
+    found = whole(sidecar=True)
+    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
+    assert outcome(traced("kafka/sidecar", "localhost:9092", found)) == YES
+
+
+def test_a_load_balancer_has_addresses_of_its_own() -> None:
+    found = whole(balanced=True)
+    assert outcome(traced(OUTSIDE, "10.1.1.1:9094", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+
+
+def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
+    assert [it.setting for it in whole().by_nodes()] == [
+        "port 30094 of the nodes",
+        "port 31000 of the nodes",
+    ]
+    assert not list(whole(balanced=True).by_nodes())
+
+
+def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:
+    found = replace(whole(), brokers=())
+    assert outcome(traced("app/it", "localhost:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
