@@ -5,6 +5,8 @@ export STACK
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 CHECKED := .
+# docs/rules.md is generated
+PROSE := $(filter-out CHANGELOG.md docs/rules.md,$(wildcard *.md docs/*.md docs/*/*.md */README.md */*/README.md))
 COMMIT ?= $(shell git rev-parse HEAD)
 TOOK ?= 0
 # In a locale without UTF-8, Python 3.11 and Java open no path with letters beyond ASCII.
@@ -91,6 +93,7 @@ check: ## format, lint, spelling, strict types, import rules (changes nothing)
 	@$(VENV_PYTHON) -m mypy $(CHECKED)
 	@.venv/bin/lint-imports --no-cache --no-logo
 	@.venv/bin/codespell $(CHECKED)
+	@.venv/bin/codespell --dictionary toolchain/plain_words.txt --ignore-regex 'nobody\.invalid' $(PROSE)
 
 architecture: setup ## print who imports whom, as a Mermaid diagram
 	@$(VENV_PYTHON) -m toolchain.architecture

@@ -36,15 +36,15 @@ PRICES = {
     "gp3-mibps-month": ("gp3 volume, a MiB/s beyond its 125, a month", _EBS),
     "io2-gib-month": ("io2 volume, a GiB and month", _EBS),
     "io2-iops-month": ("io2 volume, an IOPS and month; cheaper beyond 32000", _EBS),
-    "address-hour": ("public IPv4 address, an hour, in use or not", _VPC),
+    "address-hour": ("public IPv4 address, an hour, used or unused", _VPC),
     "nat-hour": ("NAT gateway, an hour", _VPC),
-    "nat-gib": ("NAT gateway, a GiB that passes it", _VPC),
+    "nat-gib": ("NAT gateway, a GiB of traffic", _VPC),
     "nlb-hour": ("Network Load Balancer, an hour", _ELB),
     "nlcu-hour": ("Network Load Balancer, a capacity unit (NLCU) and hour", _ELB),
     "out-gib": ("data to the internet, a GiB", _EC2),
     "between-zones-gib": ("data between two zones, a GiB in one direction", _EC2),
     "zone-month": ("Route 53 hosted zone, a month", _ROUTE53),
-    "log-gib": ("vended logs taken in, a GiB", _CLOUDWATCH),
+    "log-gib": ("vended logs, a GiB ingested", _CLOUDWATCH),
     "s3-gib-month": ("S3 Standard, a GiB and month", _S3),
     "s3-1000-gets": ("S3 Standard, a thousand GET and HEAD requests", _S3),
 }
@@ -58,23 +58,23 @@ FREE_IOPS, FREE_THROUGHPUT = 3000, 125
 _HEAD = f"""\
 # What a stack on AWS costs
 
-What each template makes of what AWS charges for, and the formula of its cost in a month of {HOURS}
-hours. Prices differ by region and change, so none stands here: each formula names the price it
-takes, and the list below says on which of AWS's pages that is. What AWS does not charge for is left
-out (VPC, subnets, internet gateway, S3 gateway endpoint, security groups, standard SSM parameters).
+For each template: the billed resources, and a formula for their cost in a month of {HOURS} hours.
+Prices differ by region and change, so the page contains none. Each formula names its price, and
+[the list of prices](#prices) has the page of AWS for it. Free resources are left out (VPC, subnets,
+internet gateway, S3 gateway endpoint, security groups, standard SSM parameters).
 
-How much traffic there will be nobody knows beforehand: GiB stands for a month's.
+The amount of traffic depends on your clients: GiB is the amount of a month.
 
 This page is generated from the templates.
 """
 
 _END = """\
-## To stop paying
+## Stop paying
 
-`make down STACK=NAME` (or `pulumi destroy`) removes what the stack made. With
-`deletion_protection: true` that is refused: set it to false, `make up`, and then destroy. With
-`data: keep` the data volumes stay, and go on being billed until they are deleted
-(`aws ec2 delete-volume`; the stack's output `ids` names them, as do their tags).
+`make down STACK=NAME` (or `pulumi destroy`) removes the resources of the stack. With
+`deletion_protection: true` it is refused: set it to false, run `make up`, and then destroy. With
+`data: keep` the data volumes are kept and billed until you delete them (`aws ec2 delete-volume`).
+The stack's output `ids` and their tags show them.
 """
 
 
@@ -111,7 +111,7 @@ def bill(spec: AwsSpec) -> Iterator[Item]:
             yield _hourly(what, count, price)
     if spec.validator is not None:
         formula = f"{HOURS} h x 60 x {LOOK_REQUESTS} / 1000 x s3-1000-gets"
-        yield Item("the validator's looks into its bucket", None, "s3-1000-gets", formula)
+        yield Item("the validator's requests to its bucket", None, "s3-1000-gets", formula)
     if spec.expose is not None:
         yield from balancer_bill()
     if spec.zone is not None:
@@ -207,5 +207,5 @@ def _prices(used: set[str]) -> str:
             if key in used:
                 yield f"| `{key}` | {what} | <{page}> |"
 
-    head = ["## The prices\n", "| Price | Of | Page |", "|---|---|---|"]
+    head = ["## Prices\n", "| Price | For | Page |", "|---|---|---|"]
     return "\n".join([*head, *lines(), ""])

@@ -94,7 +94,7 @@ def test_a_large_stack() -> None:
         ("root volumes of validators", 1, "1 x 8 GiB x gp3-gib-month"),
         ("public IPv4 addresses", 6, "6 x 730 h x address-hour"),
         ("NAT gateways", 3, "3 x 730 h x nat-hour"),
-        ("the validator's looks into its bucket", None, "730 h x 60 x 2 / 1000 x s3-1000-gets"),
+        ("the validator's requests to its bucket", None, "730 h x 60 x 2 / 1000 x s3-1000-gets"),
         ("hosted zones", 1, "1 x zone-month"),
         ("data through NAT", None, "1 x GiB x nat-gib"),
         ("data to the internet", None, "1 x GiB x out-gib"),
