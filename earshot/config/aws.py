@@ -102,8 +102,8 @@ class AwsSpec(ClusterSpec):
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the data volumes: keep or delete."""
     remove: Remove = UNUSED
-    """When a listener that a change removes goes: anyway, or from a date on (UTC, such as
-    2030-12-31). unused: never, as its clients cannot be seen."""
+    """When a listener that a change removes goes: unused (once no client is connected, as the
+    instances report), anyway, or from a date on (UTC, such as 2030-12-31)."""
     cluster_id: ClusterId | None = None
     """Kafka's cluster id, only to take over volumes that an earlier stack has kept. Default: a new
     one, made once."""

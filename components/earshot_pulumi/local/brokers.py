@@ -91,7 +91,7 @@ class LocalBrokers(Brokers):
         certificate = {}
         if self.certificates is not None:
             # a restart: Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log, see
-            # docs/security.md
+            # docs/certificates.md
             certificate["certificate"] = self.certificates.of_node(node.id)
         resource = LocalNode(
             name,
