@@ -9,7 +9,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.listeners.terms import Protocol
 from earshot.names.kinds import ip_of
@@ -213,7 +212,6 @@ def _misled(deployment: Deployment, sent: Iterable[Sent]) -> Iterator[_Failed]:
 def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str]) -> Finding:
     service, listener = failed.service, failed.listener
     endpoint = deployment.by_service[service].named(listener)
-    advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
     named = list(dict.fromkeys(clients))
     verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
     expected = "an address that works where these clients are"
@@ -232,16 +230,10 @@ def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str])
         expected,
         listener=listener,
         container=service,
-        severity=_severity(deployment, advertised) if failed.is_certain else Severity.WARNING,
+        severity=None if failed.is_certain else Severity.WARNING,
         remedy=remedy,
         inputs=(inputs,),
     )
-
-
-def _severity(deployment: Deployment, addresses: Iterable[Address]) -> Severity | None:
-    """A name that nobody in the file has may be the machine's: then it works there."""
-    may_work = any(deployment.may_be_machine(address) for address in addresses)
-    return Severity.WARNING if may_work else None
 
 
 def _no_entrance(
@@ -262,15 +254,10 @@ def _no_entrance(
         f"{client.setting} leads to no broker ({reached})",
         expected,
         container=client.service,
-        severity=_severity(deployment, client.addresses) or _by_doubt(deployment, traces),
+        severity=None if all(map(deployment.is_certain, traces)) else Severity.WARNING,
         remedy=remedy,
         inputs=(client.setting,),
     )
-
-
-def _by_doubt(deployment: Deployment, traces: Sequence[Trace]) -> Severity | None:
-    """A name that the file does not show may be there all the same, as one of Docker Desktop."""
-    return None if all(map(deployment.is_certain, traces)) else Severity.WARNING
 
 
 def _on_other_networks(

@@ -49,7 +49,12 @@ class Deployment:
 
     def is_certain(self, trace: Trace) -> bool:
         """Whether a no of ``trace`` rests on nothing that is assumed."""
-        return not (trace.doubt and trace.address.host.lower() in GATEWAYS)
+        host = trace.address.host.lower()
+        if host in GATEWAYS:
+            return not trace.doubt
+        # the machine may have a name that nothing in the file has
+        is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
+        return is_shown or not self._ways.is_published(trace.address.port)
 
     def offers(self, traces: Sequence[Trace]) -> Sequence[str]:
         """The addresses to which the client of ``traces`` could bootstrap instead."""
@@ -83,13 +88,6 @@ class Deployment:
         The same for services that are alike; that of a service with hosts of its own is its own.
         """
         return self._outlooks.get(place, place)
-
-    def may_be_machine(self, address: Address) -> bool:
-        """Whether the machine may be called so: a published port, under nobody's name."""
-        host = address.host.lower()
-        is_found = is_loopback(host) or ip_of(host) is not None or host in GATEWAYS
-        is_found = is_found or host in self.names.all
-        return not is_found and self._ways.is_published(address.port)
 
     @cached_property
     def by_service(self) -> Mapping[str, Broker]:
