@@ -20,7 +20,13 @@ from earshot.placements import PLACEMENTS
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
 from earshot_pulumi.deployment import Deployment
-from earshot_pulumi.outputs import contains_output, unknown, unknown_paths, with_run_errors
+from earshot_pulumi.outputs import (
+    contains_output,
+    unknown,
+    unknown_paths,
+    with_run_errors,
+    with_text_keys,
+)
 from earshot_pulumi.own_provider import (
     GivenProvider,
     Settings,
@@ -74,6 +80,8 @@ class Cluster(pulumi.ComponentResource):
 
         Raises pulumi.RunError with every problem of the inputs.
         """
+        if not isinstance(args, ClusterSpec):
+            args = with_text_keys(args, name)
         inputs = {} if isinstance(args, ClusterSpec) else _as_kept(args)
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
         _check_aliases(name, opts)

@@ -75,6 +75,22 @@ def contains_output(value: Any) -> bool:
     return isinstance(value, pulumi.Output) or inspect.isawaitable(value)
 
 
+def with_text_keys(value: Any, name: str) -> Any:
+    """``value`` with the keys of its maps as text: Pulumi takes no numbers, as broker ids are.
+
+    Raises pulumi.RunError, which begins with ``name``, for two keys of one map that are one text.
+    """
+    if isinstance(value, Mapping):
+        texts = {str(key): with_text_keys(item, name) for key, item in value.items()}
+        if len(texts) < len(value):
+            keys = ", ".join(map(repr, value))
+            raise pulumi.RunError(f"{name}: found the keys {keys}; allowed: each key once")
+        return texts
+    if isinstance(value, list | tuple):
+        return [with_text_keys(item, name) for item in value]
+    return value
+
+
 def unknown() -> pulumi.Output[Any]:
     """An output that a preview does not know."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 import pytest
-from earshot_pulumi.outputs import applied, with_run_errors
+from earshot_pulumi.outputs import applied, with_run_errors, with_text_keys
 
 from earshot.errors import EarshotError
 
@@ -26,3 +26,9 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
     assert str(caught.value) == "node 1: died\n  fix: start it"
     with pytest.raises(ZeroDivisionError):
         with_run_errors(lambda: 1 // 0)()
+
+
+def test_keys_become_text_at_any_depth() -> None:
+    assert with_text_keys({"a": [{1: {2: 3}}]}, "kafka") == {"a": [{"1": {"2": 3}}]}
+    with pytest.raises(pulumi.RunError, match="kafka: found the keys 1, '1'"):
+        with_text_keys({"a": [{1: "x", "1": "y"}]}, "kafka")

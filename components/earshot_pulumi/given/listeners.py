@@ -18,7 +18,7 @@ from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
-from earshot_pulumi.outputs import kept, with_run_errors
+from earshot_pulumi.outputs import kept, with_run_errors, with_text_keys
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.resource import PACKAGE
 
@@ -147,6 +147,7 @@ class Listeners(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: ListenersArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
+        args = with_text_keys(args, name)
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
         _check_words(name, args)
         given: pulumi.Output[Any] = pulumi.Output.all(

@@ -62,6 +62,7 @@ NODE = {"internal": "kafka-1", "host": "localhost"}
         ([NODE], "nodes: found [{'internal'"),
         ({"1": None}, "nodes.1: found nothing; allowed: a map of settings"),
         ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
+        ({1: NODE, "1": NODE}, "found the keys 1, '1'; allowed: each key once"),
         ({" 1": NODE}, "nodes: found the id ' 1'"),
         ({"-1": NODE}, "nodes: found the id '-1'"),
         ({"1.0": NODE}, "nodes: found the id '1.0'"),
@@ -94,6 +95,13 @@ def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> No
     with pytest.raises(pulumi.RunError) as caught:
         registered(nodes)
     assert str(caught.value).startswith(f"kafka: {message}")
+
+
+def test_node_ids_may_be_numbers() -> None:
+    container = {"names": ["kafka-1"], "ports": {9092: 9092}}
+    engine = registered({1: {**NODE, "container": container}})
+    (node,) = engine.one(PROVIDER_TYPE).inputs["plan"]["nodes"]
+    assert node["id"] == 1
 
 
 @pytest.mark.parametrize(
