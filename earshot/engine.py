@@ -32,7 +32,7 @@ GET_ONE: Final = (
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
 BE_ALLOWED: Final = (
-    "let this user use it (usermod --append --groups docker USER, then log in anew), or name "
+    "let this user use it (usermod --append --groups docker USER, then log in again), or name "
     "another engine: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
 _CERTIFICATES: Final = "`hosts[].cert_path` in the stack file, or DOCKER_CERT_PATH"

@@ -46,7 +46,7 @@ def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
 
     Compose's tags are `Reset` and `Overriding`.
     Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
-    Of a key that stands twice the last one counts where keys need not be ``unique``.
+    Of a key that occurs twice the last one counts where keys need not be ``unique``.
     """
     return _read(text, shown, _TEXTS, partial(_loaded, unique=unique))
 
@@ -61,7 +61,7 @@ def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[o
 
 
 def read_cloud_config(text: str, shown: str) -> object:
-    """The values in ``text``, as cloud-init reads user data: of a key that stands twice, the last.
+    """The values in ``text``, as cloud-init reads user data: of a key that occurs twice, the last.
 
     Raises EarshotError.
     """
@@ -307,7 +307,7 @@ class _Measure:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
-                        problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark
+                        problem=f"the key {key.value!r} occurs twice", problem_mark=key.start_mark
                     )
                 seen.add(key.value)
         return [part for pair in node.value for part in pair]

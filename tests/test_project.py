@@ -126,7 +126,7 @@ def test_a_folder_of_stacks_elsewhere_is_shown_in_full(tmp_path: Path) -> None:
         (b"config:\n  aws:region: eu-west-1\n", "`config:` holds aws:region, and no"),
         (b"config: {a: 1\n", "is no YAML; line 2, column 1"),
         (b"config:\n\tearshot:cluster: 1\n", "is no YAML; line 2, column 1"),
-        (b"config:\n  a:b: 1\n  a:b: 2\n", "line 3, column 3: the key 'a:b' stands twice"),
+        (b"config:\n  a:b: 1\n  a:b: 2\n", "line 3, column 3: the key 'a:b' occurs twice"),
         (b"config: !!python/object:os.x {}\n", "is no YAML; line 1"),
         (b"when: 2024-99-99\n", r"is no YAML \(month must be"),
         (b"[" * 20_000, "line 1, column 65: is nested more than 64 levels deep"),

@@ -97,7 +97,7 @@ def test_a_number_without_end_is_refused_and_a_text_is_not(text: str) -> None:
 
 def test_a_key_that_stands_twice() -> None:
     text = "a: 1\nb: {c: 1, c: 2}\n"
-    said = "x.yaml: is no YAML; line 2, column 11: the key 'c' stands twice"
+    said = "x.yaml: is no YAML; line 2, column 11: the key 'c' occurs twice"
     assert refused(read_yaml, text).startswith(said)
     assert refused(read_yaml_texts, text).startswith(said)
     assert read_cloud_config(text, "x.yaml") == {"a": 1, "b": {"c": 2}}
@@ -255,7 +255,7 @@ def test_documents_are_measured_together() -> None:
 
 
 def test_a_key_twice_in_one_document() -> None:
-    with pytest.raises(EarshotError, match="line 4, column 1: the key 'a' stands twice"):
+    with pytest.raises(EarshotError, match="line 4, column 1: the key 'a' occurs twice"):
         documents("a: 1\n---\na: 1\na: 2\n")
     assert read_yaml_documents("a: 1\na: 2\n", "x.yaml", unique=False) == [{"a": "2"}]
 

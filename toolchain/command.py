@@ -78,5 +78,5 @@ def _parser() -> argparse.ArgumentParser:
     setup.add_argument("--tests", action="store_true", help="also look after what tests need")
     env = commands.add_parser("env", help="print shell exports for plain pulumi commands")
     env.add_argument("--stack", default="local")
-    commands.add_parser("lock", help="pin the Python packages anew")
+    commands.add_parser("lock", help="pin the Python packages again")
     return parser

@@ -96,7 +96,7 @@ def locked(name: str, lock_file: Path = LOCK_FILE) -> str:
     )
     if match is None:
         raise EarshotError(
-            lock_file.name, observed=f"no entry for {name}", remedy="make it anew: make lock"
+            lock_file.name, observed=f"no entry for {name}", remedy="make it again: make lock"
         )
     return match.group()
 

@@ -112,7 +112,7 @@ def read_node(
         name = principal(own.subject)
     except _UNUSABLE as reason:
         observed = f"holds a certificate that cannot be used ({reason})"
-        raise EarshotError(certificate, observed=observed, remedy="have it issued anew") from None
+        raise EarshotError(certificate, observed=observed, remedy="have it issued again") from None
     if private.public_key().public_bytes(*_PUBLIC) != public:
         observed = f"holds another key than that of the first certificate in {certificate}"
         allowed = "the key that the certificate was issued for"

@@ -249,7 +249,7 @@ class Store:
             files = {str(name): str(text) for name, text in json.loads(copy).items()}
         except (ValueError, AttributeError):
             what, who = "the copy of the stack's authority", "see who has written it"
-            remedy = f"{who}; the update of a checkout that has the authority writes it anew"
+            remedy = f"{who}; the update of a checkout that has the authority writes it again"
             raise EarshotError(what, observed="is none", remedy=remedy) from None
         for name, text in (files | {f"{it}.pem": text for it, text in key_stores.items()}).items():
             path = self.folder / name
@@ -262,7 +262,7 @@ class Store:
     def _lost(self, observed: str) -> EarshotError:
         remedy = (
             "put both files back from a copy; or stop the cluster (`pulumi destroy`), remove "
-            f"{self.folder}, and all certificates and passwords are made anew"
+            f"{self.folder}, and all certificates and passwords are regenerated"
         )
         what = f"the authority in {self.folder}"
         return EarshotError(what, observed=observed, remedy=remedy)
@@ -366,7 +366,7 @@ class Store:
             return (self.folder / name).read_text()
         except OSError as reason:
             observed = f"cannot be read ({reason.strerror})"
-            remedy = "deploy the stack again: what is missing is made anew"
+            remedy = "deploy the stack again: missing files are made again"
         except UnicodeDecodeError:
             observed = "is damaged"
             remedy = "put it back from a copy; or remove it and deploy the stack again"

@@ -79,7 +79,7 @@ def refusal(
     return (explain and explain(path)) or Refusal(
         f"OpenSSL refuses its certificate: {message}",
         "a chain that every client accepts",
-        "have it issued anew; `openssl verify -purpose sslserver` says more",
+        "have it issued again; `openssl verify -purpose sslserver` says more",
     )
 
 
@@ -158,7 +158,7 @@ def _weak_signature(path: Certificates, item: x509.Certificate) -> Refusal:
     return Refusal(
         f"{_certificate(path, item)} is signed with {kind}",
         "a signature with SHA-256, SHA-384 or SHA-512",
-        "have it issued anew with such a signature",
+        "have it issued again with such a signature",
     )
 
 
@@ -278,7 +278,7 @@ def _other_identifier(path: Certificates) -> Refusal | None:
                 f"the authority key identifier of {_certificate(path, item)} names another key "
                 f"than that of {issuer.subject.rfc4514_string()}",
                 "the issuer's subject key identifier, or none",
-                "have it issued anew",
+                "have it issued again",
             )
     return None
 

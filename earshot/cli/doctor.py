@@ -91,7 +91,7 @@ def _held(
 
 def _for_scope(contract: Contract | None, scope: Scope) -> Contract:
     if contract is None:
-        observed = "nobody outside a cluster learns whom its listeners are for"
+        observed = "the purpose of a listener is not known outside its cluster"
         remedy = "name a --stack or a --contract"
         raise EarshotError(f"--scope {scope}", observed=observed, remedy=remedy)
     if scope not in contract.scopes:

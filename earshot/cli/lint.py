@@ -123,7 +123,7 @@ def explain(paths: Sequence[Path], choice: Choice) -> int:
     if not files or (paths and (choice.together or len(paths) > 1)) or files[0].is_dir():
         raise EarshotError(
             f"--explain {choice.explain}",
-            observed=f"stands beside {counted(len(files), 'path')}",
+            observed=f"found with {counted(len(files), 'path')}",
             allowed="one Compose file, or -f FILE -f FILE",
         )
     said = Said(_release(choice.kafka_version), choice.profiles)

@@ -74,7 +74,7 @@ def run(
 
 
 def _beside(option: str, others: str) -> EarshotError:
-    observed, remedy = f"stands beside {others}", "leave one of them out"
+    observed, remedy = f"found with {others}", "leave one of them out"
     return EarshotError(option, observed=observed, remedy=remedy)
 
 

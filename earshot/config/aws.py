@@ -207,7 +207,7 @@ class AwsSpec(ClusterSpec):
                 "address strategy port"
             )
         if self.external and not named:
-            why = "nobody could come in on a listener for scope external"
+            why = "no client could connect to a listener for scope external"
             yield f"clients.ranges: is missing; {why}"
         if named and not self.external:
             yield "clients: found external ones, and no listener has the scope external"

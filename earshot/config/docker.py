@@ -267,7 +267,7 @@ class DockerSpec(ClusterSpec):
             if not _CONTAINER_NAME.fullmatch(name)
         ]
         names = map(str.lower, value.values())
-        problems += [f"{name} stands {times} times" for name, times in repeated(names)]
+        problems += [f"{name} occurs {times} times" for name, times in repeated(names)]
         refuse(problems)
         return value
 
@@ -309,7 +309,7 @@ class DockerSpec(ClusterSpec):
 
     def _host_problems(self) -> Iterator[str]:
         for name, times in repeated(item.name for item in self.hosts):
-            yield f"hosts: {name} stands {times} times; names are distinct"
+            yield f"hosts: {name} occurs {times} times; names are distinct"
         given = [id for item in self.hosts for id in item.brokers or ()]
         if given and sorted(given) != sorted(self.ids):
             yield (

@@ -84,7 +84,7 @@ class ListenerSpec(Frozen):
                 elif not isinstance(text, str):
                     problems.append(f"{id}: found {shown(text)}; allowed: host or host:port")
                 elif int(id) in found:
-                    problems.append(f"{id}: stands twice; allowed: one address per broker")
+                    problems.append(f"{id}: occurs twice; allowed: one address per broker")
                 else:
                     override(text)
                     found[int(id)] = text

@@ -205,7 +205,7 @@ class SecuritySpec(Frozen):
     @classmethod
     def _distinct(cls, value: tuple[UserSpec, ...]) -> tuple[UserSpec, ...]:
         found = repeated(item.name for item in value)
-        refuse(f"{name} stands there {times} times" for name, times in found)
+        refuse(f"{name} occurs {times} times" for name, times in found)
         return value
 
     @model_validator(mode="after")
@@ -276,7 +276,7 @@ def security_problems(
             why = "where a certificate alone says who a client is"
             yield f"{key}.client_auth: {found}, {why}; allowed: {required}"
         if item.mechanism is not None and not protocol.sasl:
-            found = f"found {item.mechanism} with {protocol}, where nobody logs in"
+            found = f"found {item.mechanism} with {protocol}, where clients do not log in"
             yield f"{key}.mechanism: {found}; allowed: with {Protocol.SASL_SSL}"
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (

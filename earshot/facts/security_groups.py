@@ -109,7 +109,7 @@ def read_range(text: str) -> IpRange:
         observed = "has bits set beyond its prefix"
         remedy = f"write {found}, or {address} for the one address"
     elif found.prefixlen < (widest := _WIDEST[found.version]):
-        observed = f"names nobody: no network is larger than a /{widest}"
+        observed = f"names no single client: no network is larger than a /{widest}"
         remedy = "name the clients' own ranges; the world must be asked for in so many words"
     else:
         return found
@@ -227,7 +227,7 @@ def _check_named(listener: Listener, clients: Clients) -> None:
         if scope in listener.scopes and not named:
             raise EarshotError(
                 f"clients of scope {scope}",
-                observed=f"nobody is named, and {listener.name} is for them",
+                observed=f"no client is named, and {listener.name} is for them",
                 allowed="the VPC's range, security groups, or both"
                 if scope is Scope.INTERNAL
                 else "ranges of addresses; the world only in so many words",

@@ -274,7 +274,7 @@ def _ids(node: yaml.Node | None) -> Iterator[int]:
 
 
 def _entries(node: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    """What a map itself says: no merge keys, and no key that stands twice."""
+    """What a map itself says: no merge keys, and no key that occurs twice."""
     if not isinstance(node, yaml.MappingNode):
         return {}
     keys = Counter(str(key.value) for key, _ in node.value)

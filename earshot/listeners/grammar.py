@@ -122,7 +122,7 @@ def distinct(
         if not isinstance(item, Bad):
             key = item[0]
             if key in seen:
-                error = AddressError(str(key), observed="stands twice in one list", allowed=allowed)
+                error = AddressError(str(key), observed="occurs twice in one list", allowed=allowed)
                 yield Bad(key if isinstance(key, str) else "", error)
                 continue
             seen.add(key)

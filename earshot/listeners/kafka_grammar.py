@@ -50,7 +50,7 @@ class KafkaGrammar:
         yield from distinct(_read(self._listed(text), LISTENERS_ALLOWED, _listener), _ONCE)
 
     def read_protocols(self, text: str) -> Iterator[tuple[str, Protocol] | Bad]:
-        """`NAME:PROTOCOL,…`; of a name that stands twice the last one counts."""
+        """`NAME:PROTOCOL,…`; of a name that occurs twice the last one counts."""
         last: dict[str, str] = {}
         for entry in _without_trailing_blanks(_COMMA.split(text.strip())):
             name, colon, _ = entry.rpartition(":")
@@ -86,7 +86,7 @@ class KafkaGrammar:
         yield text.strip().upper(), None
 
     def _listed(self, text: str) -> Iterable[str]:
-        """Since 4.2 a blank entry is refused, and one that stands there twice counts once."""
+        """Since 4.2 a blank entry is refused, and one that occurs twice counts once."""
         if self.release < (4, 2):
             return filter(None, _COMMA.split(text.strip()))
         return dict.fromkeys(_COMMA.split(text.strip()))

@@ -112,7 +112,7 @@ class _Asked:
     def turn(self, scope: Scope, standpoint: Standpoint | None, contract: Contract) -> _Turn:
         """What there is to do for ``scope``, with its engine ready."""
         if standpoint is None:
-            reason = f"nobody stood where clients of the scope {scope} stand"
+            reason = f"no process ran where clients of scope {scope} are"
             reason += ": no standpoint is known"
             return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
         name, kind = standpoint.name, _KINDS[standpoint.kind]
@@ -175,7 +175,7 @@ class _Asked:
                 opening = docker_session(standpoint, contract.cluster, say)
                 session = self.engines.enter_context(opening)
             except EarshotError as error:
-                return _settled(_failed(contract, standpoint, "nobody could stand there", error))
+                return _settled(_failed(contract, standpoint, "no process could run there", error))
         return _Turn(name, elsewhere)
 
 

@@ -102,7 +102,7 @@ def heeded(view: StrictSettings) -> Iterator[Objection]:
         is_quorum = name not in view.advertised_to_clients
         remedy = f"take {name} away"
         if early and is_quorum:
-            observed = f"{name} is the controllers', which Kafka before 3.9 advertises to nobody"
+            observed = f"{name} is the controllers', which Kafka before 3.9 does not advertise"
             yield Objection("A5a", KEY, observed, "the brokers' listeners alone", remedy, name)
         elif not (view.is_controller if is_quorum else view.is_broker):
             role = "broker" if is_quorum else "controller"

@@ -184,7 +184,7 @@ RULE = Rule(
     id="KL006",
     title="What a container binds, publishes and advertises for a listener agrees",
     reason="Published ports exist on the host only and container names in its networks only: an "
-    "address that mixes the two, or a listener on the container's loopback, is reached by nobody.",
+    "address that mixes the two, or a listener on the container's loopback, is not reachable.",
     remedy="bind all interfaces, publish the port, and advertise the published port",
     source="https://docs.docker.com/engine/network/port-publishing/",
     check=check,

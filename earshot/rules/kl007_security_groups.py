@@ -82,7 +82,7 @@ def _compare(
     within, lets_in = _Audience(wanted), _Audience(rule.source for rule in rules)
     return _Access(
         tuple(rule for rule in rules if not within.may_have(rule.source)),
-        _listed(wanted) or "nobody: a machine's own traffic needs no rule",
+        _listed(wanted) or "none: a machine's own traffic needs no rule",
         _listed(source for source in wanted if not lets_in.has(source)),
         unread,
     )

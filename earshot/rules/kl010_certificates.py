@@ -71,7 +71,7 @@ def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[
             f"its certificate is valid from {held.not_before:{_DAY}}, and it is {now:{_DAY}}",
             "a certificate that is valid now",
             node=node,
-            remedy="wait for that day, set this machine's clock, or have it issued anew",
+            remedy="wait for that day, set this machine's clock, or have it issued again",
         )
     elif held.not_after <= now + NOTICE:
         is_over = held.not_after <= now

@@ -96,7 +96,7 @@ def _bound_to_loopback(broker: Broker, item: Outside) -> Finding:
     name, bind = item.endpoint.name, item.endpoint.bind
     return RULE.finding(
         f"publishes {item.ports[0]}, and {name} listens on {bind}, which is the container alone: "
-        "nobody comes in there",
+        "no client connects there",
         "a listener on all interfaces of the container",
         listener=name,
         container=broker.service,
@@ -249,8 +249,8 @@ def _sent_to_names(
     observed = f"publishes {ports}, and clients that come in there are sent to {hosts}, a name "
     observed += "that only the containers know"
     if by_hand:
-        observed += f"; {by_hand[0]} with {by_hand[1]} stands beside it in a comment"
-        remedy += "; with both listeners nobody has to change the line by hand"
+        observed += f"; {by_hand[0]} with {by_hand[1]} is beside it in a comment"
+        remedy += "; with both listeners the line need not be changed by hand"
     yield RULE.finding(
         observed,
         "for clients outside the containers a listener that advertises a name of the machine",

@@ -33,7 +33,7 @@ class End(StrEnum):
 
     SELF = "the client itself"
     NOWHERE = "no such name"
-    REFUSED = "nobody listens"
+    REFUSED = "nothing listens"
     NO_WAY = "no way there"
 
 

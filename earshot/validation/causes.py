@@ -81,7 +81,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _resolve("timeout", "resolver-timeout", _RESOLVES,
         "ask again when this machine's resolver answers: the name may be right"),
     _resolve("server-failure", "resolver-failure", _RESOLVES,
-        "fix the resolver of this machine or the delegation of {host}: nobody said that the "
+        "fix the resolver of this machine or the delegation of {host}: no answer says that the "
         "name does not exist"),
     _resolve(ANY, "unresolvable", "{host} resolves on this machine",
         "correct the bootstrap address, or run this where {host} resolves", given=True),
@@ -114,7 +114,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         names=(NameKind.PRIVATE_ADDRESS, *_VPC), scopes=(Scope.EXTERNAL, Scope.HOST)),
     _tcp("timeout", "timeout", _CONNECTS,
         "open port {port} towards this machine in the firewall or security group of {who}; "
-        "packets are dropped, nobody refuses them"),
+        "packets are dropped, and no answer comes"),
     _tcp("no-route", "no-route", _CONNECTS,
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),

@@ -82,8 +82,8 @@ class Contract(Frozen):
         if places > MOST_PLACES:
             refuse([f"brokers: found {places:,} addresses; allowed: {MOST_PLACES:,} at most"])
         names, ids = [it.name for it in self.listeners], [it.id for it in self.brokers]
-        problems = [f"listeners: {name} stands there twice" for name in _repeated(names)]
-        problems += [f"brokers: the id {id} stands there twice" for id in _repeated(ids)]
+        problems = [f"listeners: {name} occurs twice" for name in _repeated(names)]
+        problems += [f"brokers: the id {id} occurs twice" for id in _repeated(ids)]
         problems += [
             f"brokers: {broker.id} advertises {name}, which is none of the listeners "
             + ", ".join(names)

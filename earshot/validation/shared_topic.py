@@ -49,7 +49,8 @@ def share_topic(
         time.sleep(SETTLE)
     said = ", ".join("-".join(map(str, replicas)) for replicas in missing)
     if not new:  # the quorum is no reason: the partitions are there
-        raise TopicError(Failure("no-leader", f"nobody leads {name} on brokers {said}"))
+        text = f"{name} has no leader; its replicas are on brokers {said}"
+        raise TopicError(Failure("no-leader", text))
     raise TopicError(Failure("timeout", f"topic {name} shows no partitions on brokers {said}"))
 
 

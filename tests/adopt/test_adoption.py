@@ -115,7 +115,7 @@ class TestTheTwoListenerFile:
         )
         assert mistake.observed == (
             "publishes 9092->9092, and LISTENER_FRED listens on localhost:9092, which is the "
-            "container alone: nobody comes in there"
+            "container alone: no client connects there"
         )
         assert adoption.exit_code == 1
 

@@ -145,7 +145,7 @@ NAMELESS = made("", NOW, MIDDLE, number=3)
 PARTED = made("CN=a\\;User:b", NOW, MIDDLE, number=3)
 PLAIN_TEXTS = (
     "what Kafka calls that subject is certain for plain texts alone in CN, C, L, ST, O, OU, "
-    "STREET, DC, UID)\n  fix: have it issued anew"
+    "STREET, DC, UID)\n  fix: have it issued again"
 )
 
 
@@ -198,7 +198,7 @@ PLAIN_TEXTS = (
             holding("1.pem", NAMELESS.pem),
             (
                 "1.pem: holds a certificate that cannot be used (its subject is empty, and Kafka "
-                "knows nodes by it)\n  fix: have it issued anew"
+                "knows nodes by it)\n  fix: have it issued again"
             ),
         ),
         (

@@ -232,7 +232,7 @@ def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store, los
         f"the authority in {store.folder}: ca.pem or ca.key is missing, and node-1.pem, "
         "node-2.pem are there: nodes with certificates of a new one would not be trusted by the "
         "others\n  fix: put both files back from a copy; or stop the cluster (`pulumi destroy`), "
-        f"remove {store.folder}, and all certificates and passwords are made anew"
+        f"remove {store.folder}, and all certificates and passwords are regenerated"
     )
 
 
@@ -248,7 +248,7 @@ def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str
             f"the authority in {store.folder}: ca.pem is no certificate for the key in ca.key, or "
             "one of them is damaged\n  fix: put both files back from a copy; or stop the cluster "
             f"(`pulumi destroy`), remove {store.folder}, and all certificates and passwords are "
-            "made anew"
+            "regenerated"
         )
 
 
@@ -329,7 +329,7 @@ def test_who_is_no_user_has_no_credentials(store: Store, protocol: Protocol, fil
         client_properties(store, "z", Mechanism.SCRAM_SHA_512, protocol)
     assert str(caught.value) == (
         f"{store.folder / file}: cannot be read (No such file or directory)\n"
-        "  fix: deploy the stack again: what is missing is made anew"
+        "  fix: deploy the stack again: missing files are made again"
     )
 
 

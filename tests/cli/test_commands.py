@@ -235,7 +235,7 @@ class TestPlan:
         assert capsys.readouterr() == (
             "",
             (
-                "error: --render: stands beside --format json, which prints another document\n"
+                "error: --render: found with --format json, which prints another document\n"
                 "  fix: leave one of them out\n"
             ),
         )
@@ -682,7 +682,7 @@ class TestDoctor:
     ) -> None:
         assert run(["doctor", "--bootstrap", "a:1", "--scope", "host"]) == 2
         assert capsys.readouterr().err.endswith(
-            "--scope host: nobody outside a cluster learns whom its listeners are for\n"
+            "--scope host: the purpose of a listener is not known outside its cluster\n"
             "  fix: name a --stack or a --contract\n"
         )
         contract = docker_contract().for_scope(Scope.INTERNAL)

@@ -108,7 +108,7 @@ def test_steps_stand_alone(
     stack(project, INTERNAL)
     assert run(["plan", "-s", "mine", "--against", "mine", *other]) == 2
     captured = capsys.readouterr()
-    assert captured.out == "" and captured.err.startswith("error: --against: stands beside")
+    assert captured.out == "" and captured.err.startswith("error: --against: found with")
 
 
 def test_the_name_of_no_stack_is_refused(

@@ -91,7 +91,7 @@ def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> 
         f"the authority in {folder}: ca.pem or ca.key is missing, and nodes of this stack have "
         "certificates: nodes with certificates of a new one would not be trusted by the others\n"
         "  fix: put both files back from a copy; or stop the cluster (`pulumi destroy`), remove "
-        f"{folder}, and all certificates and passwords are made anew"
+        f"{folder}, and all certificates and passwords are regenerated"
     )
 
 

@@ -168,7 +168,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"naming": "zone", "zone": {"name": "a.example", "record": "broker"}},
         "zone.record: found 'broker'; allowed: small letters, digits and hyphens around {id}",
     ),
-    ({"listeners": [INTERNAL, EXTERNAL]}, "clients.ranges: is missing; nobody could come in"),
+    ({"listeners": [INTERNAL, EXTERNAL]}, "clients.ranges: is missing; no client could connect"),
     ({"clients": OFFICE}, "clients: found external ones, and no listener has the scope external"),
     (
         {**TWO_LISTENERS, "clients": {"ranges": {"all": "0.0.0.0/0"}}},
@@ -176,7 +176,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**TWO_LISTENERS, "clients": {"ranges": {"half": "128.0.0.0/1"}}},
-        "clients.ranges.half: client range '128.0.0.0/1': names nobody",
+        "clients.ranges.half: client range '128.0.0.0/1': names no single client",
     ),
     (
         {"listeners": [BOTH], "clients": OFFICE},
@@ -432,7 +432,12 @@ def test_the_first_zone_tells_the_region_of_all() -> None:
         ),
         (
             {"listeners": [INTERNAL, EXTERNAL]},
-            ["clients.ranges: is missing; nobody could come in on a listener for scope external"],
+            [
+                (
+                    "clients.ranges: is missing; no client could connect to a listener for "
+                    "scope external"
+                )
+            ],
         ),
         (
             {"clients": {"anywhere": True}},

@@ -95,7 +95,7 @@ def test_engines(engine: str) -> None:
         ({"broker_ids": [10_001]}, "broker_ids: found 10001; allowed: 0 to 10000"),
         ({"names": {9: "x"}}, "names: found node 9; allowed: 1 to 3"),
         ({"names": {1: "kafka_1"}}, "names: 1: found 'kafka_1'; allowed: up to 63 letters"),
-        ({"names": {1: "A", 2: "a"}}, "names: a stands 2 times"),
+        ({"names": {1: "A", 2: "a"}}, "names: a occurs 2 times"),
         ({"names": {1: "kafka-2"}}, "names: kafka-2 would be the name of 2 containers"),
         ({"names": ["kafka"]}, "names: found ['kafka']; allowed: a map"),
         ({"image": "bitnami/kafka:4.0.0"}, "earshot cannot run: it maps other variables"),
@@ -113,7 +113,7 @@ def test_engines(engine: str) -> None:
         ({"hosts": [{"engine": "unix://socket"}]}, "hosts[0].engine: found 'unix://socket'"),
         ({"hosts": [{"external": "a b"}]}, "hosts[0].external: host 'a b'"),
         ({"hosts": [{"cert_path": "/c"}]}, "cert_path: found '/c' for the engine nothing"),
-        ({"hosts": [TWO[0], TWO[0]]}, "hosts: a stands 2 times"),
+        ({"hosts": [TWO[0], TWO[0]]}, "hosts: a occurs 2 times"),
         ({"hosts": [TWO[0], {"name": "b"}]}, "hosts.b: has neither `external` nor `internal`"),
         (
             {"hosts": [TWO[0], {"name": "b", "internal": "b"}]},
@@ -309,8 +309,8 @@ def test_the_least_and_the_greatest_id_and_the_longest_names() -> None:
         ),
         ({"broker_ids": [-1]}, ["broker_ids: found -1; allowed: 0 to 10000"]),
         ({"names": {1: "kafka-2"}}, ["names: kafka-2 would be the name of 2 containers"]),
-        ({"names": {1: "A", 2: "a", 3: "b"}}, ["names: a stands 2 times"]),
-        ({"hosts": [TWO[0], TWO[1], TWO[0]]}, ["hosts: a stands 2 times; names are distinct"]),
+        ({"names": {1: "A", 2: "a", 3: "b"}}, ["names: a occurs 2 times"]),
+        ({"hosts": [TWO[0], TWO[1], TWO[0]]}, ["hosts: a occurs 2 times; names are distinct"]),
         (
             {"hosts": [TWO[0] | {"brokers": [1]}, TWO[1] | {"brokers": [2]}]},
             [

@@ -160,7 +160,7 @@ def test_names_key_finding_and_allowance(change: dict[Any, Any], expected: str) 
         ({"advertised": {-1: "h"}}, "found the key -1; allowed: a broker's id"),
         ({"advertised": {"one": "h"}}, "found the key 'one'; allowed: a broker's id"),
         ({"advertised": {True: "h"}}, "found the key true; allowed: a broker's id"),
-        ({"advertised": {1: "h", "1": "g"}}, "advertised: 1: stands twice"),
+        ({"advertised": {1: "h", "1": "g"}}, "advertised: 1: occurs twice"),
         ({"advertised": {1: 9092}}, "advertised: 1: found 9092; allowed: host or host:port"),
         ({"advertised": {1: "a_b"}}, "advertised: 1: host 'a_b'"),
         ({"advertised": {1: "h:0"}}, "advertised: 1: port '0'"),

@@ -134,7 +134,7 @@ def test_without_security_protocols_are_the_users_own() -> None:
         ),
         (
             {"security": {"users": [{"name": "app"}, {"name": "app"}]}},
-            "x: security.users: app stands there 2 times",
+            "x: security.users: app occurs 2 times",
         ),
         (
             {"security": {"users": [{"name": "app", "prefixes": [""]}]}},
@@ -304,7 +304,8 @@ def test_a_mechanism_is_for_listeners_where_users_log_in() -> None:
     document = secured()
     document["listeners"][0]["mechanism"] = "SCRAM-SHA-256"
     assert refusal(document) == (
-        "x: listeners.INTERNAL.mechanism: found SCRAM-SHA-256 with SSL, where nobody logs in; "
+        "x: listeners.INTERNAL.mechanism: found SCRAM-SHA-256 with SSL, where clients "
+        "do not log in; "
         "allowed: with SASL_SSL"
     )
 

@@ -291,7 +291,7 @@ def test_a_broker_of_zookeepers_time_is_stopped_as_it_is_written(
     project.write(network(mark, client_image) + named)
     output = project.fails()
     assert f"container {own}, listener LISTENER_FRED: publishes {port}->{port}" in output
-    assert "which is the container alone: nobody comes in there" in output
+    assert "which is the container alone: no client connects there" in output
     assert f"LISTENER_FRED://0.0.0.0:{port}" in output
     assert "does not start" not in output
     assert containers(project.engine, mark) == set()

@@ -162,7 +162,7 @@ def test_the_two_listener_file_as_it_is_written_is_stopped(
     assert code == 1
     assert (
         "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED listens "
-        "on localhost:9092, which is the container alone: nobody comes in there [KL017]"
+        "on localhost:9092, which is the container alone: no client connects there [KL017]"
     ) in said
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
         output = stack.refused("--skip-preview")

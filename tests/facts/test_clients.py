@@ -31,9 +31,9 @@ def test_ranges_of_clients(text: str, range: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("0.0.0.0/1", "names nobody: no network is larger than a /8"),
+        ("0.0.0.0/1", "names no single client: no network is larger than a /8"),
         ("128.0.0.0/1", "the world must be asked for in so many words"),
-        ("8.0.0.0/7", "names nobody"),
+        ("8.0.0.0/7", "names no single client"),
         ("2000::/3", "the world must be asked for in so many words"),
         ("203.0.113.7/24", "write 203.0.113.0/24, or 203.0.113.7 for the one address"),
         ("2001:db8::1/32", "write 2001:db8::/32, or 2001:db8::1 for the one address"),

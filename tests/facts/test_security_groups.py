@@ -121,7 +121,7 @@ def test_nothing_else_comes_in(
     [(Clients(internal=(VPC,)), "external"), (Clients(external=(OFFICE,)), "internal")],
 )
 def test_clients_must_be_named(clients: Clients, scope: str) -> None:
-    with pytest.raises(EarshotError, match=f"clients of scope {scope}: nobody is named"):
+    with pytest.raises(EarshotError, match=f"clients of scope {scope}: no client is named"):
         security_groups(plan(node(1)), clients)
 
 

@@ -116,7 +116,7 @@ def test_reads_the_good_entries_beside_the_bad_ones() -> None:
     assert found[0] == ("A", Address("b1", 9092))
     bad = [item for item in found if isinstance(item, Bad)]
     assert [item.name for item in bad] == ["internal", "C", "A"]
-    assert "stands twice" in bad[2].error.line
+    assert "occurs twice" in bad[2].error.line
 
 
 @given(st.lists(st.tuples(names, hosts, ports), min_size=1, max_size=4, unique_by=lambda e: e[0]))
@@ -149,7 +149,7 @@ def test_parses_a_protocol_map(text: str, map: dict[str, Protocol]) -> None:
         ("A:", "the protocol ''"),
         (":PLAINTEXT", "listener name ''"),
         ("a:PLAINTEXT", "write A"),
-        ("A:PLAINTEXT,A:SSL", "stands twice"),
+        ("A:PLAINTEXT,A:SSL", "occurs twice"),
         ("SSL:PLAINTEXT", "image scripts"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_listener_list(text: str, entries: list[tuple[str, Address]]) -> None:
                 "allowed: NAME://host:port entries with one comma between them"
             ),
         ),
-        ("a://h:1,A://h:2", "A: A: stands twice in one list; allowed: each name once"),
+        ("a://h:1,A://h:2", "A: A: occurs twice in one list; allowed: each name once"),
     ],
 )
 def test_what_is_said_of_a_listener_that_is_refused(text: str, said: str) -> None:

@@ -105,7 +105,7 @@ def test_each_finding_comes_from_its_rules_policy_with_container_and_remedy() ->
         "kl017": [
             (
                 "container kafka1, listener HOST: publishes 9092->9092, and HOST listens on "
-                "localhost:9092, which is the container alone: nobody comes in there "
+                "localhost:9092, which is the container alone: no client connects there "
                 "[KL017]\n"
                 "  expected: a listener on all interfaces of the container\n"
                 "  fix: let it listen on all interfaces of its container; write kafka1: "
@@ -448,7 +448,7 @@ def test_a_broker_of_zookeepers_time_is_stopped_for_where_it_binds_alone(image: 
     assert before["kafka0"]["kl017"] == [
         (
             "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED "
-            "listens on localhost:9092, which is the container alone: nobody comes in there "
+            "listens on localhost:9092, which is the container alone: no client connects there "
             "[KL017]\n"
             "  expected: a listener on all interfaces of the container\n"
             "  fix: let it listen on all interfaces of its container; write kafka0: "

@@ -274,7 +274,7 @@ def vantages() -> Report:
         "host": ("FRED", Scope.HOST, "localhost:9092"),
         "external": ("ALICE", Scope.EXTERNAL, "never-gonna-give-you-up:29094"),
     }
-    down = "nobody could stand there: Docker engine at ssh://devbox: does not answer"
+    down = "no process could run there: Docker engine at ssh://devbox: does not answer"
     cause = Cause(
         kind="refused",
         observed="localhost:9092: 127.0.0.1:9092 refused the connection",

@@ -71,7 +71,7 @@ def test_a_published_port_of_a_listener_on_loopback_is_open_to_nobody(host: str)
     (found,) = checked(Address(host, 9093), port, bind="127.0.0.1")
     assert found.observed == (
         "publishes 9093->9092, and A listens on 127.0.0.1:9092, which is the container alone: "
-        "nobody comes in there"
+        "no client connects there"
     )
     assert found.remedy == "write A://0.0.0.0:9092 into listeners, and keep what it advertises"
     assert not checked(Address(host, 9092), bind="127.0.0.1")

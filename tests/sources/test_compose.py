@@ -169,7 +169,7 @@ def test_commands_replicas_and_mounts() -> None:
         ("- a", "c.yml: holds no services"),
         ("services:", "c.yml: services: is no map of services, or empty"),
         ("services: {k: [a]}", "c.yml: services.k: found a list"),
-        ("services: {k: {}, k: {}}", "the key 'k' stands twice"),
+        ("services: {k: {}, k: {}}", "the key 'k' occurs twice"),
         ("services:\n\tk: 1", "c.yml: is no YAML; line 2, column 1"),
         ("services: {k: {ports: !other [a]}}", "a tag (!name) is not read"),
         ("services: {k: {ports: [x]}}", "c.yml: services.k.ports[0]: found 'x'"),

@@ -65,8 +65,8 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
     [
         ("version", 4, "version: found 4; allowed: 1, 2 or 3"),
         ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
-        ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 stands there twice"),
-        ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL stands there twice"),
+        ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 occurs twice"),
+        ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL occurs twice"),
         (
             "brokers",
             [{"id": 1, "advertised": {"OTHER": {"host": "localhost", "port": 1}}}],

@@ -94,7 +94,9 @@ def test_partitions_that_are_there_are_taken_and_others_added() -> None:
 def test_a_partition_that_nobody_leads_is_no_lost_quorum() -> None:
     with pytest.raises(TopicError) as caught:
         share_topic(cast(Any, AdminDouble((1,), (-1, 2))), "t", [(1,), (2,)], 1.0)
-    assert caught.value.failure == Failure("no-leader", "nobody leads t on brokers 2")
+    assert caught.value.failure == Failure(
+        "no-leader", "t has no leader; its replicas are on brokers 2"
+    )
 
 
 def test_nothing_more_is_tried_when_the_time_is_over() -> None:

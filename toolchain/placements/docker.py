@@ -46,7 +46,7 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:
                 if held not in own_ids:
                     say(
                         f"Left volume {volume.name}: its data is of cluster {held}, which this "
-                        "checkout does not know. If nobody needs it: "
+                        "checkout does not know. If it is no longer needed: "
                         f"docker volume rm {volume.name}"
                     )
                     continue

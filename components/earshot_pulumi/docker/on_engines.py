@@ -221,7 +221,8 @@ def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
         if volume.labels.get(labels.STACK) != wanted.stack or volume.node != id:
             yield (
                 f"{subject} is there already and does not hold node {id} of stack {wanted.stack}. "
-                "Name the stack or the node otherwise, or remove the volume if nobody needs it"
+                "Name the stack or the node otherwise, or remove the volume if it is no "
+                "longer needed"
             )
             continue
         if (held := volume.labels.get(labels.VOTERS, "")) != ids:
@@ -275,8 +276,8 @@ def another_clusters_data(
             f"{where}: data of cluster {id}, which a stack called {stack} has made, of this "
             f"checkout or another; this one is {cluster_id or 'a new one'}. "
             + (f"Containers of such a stack are there: {', '.join(names)}. " if names else "")
-            + f"To take it over, write `cluster_id: {id}` into the stack's file; if nobody needs "
-            "it, remove the volumes (`docker volume rm`); else name the stack otherwise"
+            + f"To take it over, write `cluster_id: {id}` into the stack's file; if it is no "
+            "longer needed, remove the volumes (`docker volume rm`); else name the stack otherwise"
         )
 
 

@@ -47,7 +47,7 @@ def problems(
             else:
                 held = _on_disk(engines, left, hosts, wanted)
         except EarshotError as error:
-            yield f"broker {id} would be removed, and nobody knows whether it is empty: {error}"
+            yield f"broker {id} would be removed, and whether it is empty is not known: {error}"
             continue
         if held:
             yield holds_replicas(id, held)
@@ -89,7 +89,7 @@ def _on_disk(
                 f"volume {volume.name} on Docker host {host.name}",
                 observed=f"cannot be looked into: {reason.observed}",
                 remedy=f"see that the engine has the image {image}, or remove the volume if "
-                "nobody needs it",
+                "it is no longer needed",
             ) from None
         found |= set(replicas(listing.split()))
     return sorted(found)

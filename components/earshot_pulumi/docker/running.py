@@ -126,7 +126,7 @@ def client_problems(
 
 def _clients_unknown(it: Running, names: Sequence[str]) -> str:
     return (
-        f"{', '.join(names)} would go, and nobody knows whether clients are connected: the sockets "
+        f"{', '.join(names)} would go, and whether clients are connected is not known: the sockets "
         f"in container {it.seen.name} on Docker host {it.host.name} cannot be listed. See that it "
         "runs and is not paused, or set `remove: anyway` in the stack's file"
     )

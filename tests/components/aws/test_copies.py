@@ -115,6 +115,6 @@ def test_a_copy_that_is_none_is_not_taken(root: Path, ssm: SsmDouble) -> None:
     assert str(caught.value) == (
         "the copy of the stack's authority: is none\n"
         "  fix: see who has written it; the update of a checkout that has the authority writes it "
-        "anew"
+        "again"
     )
     assert not root.exists()

@@ -104,7 +104,8 @@ def test_another_checkout_is_told_how_to_take_data_over(
         "\n- earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local: data "
         f"of cluster {A}, which a stack called s has made, of this checkout or another; this one "
         f"is a new one. Containers of such a stack are there: kafka-1. To take it over, write "
-        f"`cluster_id: {A}` into the stack's file; if nobody needs it, remove the volumes (`docker "
+        f"`cluster_id: {A}` into the stack's file; if it is no longer needed, remove "
+        f"the volumes (`docker "
         "volume rm`); else name the stack otherwise"
     )
 

@@ -399,5 +399,5 @@ def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.M
         kafka_protocol.metadata(client, "id", endpoint)
     assert str(caught.value) == (
         f"{root}/security/ca.pem: cannot be read (No such file or directory); fix: deploy the "
-        "stack again: what is missing is made anew"
+        "stack again: missing files are made again"
     )

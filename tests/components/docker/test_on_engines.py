@@ -222,7 +222,8 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
         "earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local, "
         f"earshot-s-kafka-3 on Docker host local: data of cluster {OTHER}, which a stack called s "
         f"has made, of this checkout or another; this one is {OWN_ID}. To take it over, write "
-        f"`cluster_id: {OTHER}` into the stack's file; if nobody needs it, remove the volumes "
+        f"`cluster_id: {OTHER}` into the stack's file; if it is no longer needed, "
+        f"remove the volumes "
         "(`docker volume rm`); else name the stack otherwise"
     )
     assert problems(replace(now, cluster_id=OTHER), Seen(volumes=theirs)) == []
@@ -355,8 +356,8 @@ def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
     assert problems(now, Seen(volumes=(volume(now, 1, labels={}),))) == [
         (
             "volume earshot-s-kafka-1 on Docker host local is there already and does not hold node "
-            "1 of stack s. Name the stack or the node otherwise, or remove the volume if nobody "
-            "needs it"
+            "1 of stack s. Name the stack or the node otherwise, or remove the volume if it "
+            "is no longer needed"
         )
     ]
     assert problems(now, Seen(volumes=(volume(now, 1, host="elsewhere", labels={}),))) == []
@@ -424,7 +425,8 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
             f"earshot-s-kafka-1 on Docker host local: data of cluster {OTHER}, which a stack "
             f"called s has made, of this checkout or another; this one is {OWN_ID}. Containers of "
             f"such a stack are there: old-1. To take it over, write `cluster_id: {OTHER}` into the "
-            "stack's file; if nobody needs it, remove the volumes (`docker volume rm`); else name "
+            "stack's file; if it is no longer needed, remove the volumes (`docker "
+            "volume rm`); else name "
             "the stack otherwise"
         )
     ]

@@ -54,7 +54,7 @@ def test_an_empty_broker_may_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_cannot_be_looked_into_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     (problem,), _ = said(monkeypatch, None)
-    assert "nobody knows whether it is empty" in problem
+    assert "whether it is empty is not known" in problem
     assert "cannot be looked into: no image is there" in problem
 
 
@@ -98,10 +98,10 @@ def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.Monk
     now = wanted(brokers=1)
     found = list(removal.problems(ENGINES, now, everything(wanted(brokers=3)), now.hosts))
     assert found == [
-        f"broker {id} would be removed, and nobody knows whether it is empty: volume "
+        f"broker {id} would be removed, and whether it is empty is not known: volume "
         f"earshot-s-kafka-{id} on Docker host local: cannot be looked into: no image is there\n"
         "  fix: see that the engine has the image apache/kafka:4.1.1, or remove the volume "
-        "if nobody needs it"
+        "if it is no longer needed"
         for id in (2, 3)
     ]
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_listed_is_not_known(
 ) -> None:
     (text,) = problems(monkeypatch, {1: reported})
     assert text == (
-        "INTERNAL would go, and nobody knows whether clients are connected: the sockets in "
+        "INTERNAL would go, and whether clients are connected is not known: the sockets in "
         "container kafka-1 on Docker host local cannot be listed. See that it runs and is not "
         "paused, or set `remove: anyway` in the stack's file"
     )

@@ -1,4 +1,4 @@
-"""Certificates on this machine: what a node runs with stays when they are made anew."""
+"""Certificates on this machine: what a node runs with stays when they are regenerated."""
 
 from __future__ import annotations
 
