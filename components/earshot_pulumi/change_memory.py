@@ -58,9 +58,9 @@ class HeldChanges:
     done: int = 0
     """Steps of a longer change that are complete."""
     covered: tuple[Made, ...] = ()
-    """What was begun up to the last proof, and is over with it; the last was proved."""
+    """Changes begun before the last proof, which completed them; the last of them was proved."""
     begun: tuple[Made, ...] = ()
-    """What was begun since the last proof, or, where nothing was, up to it."""
+    """Changes begun since the last proof; if there are none, those begun before it."""
 
     @classmethod
     def read(cls, resources: Mapping[str, Mapping[str, Any]], name: str) -> HeldChanges:
@@ -269,7 +269,7 @@ class CompleteChangeKind(ProvedChangeKind):
 
 
 class CompleteChange(InternalResource):
-    """The last change that every broker has made and that was proved."""
+    """The last proved change of brokers on this machine, whose folder counts before the state."""
 
     def __init__(
         self, name: str, change: Change, state_dir: Path, opts: pulumi.ResourceOptions

@@ -16,7 +16,7 @@ SHOWN = 5
 
 
 def matters(remove: str) -> bool:
-    """Whether it holds an update up today that clients use what goes; ``remove`` is of the spec."""
+    """Whether connected clients block the removal of a listener today; ``remove`` is the spec's."""
     return not goes_anyway(remove, datetime.now(UTC).date())
 
 

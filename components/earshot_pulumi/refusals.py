@@ -7,8 +7,8 @@ from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.listeners.listed import listed
 
 REMEMBER = (
-    "Run the same command with the listeners that run now, which remembers them, and then with "
-    "these"
+    "Run the same command once with the current listeners, so that they are recorded, and then "
+    "with these"
 )
 """Where nothing is remembered of what runs; else such a change is made in steps."""
 SHOWN = 5

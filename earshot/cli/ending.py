@@ -31,7 +31,7 @@ INCONCLUSIVE: Final = 3
 STOPPED: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 Tell = Callable[[str], int]
-"""Says what is known so far, which is all because of a reason; returns the exit code."""
+"""Prints the results so far with the reason for the end; returns the exit code."""
 
 
 @dataclass

@@ -94,9 +94,9 @@ def run(
                 contract, notes, unknown = discover(
                     named.bootstrap, client, options.vantage, looking
                 )
-        except NoBrokerAnswered as nobody:
-            show(nobody.report, files, format)
-            return nobody.report.exit_code
+        except NoBrokerAnswered as silence:
+            show(silence.report, files, format)
+            return silence.report.exit_code
     draft = Draft(vantage=options.vantage, contract=contract)
     known: Known = {}
 

@@ -159,7 +159,9 @@ class Listener(Frozen):
     bind_host: BindHost = ANY_IPV4
     bind_port: Port
     host: Host
+    """The advertised host."""
     port: Port
+    """The advertised port."""
     mechanism: Mechanism | None = None
     """None: that of `security`."""
     client_auth: ClientAuth | None = None

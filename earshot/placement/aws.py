@@ -37,7 +37,7 @@ ELASTIC_QUOTA = 5
 """Elastic IPs per region that AWS allows before one asks for more:
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/elastic-ip-addresses-eip.html"""
 
-Known = str | UnknownHost
+HostOrMarker = str | UnknownHost
 """A value, or the marker of the resource that has yet to yield it."""
 
 
@@ -45,13 +45,13 @@ Known = str | UnknownHost
 class Provisioned:
     """What AWS gave one node before it starts; the public half is None without an Elastic IP."""
 
-    private_name: Known
-    private_address: Known
-    public_name: Known | None = None
-    public_address: Known | None = None
+    private_name: HostOrMarker
+    private_address: HostOrMarker
+    public_name: HostOrMarker | None = None
+    public_address: HostOrMarker | None = None
 
     @property
-    def elastic(self) -> tuple[Known, ...]:
+    def elastic(self) -> tuple[HostOrMarker, ...]:
         """The address of its Elastic IP, if it has one."""
         return () if self.public_address is None else (self.public_address,)
 
@@ -112,7 +112,7 @@ def plan_aws(
     provisioned: Mapping[int, Provisioned] | None = None,
     dns: VpcDns | None = None,
     *,
-    balancer: Known | None = None,
+    balancer: HostOrMarker | None = None,
     root: Path = Path(),
 ) -> AwsPlan:
     """The plan of ``spec`` as stack ``stack``, with the names in ``provisioned`` (default: none is
@@ -229,7 +229,7 @@ def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
 
 
 def _names(given: Provisioned, zone: str) -> NodeNames:
-    hosts: dict[Scope, Known] = {
+    hosts: dict[Scope, HostOrMarker] = {
         Scope.CONTROLLER: given.private_name,
         Scope.INTERNAL: given.private_name,
         Scope.HOST: LOCALHOST,
@@ -245,7 +245,7 @@ def unknown_balancer(spec: AwsSpec) -> UnknownHost:
     return UnknownHost(what=what)
 
 
-def _balancer(spec: AwsSpec, name: Known | None) -> Balancer | None:
+def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> Balancer | None:
     if spec.expose is None:
         return None
     return Balancer(name or unknown_balancer(spec), spec.expose.path, BALANCER)

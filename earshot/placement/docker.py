@@ -254,7 +254,7 @@ def _published(
         for item in spec.listeners:
             if apart or id in item.published or set(item.scopes) & {Scope.HOST, Scope.EXTERNAL}:
                 port = item.published.get(id, item.port + turn)
-                # a listener for processes of its host is nobody else's business
+                # only processes of the host use a listener of scope host
                 ip = LOOPBACK if not apart and item.scopes == (Scope.HOST,) else ""
                 yield item.name, PublishedPort(item.port, port, ip)
     if apart and id in spec.controller_ids:

@@ -41,7 +41,7 @@ class NodeNames:
     """By listener, the port that leads to the node where it is not the one it binds."""
     log_dir: str = "/var/lib/kafka/data"
     rack: str = ""
-    """What fails together, where nodes stand in several such; an availability zone."""
+    """The rack (availability zone) of the node; empty if all nodes are in one."""
     addresses: tuple[str, ...] = ()
     """The node's own IP addresses, where they are known: what its names must resolve to."""
 
@@ -65,9 +65,9 @@ class Planned:
     notes: tuple[str, ...]
     """What a user should know about the names."""
     containers: Mapping[int, NodeContainer] = field(default_factory=dict)
-    """Empty where nodes are none."""
+    """Empty if nodes are not containers."""
     certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
-    """Where others have made them."""
+    """Certificates that were not made by earshot."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:

@@ -25,7 +25,7 @@ as for a laptop."""
 
 
 class Kind(StrEnum):
-    """What stands there."""
+    """The kind of process that validates."""
 
     HERE = "here"
     """This process."""
@@ -33,11 +33,11 @@ class Kind(StrEnum):
     INSTANCE = "instance"
     """A validator on an instance, which takes orders through a bucket."""
     NOBODY = "nobody"
-    """Nobody stands there, for a reason that is known."""
+    """No process; `reason` says why."""
 
 
 class CandidateEngine(Frozen):
-    """An engine on which a container may stand; the first that answers is taken."""
+    """An engine on which the container may run; the first that answers is used."""
 
     engine: str | None = None
     """`unix://`, `ssh://` or `tcp://`; None: DOCKER_HOST, or this machine's socket."""
@@ -45,7 +45,7 @@ class CandidateEngine(Frozen):
 
 
 class Standpoint(Frozen):
-    """Where to stand for one scope."""
+    """The place from which one scope is validated."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")
     """The vantage's name in the report."""
@@ -67,7 +67,7 @@ class Standpoint(Frozen):
     patience: float = Field(default=0, ge=0)
     """Seconds beyond its deadline that the run there may take: a new validator has yet to come."""
     reason: str = ""
-    """Why nobody stands there."""
+    """Why no process validates there."""
     without: dict[str, str] = Field(default_factory=dict)
     """By listener of the scope, why a deploy does not validate it from there."""
 

@@ -67,7 +67,7 @@ class FindingGroup:
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """``findings`` by what they have in common, in the order of the first of each.
 
-    That hosts are not known yet is said once, by the rule that names them, whatever else waits.
+    Hosts that are not known yet are reported once, by the rule that names them.
     """
     alike = by_key((cause(item), item) for item in _said_once([*findings]))
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())

@@ -99,7 +99,7 @@ class Boot(Frozen):
     volume: Annotated[str, matching(_VOLUME, "an EBS volume id (vol-…) or a device (/dev/…)")]
     cluster_id: ClusterId
     report: Command
-    """Takes the node's report (see `earshot.user_data.node_report`) as one more argument."""
+    """Takes the node's report (see `NodeReport`) as one more argument."""
     heap: Annotated[str, matching(_HEAP, "a JVM size such as 512m or 4g")] = "1g"
     secrets: tuple[SecretFile, ...] = ()
     version: Annotated[str, Field(pattern=r"^[0-9a-f]*$")] = ""

@@ -12,7 +12,7 @@ from earshot.config.aws import AwsSpec
 from earshot.config.balancer import BalancerSpec
 from earshot.facts.security_groups import BALANCER
 from earshot.listeners.model import ClusterPlan
-from earshot.placement.aws import Known, unknown_balancer
+from earshot.placement.aws import HostOrMarker, unknown_balancer
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import TaggedComponent
@@ -26,7 +26,7 @@ _CHECKS = 2
 class Balancer(TaggedComponent):
     """The balancer of a cluster, its targets and its name."""
 
-    shown: pulumi.Output[Known]
+    shown: pulumi.Output[HostOrMarker]
     """The balancer's name, or a marker in a preview that cannot know it."""
     settled: pulumi.Output[str]
     """The same, unknown as long as it is."""
@@ -61,7 +61,7 @@ class Balancer(TaggedComponent):
         for listener in spec.balanced:
             self._forward(plan, listener)
         self.settled = self._record() if spec.naming == "zone" else self._balancer.dns_name
-        known: pulumi.Output[Known] = self.settled.apply(lambda found: found)
+        known: pulumi.Output[HostOrMarker] = self.settled.apply(lambda found: found)
         self.shown = known_or(known, unknown_balancer(spec))
         self.register_outputs({"name": self.settled})
 

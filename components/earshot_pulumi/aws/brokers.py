@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from earshot.config.aws import AwsSpec
-from earshot.placement.aws import AwsPlan, Known, Provisioned, plan_aws, report_parameter
+from earshot.placement.aws import AwsPlan, HostOrMarker, Provisioned, plan_aws, report_parameter
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer
@@ -76,7 +76,7 @@ class AwsBrokers(Brokers):
         self.names = Names(name, spec, self.network, groups.ids, self._child)
         balancer = self._balancer(draft)
 
-        def planned(names: Mapping[int, Provisioned], balanced: Known | None) -> AwsPlan:
+        def planned(names: Mapping[int, Provisioned], balanced: HostOrMarker | None) -> AwsPlan:
             return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)
 
         shown = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
@@ -216,7 +216,7 @@ class AwsBrokers(Brokers):
 def _with(
     names: pulumi.Output[dict[int, Provisioned]],
     balancer: pulumi.Output[Any] | None,
-    planned: Callable[[Mapping[int, Provisioned], Known | None], AwsPlan],
+    planned: Callable[[Mapping[int, Provisioned], HostOrMarker | None], AwsPlan],
 ) -> pulumi.Output[AwsPlan]:
     """``planned`` of both; `Output.all` takes no map with numbers as keys."""
     if balancer is None:

@@ -11,7 +11,7 @@ import pulumi_aws as aws
 from earshot.config.aws import AwsSpec
 from earshot.facts.security_groups import BROKERS, CONTROLLERS
 from earshot.listeners.terms import UnknownHost
-from earshot.placement.aws import Known, Provisioned, unknown_names
+from earshot.placement.aws import HostOrMarker, Provisioned, unknown_names
 from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import TaggedComponent, tags
 from earshot_pulumi.outputs import known_or
@@ -149,6 +149,6 @@ def _provisioned(
     )
 
 
-def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[Known]:
-    known: pulumi.Output[Known] = value.apply(lambda found: found)
+def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[HostOrMarker]:
+    known: pulumi.Output[HostOrMarker] = value.apply(lambda found: found)
     return known_or(known, mark)

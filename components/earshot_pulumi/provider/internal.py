@@ -48,9 +48,9 @@ class InternalKind(Kind):
     ID_IN = ""
     """The output that is the id, where it has no fixed one."""
     DECISIVE: tuple[str, ...] = ()
-    """The inputs that change its resource; without any, all do but those that are `IDLE`."""
+    """The inputs whose change updates the resource. Empty: all inputs except those in `IDLE`."""
     IDLE: tuple[str, ...] = ()
-    """The inputs that do not."""
+    """The inputs whose change does not update the resource."""
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """The outputs, once the resource is made or changed; ``olds`` are empty at first."""

@@ -104,8 +104,8 @@ def test_an_inter_broker_listener_is_not_renamed_under_running_brokers() -> None
     text = refusal({}, other)
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in text
     assert text.endswith(
-        "Run the same command with the listeners that run now, which remembers them, and then with "
-        "these"
+        "Run the same command once with the current listeners, so that they are recorded, and then "
+        "with these"
     )
     assert refusals({"brokers": 1}, {"brokers": 1, **other}) == []
     assert refusals({}, {"controllers": {"name": "QUORUM"}}) == []

@@ -51,8 +51,8 @@ def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
     reported = said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED))
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in reported
     assert reported.endswith(
-        "Run the same command with the listeners that run now, which remembers them, and then with "
-        "these; or stop the cluster first (`pulumi destroy`; data is kept)"
+        "Run the same command once with the current listeners, so that they are recorded, and then "
+        "with these; or stop the cluster first (`pulumi destroy`; data is kept)"
     )
 
 

@@ -202,8 +202,8 @@ def test_a_renamed_inter_broker_listener_is_refused_while_nobody_knows_what_runs
     (problem,) = problems(tmp_path, renamed())
     assert "from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in problem
     assert problem.endswith(
-        "Run the same command with the listeners that run now, which remembers them, and then with "
-        "these; or stop the cluster first (`pulumi destroy`; data is kept)"
+        "Run the same command once with the current listeners, so that they are recorded, and then "
+        "with these; or stop the cluster first (`pulumi destroy`; data is kept)"
     )
 
 
