@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from earshot.config.schema import parts, stack_file_schema
 from earshot.placements import PLACEMENTS
 
 _HEAD = """\
+<!-- generated: python -m tests.config.page -->
 # The stack file
 
 `stacks/Pulumi.NAME.yaml` describes the cluster of one stack under `config`, `earshot:cluster`. The
@@ -107,7 +109,8 @@ _LIMITS = (("minimum", "≥"), ("maximum", "≤"))
 def _default(schema: Schema) -> str:
     default = schema.get("default")
     if default is None:
-        computed = "Default:" in _text(schema) and "Default: none" not in _text(schema)
+        text = _text(schema)
+        computed = "Default:" in text and not re.search("Default: (none|not known)", text)
         return "computed" if computed else "none"
     if isinstance(default, dict | list):
         return "see the template" if default else "none"

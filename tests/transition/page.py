@@ -12,6 +12,7 @@ from earshot.transition.rehearsal import Rehearsed, rehearsed
 from earshot.transition.steps import transition
 
 _HEAD = """\
+<!-- generated: python -m tests.transition.page -->
 # Change listeners while brokers run
 
 During a rolling restart some brokers run with the old listeners and some with the new ones. A
