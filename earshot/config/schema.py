@@ -6,7 +6,8 @@ It accepts every file that earshot accepts; rules over several keys are checked 
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -92,7 +93,8 @@ def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
             waiting += fresh
 
 
-def descriptions(model: type[BaseModel]) -> dict[str, str]:
+@cache
+def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
     """By field, the docstring below it; a subclass's own comes before an inherited one."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
