@@ -43,7 +43,7 @@ from toolchain.paths import PULUMI_HOME
 PLUGIN = "pulumi-resource-docker"
 RECORDS = 300
 PATIENCE = 180.0
-"""Seconds for brokers that nobody but `kcat` waits for."""
+"""Seconds for brokers that only `kcat` waits for."""
 
 
 def hindrance() -> str | None:

@@ -202,7 +202,7 @@ def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
 
 
 def _knock(address: str) -> None:
-    """Raises OSError for a socket of this machine that nobody listens on.
+    """Raises OSError for a socket of this machine without a listener.
 
     The SDK would too, and leave its own end of it to the garbage collector.
     """

@@ -99,7 +99,7 @@ def tunnel(address: str) -> Iterator[Tunnel]:
 
 
 def ssh_command(address: str) -> list[str]:
-    """The command that runs ssh to ``address`` (`ssh://[USER@]HOST[:PORT]`) and asks nobody."""
+    """The command that runs ssh to ``address`` (`ssh://[USER@]HOST[:PORT]`) and never prompts."""
     ssh = shutil.which("ssh")
     if ssh is None:
         raise EarshotError(

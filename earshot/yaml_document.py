@@ -54,8 +54,8 @@ def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
 def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[object]:
     """Every document in ``text`` as `read_yaml_texts` reads one, all together within one bound.
 
-    An empty document is None. What has a tag of its own (`!name`) is the text `${name}`: nobody
-    here knows its value.
+    An empty document is None. What has a tag of its own (`!name`) is the text `${name}`: its
+    value is unknown.
     """
     return _read(text, shown, _DOCUMENTS, partial(_all_loaded, unique=unique))
 

@@ -1,4 +1,4 @@
-"""`make architecture`: the rooms of this project and who imports whom, as a Mermaid diagram.
+"""`make architecture`: the packages of this project and their imports, as a Mermaid diagram.
 
 `tool.importlinter` in `pyproject.toml` has the allowed arrows; `make check` fails on any other.
 """
@@ -17,7 +17,7 @@ def room(module: str) -> str:
 
 
 def arrows() -> set[tuple[str, str]]:
-    """Who imports whom, by room."""
+    """The imports of each package."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     found = {
         (room(module), room(used))

@@ -48,9 +48,9 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
     except EarshotError as error:
         print(f"{prefix}{error}", file=sys.stderr)
         return error.exit_code
-    except OSError as reason:  # a checkout of another user, a full disk, nobody who reads
+    except OSError as reason:  # a checkout of another user, a full disk, a closed stderr
         named = f"{reason.filename}: " if reason.filename is not None else ""
-        _leave_what_nobody_reads()
+        _silence_closed_streams()
         print(f"{prefix}{named}{reason.strerror or reason}{_remedy(reason)}", file=sys.stderr)
         return EarshotError.exit_code
     except KeyboardInterrupt:
@@ -58,7 +58,7 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
         return INTERRUPTED
 
 
-def _leave_what_nobody_reads() -> None:
+def _silence_closed_streams() -> None:
     """Python writes at its end what is left of the output, and would say that it cannot."""
     try:
         sys.stdout.flush()

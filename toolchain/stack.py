@@ -244,8 +244,8 @@ def _without_salt(before: str, after: str) -> str | None:
     """``after`` without the salt that Pulumi has added to ``before``; None where it has added none,
     or the file has a secret that needs the salt.
 
-    That is ``before``, where Pulumi has changed nothing else but white space. Else somebody has
-    edited the file meanwhile, and only the salt's line goes.
+    That is ``before`` if Pulumi has changed nothing else but white space. Otherwise the file was
+    edited meanwhile, and only the salt's line is removed.
     """
     if SALT.search(before) or not SALT.search(after) or SECRET.search(after):
         return None

@@ -78,8 +78,8 @@ def unrollable(running: Mapping[int, Links], wanted: Links, remedy: str) -> list
     if len(nodes) > 1:
         found.append(("controllers", nodes[0].through(nodes[0].controller), to_controllers))
     return [
-        f"the listener through which nodes reach the {whom} would change from {old} to {new} while "
+        f"the listener through which nodes reach the {role} would change from {old} to {new} while "
         "they run: the node that is restarted first would find no other that speaks as it does, "
         f"and never get in sync. {remedy}"
-        for whom, old, new in found
+        for role, old, new in found
     ]

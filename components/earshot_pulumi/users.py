@@ -114,7 +114,7 @@ class Users(InternalResource):
 
 
 def remembered(store: Store) -> Known:
-    """Whom the cluster may know; nobody where that is not known."""
+    """The users that the cluster may know; empty if that is unknown."""
     try:
         found = json.loads((store.folder / MADE).read_text())
         return {str(name): [str(it) for it in prefixes] for name, prefixes in found.items()}

@@ -1,4 +1,4 @@
-"""Files of this user: whom they belong to, and how to fix what keeps one from being written."""
+"""Files of this user: their owner, and the fix for a file that cannot be written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def user() -> str:
 
 
 def owner(path: Path) -> str:
-    """The user to whom ``path`` belongs."""
+    """The owner of ``path``."""
     try:
         return _named(path.stat().st_uid)
     except OSError:

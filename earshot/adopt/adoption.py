@@ -30,7 +30,7 @@ Scopes = Mapping[str, tuple[Scope, ...]]
 
 @dataclass(frozen=True)
 class Understood:
-    """One listener of one broker, and whom it is for."""
+    """One listener of one broker, and the scopes that it serves."""
 
     broker: str
     id: int
@@ -79,7 +79,7 @@ def adopt_compose(
     """The brokers of a compose file as a stack of placement `docker`. Raises EarshotError.
 
     ``as_checked`` is the same file, read leniently as `earshot lint` does: an empty text for a
-    variable that nobody has set is no mistake, and a mounted properties file counts.
+    variable that is not set is no mistake, and a mounted properties file counts.
     """
     brokers = brokers_in(compose.services, chosen, scopes or {})
     if not any(item.is_broker for item in brokers):

@@ -53,7 +53,7 @@ def validator_policy(
 
 
 def over_tls(bucket: str) -> str:
-    """A bucket's own policy: nobody reaches it without TLS."""
+    """A bucket's own policy: access needs TLS."""
     statement = {
         "Sid": "OverTls",
         "Effect": "Deny",

@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Subject:
-    """Whom a certificate names; see `principal` for what Kafka calls a client that shows it."""
+    """The subject of a certificate; see `principal` for what Kafka calls a client that shows it."""
 
     name: str
     unit: str

@@ -53,7 +53,7 @@ class Files:
 
 @dataclass(frozen=True)
 class GivenNode:
-    """A node's certificate, and as whom Kafka knows who shows it."""
+    """A node's certificate, and the principal that Kafka derives from it."""
 
     shown: ShownCertificate
     principal: str

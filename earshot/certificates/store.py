@@ -53,7 +53,7 @@ class WantedCertificates:
     nodes: Mapping[str, tuple[str, ...]]
     """By the name of each key store (`node-1`), the hosts that its certificate is for."""
     node: Subject
-    """Whom the certificates of all nodes name."""
+    """The subjects of all node certificates."""
     users: tuple[str, ...]
     days: int
     renew_days: int
@@ -160,7 +160,7 @@ class Store:
         return due + self._surplus(wanted)
 
     def fill(self, wanted: WantedCertificates, now: datetime) -> HeldCertificates:
-        """Makes what is missing, renews what is due, removes what nobody has any more.
+        """Makes what is missing, renews what is due, removes what is no longer used.
 
         Raises EarshotError where the authority is lost and what it has issued is not, or a file is
         no certificate; OSError where the folder cannot be written.
@@ -279,7 +279,7 @@ class Store:
         return found
 
     def _surplus(self, wanted: WantedCertificates) -> list[str]:
-        """The files of those that nobody has any more."""
+        """The files that are no longer used."""
         kept = {name for number in wanted.authorities for name in _files(number)}
         kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
         kept |= {TRUSTED} if wanted.trusts_more else set()
@@ -349,7 +349,7 @@ class Store:
         )
 
     def _digest(self, user: str, issuer: int) -> str:
-        # nobody without the authority's key can try passwords, which users may have chosen
+        # passwords, which users may have chosen, can be tried with the authority's key only
         key = self._read(_files(issuer)[1]).encode()
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 

@@ -1,7 +1,7 @@
 """The containers of a Pulumi program: each as it is registered, all of them at the end.
 
 What a container alone shows is said before it exists, also why the names that it advertises
-resolve: its own networks, or a DNS server. Who reaches whom takes all containers of one Docker
+resolve: its own networks, or a DNS server. Reachability takes all containers of one Docker
 engine, with the networks and images that the stack makes: the same that a Compose file shows,
 checked by the same rules.
 """
@@ -52,7 +52,7 @@ _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = _REFUSALS | {kl017_published.RULE.id}
 """What one container may break; the other rules are about two."""
 _FOR_WHOM = ("advertised.listeners", "ports")
-"""Of KL017: of an unknown image, whom a listener serves decides whether it is an error."""
+"""Of KL017: for an unknown image, the scopes of a listener decide whether it is an error."""
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
 
 
@@ -83,7 +83,7 @@ class ContainerRun:
     ) -> Checked:
         """What ``item`` shows by itself.
 
-        ``policy`` says whom to ask about the names that it advertises; ``addresses`` are those of
+        ``policy`` has the resolvers for the names that it advertises; ``addresses`` are those of
         the machine that its engine runs on, none where they are not known. If they are left out,
         each name that leads to an address gives a finding of state unknown.
         """
@@ -259,7 +259,7 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
 
 
 def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
-    """A container knows its own hostname without any network's help, and nobody else need."""
+    """A container resolves its own hostname without a network; other containers may not."""
     if scope is not Scope.CONTROLLER:
         return False
     settings = facts.settings.get(id)

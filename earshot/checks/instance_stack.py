@@ -55,7 +55,7 @@ def evaluate_stack(
 ) -> StackEvaluation:
     """What the resources of ``stack`` show about ``brokers``.
 
-    ``policies`` says, by an instance's URN, whom to ask about its names; ``asked`` stands for the
+    ``policies`` says, by an instance's URN, the resolvers for its names; ``asked`` stands for the
     resolvers of the real world. What an instance's own inputs showed is not said again.
     """
     around: dict[str, InstanceNetwork] = {}

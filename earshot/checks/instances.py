@@ -276,7 +276,7 @@ def never_but_asked(
 
 
 def is_never(host: str, scope: Scope) -> bool:
-    """Whether a name of this kind resolves for nobody in ``scope``."""
+    """Whether a name of this kind resolves for no client of ``scope``."""
     return outlook(kind_of(host), vantage_of(scope, "aws")).resolves is Expected.NO
 
 
@@ -330,7 +330,7 @@ def _yet_to_be_made(declared: Declaration) -> Evidence:
 
 
 def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
-    """The same without the scopes of ``keys``, for nobody else than `gather` to see."""
+    """The same without the scopes of ``keys``; only `gather` uses it."""
     if not keys:
         return plan
 

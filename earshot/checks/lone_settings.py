@@ -1,8 +1,8 @@
 """The settings of one broker by themselves, as others wrote them: what Kafka or its image refuses.
 
 They stand in a `server.properties`, in a file of variables, in what an instance boots with, or in a
-task definition. Where clients and other brokers are is not known, so that nothing is said of whom
-the listeners reach. Which Kafka shall read a `server.properties` is not known either: what every
+task definition. Where clients and other brokers are is not known, so that reachability is
+not judged. Which Kafka shall read a `server.properties` is not known either: what every
 release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
 """
 
@@ -28,7 +28,7 @@ from earshot.sources.user_data import UserDataFile
 from earshot.topology.container import Container
 
 Release = tuple[int, int] | None
-"""Kafka's, (major, minor); None where nobody says."""
+"""Kafka's, (major, minor); None if it is not stated."""
 OLDEST = (3, 9)
 _LATER = ((4, 0), (4, 1), (4, 2), NEWEST)
 """Releases that read settings in another way than the one before."""

@@ -246,7 +246,7 @@ def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
 def _readvertised(
     whole: Whole, brokers: Sequence[Broker], listener: str, clients: Sequence[Bootstrap]
 ) -> Iterator[RemedyLines]:
-    """``listener`` under the brokers' own names, where nobody outside can be using it."""
+    """``listener`` under the brokers' own names, if no client outside can be using it."""
     lines: list[LineToWrite] = []
     for broker in brokers:
         endpoint = broker.named(listener)

@@ -238,11 +238,12 @@ def client(
     output: ClientOutput,
     force: Force = False,
 ) -> None:
-    """Write the client properties with which a user of a secured stack comes in.
+    """Write the client properties of a user of a secured stack.
 
-    They hold the addresses, whom to trust, and the user's password or the file
-    with its certificate: Kafka's own tools take them as --command-config, a
-    Java client as its properties. The command replaces no file but its own.
+    They have the addresses, the trusted authorities, and the user's password
+    or the file with its certificate: Kafka's own tools take them as
+    --command-config, a Java client as its properties. The command replaces
+    no file but its own.
 
       earshot client -s local-secure --user app --listener EXTERNAL -o FILE
       earshot doctor -s local-secure --client-config FILE
@@ -301,7 +302,7 @@ def adopt(
 ) -> None:
     """Turn a compose file or a server.properties into a stack file, and name its mistakes.
 
-    Says of every listener whom it is for and why; where nothing shows it, it asks
+    States the scope of every listener, and why; where nothing shows it, it asks
     (--scope) instead of guessing, and writes nothing.
 
       earshot adopt docker-compose.yml

@@ -1,4 +1,4 @@
-"""A contract where nobody has one: what a running cluster says of itself."""
+"""A contract made from a running cluster's own answers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -53,7 +53,7 @@ def discover(
 def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, ...]]:
     """The contract that the brokers of ``seen`` advertise, and notes on the names in it.
 
-    Nobody outside a cluster learns the names of its listeners, so each group of addresses that
+    The names of listeners are not known outside a cluster, so each group of addresses that
     leads to the same metadata is called LISTENER_1 and so on. Raises NoBrokerAnswered.
     """
     groups: dict[str, list[Cell]] = {}

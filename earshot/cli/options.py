@@ -24,7 +24,7 @@ class TunnelKind(StrEnum):
 
 
 class ClientScope(StrEnum):
-    """Whom a listener can be for, as an option names it."""
+    """The scope of a listener, as an option names it."""
 
     INTERNAL = "internal"
     HOST = "host"
@@ -140,7 +140,7 @@ Services = Annotated[list[str] | None, Option(
     "--service", metavar="NAME", help="Only this service; may be repeated.")]
 Scopes = Annotated[list[str] | None, Option(
     "--scope", metavar="NAME=SCOPE",
-    help="Whom a listener is for: internal, host or external; may be repeated.")]
+    help="The scope of the listeners: internal, host or external; may be repeated.")]
 StackOutput = Annotated[Path | None, Option(
     "--output", "-o", metavar="FILE", help="Write the stack file there, a new one; - is stdout.")]
 # fmt: on

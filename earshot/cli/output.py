@@ -230,7 +230,7 @@ def emit(text: str) -> None:
 
 
 def to_stderr(message: str) -> None:
-    """``message`` on stderr; where nobody reads it, the command goes on."""
+    """``message`` on stderr; if stderr is closed, the command goes on."""
     try:
         print(visible(message), file=sys.stderr, flush=True)
     except OSError:

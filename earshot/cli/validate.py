@@ -60,7 +60,7 @@ def run(
 ) -> int:
     """Validates what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
-    The report of a stack is kept for `earshot report`; where nobody answers it is the doctor's.
+    The report of a stack is kept for `earshot report`; if no broker answers, it is the doctor's.
     Raises EarshotError.
     """
     files = formats(output, format, SUFFIXES)

@@ -158,7 +158,9 @@ class UserSpec(Frozen):
                 "underscores, beginning with a letter, 64 in all"
             )
         if value == VALIDATOR:
-            raise ValueError(f"found {VALIDATOR}, whom every secured cluster has for earshot")
+            raise ValueError(
+                f"found {VALIDATOR}, a user that every secured cluster has for earshot"
+            )
         if value in ("ca", "trusted"):
             raise ValueError(f"found {value}, which is the name of the authority's files")
         if _KEY_STORE.fullmatch(value):

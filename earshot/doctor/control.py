@@ -39,7 +39,7 @@ _UNKNOWN: Final = (Diagnosis.TIMEOUT, Diagnosis.SERVER_FAILURE)
 def hears(server: str, limit: float, port: int = DNS_PORT) -> bool:
     """Whether the DNS server at the address ``server`` answers a question that any server knows.
 
-    Any answer counts but SERVFAIL: that is what a forwarder says when nobody is behind it.
+    Any answer counts but SERVFAIL: a forwarder answers it if no server is behind it.
     """
     import dns.exception
     import dns.message
@@ -140,7 +140,7 @@ def _no_dns(place: OwnNetwork, limit: float) -> str:
 
 
 def _undecided(cell: Cell, reason: str) -> Cell:
-    """``cell``, whose failure stands as what was seen; it is nobody's fault but this place's."""
+    """``cell``, with its failure as the observation, and this place as the cause."""
     stages = tuple(
         item.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
         if item.verdict is Verdict.FAIL

@@ -87,7 +87,7 @@ class Observed:
     surplus: bool = False
     """The contract knows no such broker; nothing but metadata (`via`) is looked at."""
     skip: str = ""
-    """Why no record is exchanged although nobody failed: the user asked for none."""
+    """Why no record is exchanged although no stage failed: the user asked for none."""
     prevented: str = ""
     """What kept the doctor from exchanging records, which is not the cell's fault."""
     refusal: Cause | None = None

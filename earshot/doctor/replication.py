@@ -2,7 +2,7 @@
 
 A record in a partition with one follower, which a leader acknowledges only when the follower has
 it too, proves the way from that follower to that leader. Clients never take this way, and on a
-cluster without data nobody else does.
+cluster without data nothing else does.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def check_replication(
     """A result for each pair of ``outcomes``; failures with one explanation have one cause. Pure.
 
     A leader that none of its followers gets records from is to blame, else a follower that gets
-    them from no leader, else nobody but the pair. Where clients of that listener (``cells``) failed
+    them from no leader, else the pair alone. Where clients of that listener (``cells``) failed
     to reach the leader as well, that is where to begin.
     """
     known = {

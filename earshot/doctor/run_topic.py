@@ -120,7 +120,7 @@ class RunTopic:
                 self._created = error.failure
                 if error.failure.error not in UNANSWERED:
                     break
-                self._admin = None  # whom it knows has not answered
+                self._admin = None  # the brokers that it knows have not answered
         return self._created
 
     def _steered(self) -> AdminClient:

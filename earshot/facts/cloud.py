@@ -122,7 +122,7 @@ def _number(value: object) -> str:
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance's inputs; None stands for what nobody has said."""
+    """One instance's inputs; None is what is not stated."""
 
     ingress: tuple[Ingress, ...] | None = None
     """What all of its security groups together let in; a rule of all protocols opens every port,

@@ -37,9 +37,9 @@ class ClusterFacts:
 
     ``plan`` is None where settings were given that cannot be read as one; ``settings`` holds each
     node's raw properties by node id; ``addresses`` its own provisioned IP addresses; ``waivers``
-    maps a name (lower case) to the reason why nobody need resolve it here; ``containers`` holds
+    maps a name (lower case) to the reason why it need not resolve here; ``containers`` holds
     what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
-    on, where that is an EC2 instance; ``clients`` says who may come in there, None that nobody has
+    on, where that is an EC2 instance; ``clients`` says who may connect there, None that it has
     said; ``certificates`` what each node shows, by node id, where others have made it, and ``now``
     when that is checked.
     """
@@ -117,5 +117,5 @@ class ClusterFacts:
         )
 
     def waived(self, host: str) -> str:
-        """Why nobody need resolve ``host`` here, or an empty text."""
+        """The waiver's reason for ``host``, or an empty text."""
         return self.waivers.get(host.lower(), "")

@@ -32,7 +32,7 @@ MAX_RULES = 60
 both."""
 WORLD = ("0.0.0.0/0", "::/0")
 _WIDEST = {4: 8, 6: 16}
-"""No single owner was ever given more: a wider range names nobody."""
+"""No single owner was ever given more: a wider range names no single client."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def admitted(
     """Who may come in on ``listener``, each with the reason.
 
     Controllers are for nodes alone. Scope internal is for ``clients.internal``, scope external
-    for ``clients.external``; scope host needs nobody let in, for a machine's own traffic passes no
+    for ``clients.external``; scope host needs no rule, for a machine's own traffic passes no
     security group. The inter-broker listener is for the brokers whatever else it is for.
     """
     found: dict[IpRange | Members, str] = {}

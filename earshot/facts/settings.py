@@ -91,7 +91,7 @@ def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
 
 
 def asks_itself_alone(values: Mapping[str, str]) -> bool:
-    """Whether the properties are those of a node that nobody else can ever join.
+    """Whether the properties are those of a node that no other node can ever join.
 
     An empty host is `localhost` to Kafka.
     """
@@ -275,7 +275,7 @@ class StrictSettings:
 class ForeignSettings(StrictSettings):
     """Settings that others wrote, in Kafka's own grammar.
 
-    What is not known raises `Unreadable` too: a value with a variable in it that nobody has set,
+    What is not known raises `Unreadable` too: a value with a variable in it that is not set,
     and a property that is absent where ``complete`` is False, for an image may set it.
     """
 

@@ -27,7 +27,7 @@ FILE = "classes.jsa"
 SOURCES = "sources.json"
 # One tier of compilation: a short job, or a test's broker, is over before the second would pay.
 # Kafka puts a key in PEM into a key store in memory, which each client of a listener with TLS makes
-# anew; Java derives a key for it by 10,000 rounds, which protect nothing that is never written.
+# again; Java derives a key for it by 10,000 rounds, which protect nothing that is never written.
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-Dkeystore.pkcs12.keyPbeIterationCount=1")
 # No word about an archive that does not fit: it is an optimization, not a part.
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")

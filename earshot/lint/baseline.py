@@ -57,7 +57,7 @@ class Recorded:
 def recorded(
     linted: Iterable[Linted], root: Path, before: Collection[Recorded] = ()
 ) -> frozenset[Recorded]:
-    """Every mistake that nobody has ignored otherwise; those of ``before`` keep their day."""
+    """Every mistake that is not ignored otherwise; those of ``before`` keep their day."""
     known = {item: item for item in before}
     found = (
         Recorded.of(mistake, root)

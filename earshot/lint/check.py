@@ -231,7 +231,7 @@ def _other_than_compose(text: str, shown: str) -> Linted:
 
 
 def _unknown_images(services: Sequence[Service]) -> list[str]:
-    """Brokers, by the name of their image, of which nobody knows what they advertise."""
+    """Brokers, by the name of their image, whose advertised addresses are unknown."""
     return [
         f"service {item.name}: {item.container.image} looks like a broker, and what it makes of "
         "its variables is not known"

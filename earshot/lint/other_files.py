@@ -64,7 +64,7 @@ def user_data(text: str, shown: str, release: Release) -> Linted:
 
 
 def redpanda(text: str, shown: str) -> Linted:
-    """What is wrong in a redpanda.yaml by itself: who reaches whom takes more than that file."""
+    """What is wrong in a redpanda.yaml by itself: reachability takes more than that file."""
     found = listeners_in(text)
     if not found:
         why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"

@@ -102,7 +102,7 @@ def token_options(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def principal(name: str, unit: str) -> str:
-    """Whom Kafka takes a client with such a certificate for: as Java prints it (RFC 2253)."""
+    """The principal that Kafka derives from such a certificate, as Java prints it (RFC 2253)."""
     return f"CN={name},OU={unit}"
 
 

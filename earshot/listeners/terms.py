@@ -53,7 +53,7 @@ class ClientAuth(StrEnum):
 
 
 class Scope(StrEnum):
-    """Whom a listener is for; the order is from the narrowest to the widest client scope."""
+    """Clients of a listener; the order is from the narrowest to the widest client scope."""
 
     CONTROLLER = "controller"
     INTERNAL = "internal"

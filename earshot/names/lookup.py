@@ -27,7 +27,7 @@ class Diagnosis(StrEnum):
     SERVER_FAILURE = "server-failure"
     """Every server refused or failed: broken delegation, or a resolver that does not serve us."""
     TIMEOUT = "timeout"
-    """Nobody answered in time: perhaps the vantage is broken, not the name."""
+    """No resolver answered in time: perhaps the vantage is broken, not the name."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Lookup:
     """Who was asked, as a report prints it."""
     diagnosis: Diagnosis
     addresses: tuple[str, ...] = ()
-    """In the resolver's order; one of a link with its zone, without which nobody can connect to it.
+    """In the resolver's order; one of a link with its zone, which a connection needs.
     Empty unless the diagnosis is ok."""
     seconds: float = 0.0
     detail: str = ""
@@ -98,7 +98,7 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
 _FAILURES = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
 """Failures, the one that says most about a name first."""
 LITERAL = "none (an address)"
-"""The resolver of an address, which nobody need look up."""
+"""The resolver of an address, which needs no lookup."""
 _WORKERS = 128
 """Names that one resolver is asked for at the same time."""
 _FIRST_PAUSE = 0.5
@@ -199,6 +199,6 @@ def _work(asked: _Questions, answers: _Answers, deadline: float) -> None:
 
 
 def unanswered(name: str, resolver: str, seconds: float) -> Lookup:
-    """The lookup of a name that nobody answered for within ``seconds``."""
+    """The lookup of a name that got no answer within ``seconds``."""
     detail = f"no answer within {seconds:.1f} s"
     return Lookup(name, resolver, Diagnosis.TIMEOUT, (), seconds, detail, answered=False)

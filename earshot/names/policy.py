@@ -58,13 +58,13 @@ class WaivedName(Frozen):
 
 
 class ResolverPolicy(Frozen):
-    """Resolvers per scope, limits in time, and names that nobody need resolve here.
+    """Resolvers per scope, limits in time, and names that need not resolve here.
 
     Where a scope has no entry: `host`, and on placement `local` also `internal` and `controller`,
     ask this machine (`system`: the hosts file counts, for that is what clients here see);
     `external` asks the DNS servers that this machine is configured with, and never its hosts
     file, which is no evidence for other machines; `internal` and `controller` of other placements
-    ask nobody, for this machine is not on the broker network.
+    ask no resolver, for this machine is not on the broker network.
 
     Of several servers one that resolves a name is enough, be it the first or not: they are a
     sample of what clients ask. A search domain of this machine counts for clients here alone.
@@ -164,7 +164,7 @@ class Asked:
         } | found
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
-        """Who answers for the clients of ``scope``, or None where nobody can be asked."""
+        """Who answers for the clients of ``scope``, or None if there is no resolver."""
         servers = policy.resolvers.get(scope, ())
         if not servers:
             if scope is Scope.HOST or (on_this_machine(placement) and scope is not Scope.EXTERNAL):

@@ -39,9 +39,9 @@ def _standpoint(spec: AwsSpec, scope: Scope, bucket: str, instance: str) -> Stan
                 patience=spec.ready_seconds + GRACE + LATE,
             )
         case Scope.INTERNAL:
-            return Standpoint(name=scope, scope=scope, kind=Kind.NOBODY, reason=NO_VALIDATOR)
+            return Standpoint(name=scope, scope=scope, kind=Kind.NOT_RUN, reason=NO_VALIDATOR)
         case Scope.HOST:
-            return Standpoint(name=scope, scope=scope, kind=Kind.NOBODY, reason=ON_BROKERS)
+            return Standpoint(name=scope, scope=scope, kind=Kind.NOT_RUN, reason=ON_BROKERS)
         case _:
             return Standpoint(name=scope, scope=scope, without=_left_out(spec))
 

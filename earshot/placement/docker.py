@@ -1,6 +1,6 @@
 """The plan of brokers that are containers, down to the inputs of each container.
 
-What each of their names means to whom: https://docs.docker.com/engine/network/ (user-defined
+What each of their names means at each place: https://docs.docker.com/engine/network/ (user-defined
 networks).
 """
 

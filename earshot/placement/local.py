@@ -18,7 +18,7 @@ from earshot.sockets import OutgoingPorts, outgoing_ports
 SMALL_BROKER = {
     # the default of 128 MiB is allocated at start and does not fit a small heap
     "log.cleaner.dedupe.buffer.size": "2097152",
-    # nobody waits for more consumers to join on a developer's machine
+    # a group on a developer's machine need not wait for more consumers
     "group.initial.rebalance.delay.ms": "0",
 }
 

@@ -32,7 +32,7 @@ class Kind(StrEnum):
     CONTAINER = "container"
     INSTANCE = "instance"
     """A validator on an instance, which takes orders through a bucket."""
-    NOBODY = "nobody"
+    NOT_RUN = "nobody"  # codespell:ignore nobody
     """No process; `reason` says why."""
 
 
@@ -73,7 +73,7 @@ class Standpoint(Frozen):
 
     def leaves_out(self, listener: str) -> str:
         """Why ``listener`` is not validated from here; empty where it is."""
-        return self.reason if self.kind is Kind.NOBODY else self.without.get(listener, "")
+        return self.reason if self.kind is Kind.NOT_RUN else self.without.get(listener, "")
 
 
 class Standpoints(Frozen):

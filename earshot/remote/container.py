@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "/opt/earshot/run"
 JARS: Final = "/opt/earshot/jars"
-NOBODY: Final = 65534
+UNPRIVILEGED: Final = 65534
 MEMORY: Final = "2g"
 PROCESSES: Final = 1024
 POLL_SECONDS: Final = 0.2
@@ -192,7 +192,7 @@ def _container(
     )
     try:
         folder = Path(FOLDER)
-        content = folder_archive(folder.name, files, 0o600, (NOBODY, NOBODY))
+        content = folder_archive(folder.name, files, 0o600, (UNPRIVILEGED, UNPRIVILEGED))
         container.put_archive(str(folder.parent), content)
         yield container
     finally:

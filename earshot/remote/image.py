@@ -43,7 +43,7 @@ SAY_SECONDS: Final = 10.0
 """After so long a step that still runs says something."""
 PIP_SECONDS: Final = 20
 IDLE_SECONDS: Final = 3600
-"""An image that nobody asked for in so long is no other run's that is about to use it."""
+"""An image that was not used for so long belongs to no run that is about to use it."""
 _PACKAGE: Final = Path(earshot.__file__).parent
 _HERE: Final = Path(__file__).parent
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -120,7 +120,7 @@ def digest_of(files: Files, base: str) -> str:
 
 
 def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[str]:
-    """Removes validator images of other digests, and stages of theirs, that nobody uses.
+    """Removes validator images of other digests, and stages of theirs, that are not used.
 
     Returns what was removed. Only images with our label and no name but ours are considered.
     """

@@ -1,6 +1,6 @@
 """One report from every vantage of a cluster: each scope's listeners from where its clients stand.
 
-A vantage from which nobody could look is in the report too, undecided and with the reason, so that
+A vantage without a process is in the report too, undecided and with the reason, so that
 a run that left something out never passes.
 """
 
@@ -36,7 +36,7 @@ _KINDS: Final[Mapping[Kind, Reported]] = {
     Kind.HERE: "host",
     Kind.CONTAINER: "container",
     Kind.INSTANCE: "remote",
-    Kind.NOBODY: "remote",
+    Kind.NOT_RUN: "remote",
 }
 _INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
 
@@ -70,7 +70,7 @@ def validate_from(
     standpoint, or whose container or instance gives no report, is inconclusive with the reason;
     what a standpoint leaves out is skipped with its own. The deadline of ``options`` begins when
     the engines and the image are ready; a validator on an instance has it for itself. Raises
-    EarshotError for ``only`` that names nobody, and for what keeps this process itself from
+    EarshotError for ``only`` that names no vantage, and for what keeps this process itself from
     validating.
     """
     started, begun = datetime.now(UTC), time.monotonic()

@@ -43,7 +43,7 @@ class ValidatorSettings(Frozen):
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9.-]{3,63}$")]
     bundle: BundleRef
     every: int = 60
-    """Minutes between validations that nobody asked for."""
+    """Minutes between validations on the timer."""
     client: dict[str, str] = Field(default_factory=dict)
     """Kafka's client properties; they may name files below `SECRETS`."""
     client_secret: str = ""

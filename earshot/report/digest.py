@@ -101,7 +101,7 @@ def facts(seen: Cell | Replication) -> Facts:
 
 
 def broker_name(id: int) -> str:
-    """`broker 2`; an address that nobody answered at has no broker's id (a negative one)."""
+    """`broker 2`; an address without an answer has no broker's id (a negative one)."""
     return f"broker {id}" if id >= 0 else "unknown broker"
 
 
@@ -211,7 +211,7 @@ def pairs(report: Report) -> tuple[Pair, ...]:
 
 
 def copies(report: Report) -> tuple[Copies, ...]:
-    """Who copies from whom, a leader's followers together."""
+    """The followers of each leader."""
     found = grouped(report.replication, lambda pair: (pair.leader, pair.verdict))
     return tuple(
         Copies(leader, tuple(sorted(pair.follower for pair in pairs)), verdict)

@@ -94,7 +94,7 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
 
 
 def _without(report: Report, names: Set[str], later: Report) -> Report:
-    """``report`` as if nobody had stood at the vantages called ``names``, as in ``later``.
+    """``report`` without the vantages called ``names``, as in ``later``.
 
     A delivery does not say where it was seen from: it stays where another vantage of the report
     looked at its listeners. Replication does not either: it stays where ``later`` shows nothing.

@@ -89,7 +89,7 @@ def heeded(view: StrictSettings) -> Iterator[Objection]:
     if not view.has(KEY):
         return
     early = view.version < (3, 9)
-    text = view.text(KEY)  # a variable that nobody has set may leave nothing of it
+    text = view.text(KEY)  # a variable that is not set may leave nothing of it
     if early and not view.is_broker:
         if not text.strip() and view.version < (3, 3):
             return
@@ -136,7 +136,7 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
 
 
 def _guessed(view: StrictSettings, name: str, refused: bool) -> Objection:
-    """C10: nobody said where this controller is.
+    """C10: the address of this controller is not stated.
 
     The voters of a static quorum find each other where `controller.quorum.voters` says, so that
     it forms and elects all the same (run with 4.1.1). What the leader then calls itself is its

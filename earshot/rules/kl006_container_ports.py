@@ -31,7 +31,7 @@ _PEER = "another container"
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per listener: where it binds, then what leads to it, then whom its name is meant for."""
+    """Per listener: where it binds, what leads to it, and the clients that its name is for."""
     nodes = {node.id: node for node in facts.nodes}
     for id, container in facts.containers.items():
         if container.unknown:

@@ -55,7 +55,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class _Access:
-    """Whom the rules let in to one listener's port, and whom not."""
+    """The clients that the rules admit to one listener's port, and those that they do not."""
 
     strangers: tuple[Ingress, ...]
     """Rules that let in others than its clients."""
@@ -64,7 +64,7 @@ class _Access:
     """Who cannot come in, as far as the rules can be read."""
     unread: tuple[Ingress, ...]
     clients_known: bool = True
-    """Whether it was said who the clients are; else they are whom the listener's scopes name."""
+    """Whether it was said who the clients are; else they are those of the listener's scopes."""
 
 
 def _compare(
@@ -92,7 +92,7 @@ def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]
     """Whether no client has access although one must."""
     if any(not isinstance(rule.source, Unread) for rule in rules):
         return False
-    # nobody but the machine itself comes in, perhaps
+    # perhaps only the machine itself connects
     between = listener.name in (plan.controller, plan.inter_broker)
     alone = len(plan.nodes) == 1 and between and Scope.EXTERNAL not in listener.scopes
     return not alone and not set(listener.scopes) <= {Scope.HOST}

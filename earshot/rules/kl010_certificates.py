@@ -79,13 +79,13 @@ def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[
             f"its certificate {'ended' if is_over else 'ends'} on {held.not_after:{_DAY}}",
             f"a certificate that is valid for {NOTICE.days} days",
             node=node,
-            remedy="have it, or what ends of its chain, issued anew",
+            remedy="have it, or what ends of its chain, issued again",
             severity=None if is_over else Severity.WARNING,
         )
 
 
 def _uses(node: Node, held: ShownCertificate) -> Iterator[Finding]:
-    """By whom it is trusted, and for what it may be used."""
+    """The authorities that it chains to, and its permitted uses."""
     if held.missing:
         yield RULE.finding(
             f"the certificate of {held.missing} is neither sent along with its own nor trusted",

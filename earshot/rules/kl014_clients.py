@@ -2,7 +2,7 @@
 
 Sources: `configure` of confluentinc/schema-registry-images (since 8.0 there is no ZooKeeper),
 kafka-images (Connect), ksql-images and control-center-images, and `docker-entrypoint.sh` in
-`connect` of debezium/container-images, which asks 0.0.0.0:9092 where nobody says more.
+`connect` of debezium/container-images, which connects to 0.0.0.0:9092 by default.
 """
 
 import re

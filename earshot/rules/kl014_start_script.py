@@ -25,7 +25,7 @@ _YES = re.compile(r"1|yes|true", re.IGNORECASE | re.ASCII)
 def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> Iterator[Finding]:
     """What the start script of the image refuses, or what its Kafka does not have any more.
 
-    ``plain``: the container runs the image's own script, from an image that nobody has changed.
+    ``plain``: the container runs the image's own script, from an unchanged image.
     """
     release, image, family = settings.release, container.image, container.family
     if family is Family.WURSTMEISTER and plain and not container.unknown:

@@ -188,10 +188,10 @@ def _protocols(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> I
         ("controllers", lambda item: item.quorum_protocol),
         ("other brokers", _between_brokers),
     )
-    for whom, asked in questions:
+    for peer, asked in questions:
         for broker, usual, others in _minority(deployment, nodes, asked):
             yield rule.finding(
-                f"speaks {asked(broker)} with {whom}, and {shortened(others)} "
+                f"speaks {asked(broker)} with {peer}, and {shortened(others)} "
                 f"{'speaks' if len(others) == 1 else 'speak'} {usual}",
                 "one protocol on all nodes of a cluster",
                 container=broker.service,

@@ -263,8 +263,8 @@ def _sent_to_names(
 
 
 def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
-    """What a comment would have it advertise that is no container's name: who leaves it there knows
-    for whom the line is that counts."""
+    """The variable and address in a comment that is no container's name: its author knows which
+    clients the other line is for."""
     for name, address in broker.switched_off:
         host = address.host.lower()
         is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)

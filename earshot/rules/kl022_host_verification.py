@@ -1,4 +1,4 @@
-"""KL022: nodes that connect to each other with TLS look whom they have reached.
+"""KL022: nodes that connect to each other with TLS verify the host that they have reached.
 
 `ssl.endpoint.identification.algorithm` set to nothing turns that off. A node takes it where it is a
 client: towards other brokers and the quorum (`SslChannelBuilder`), not for its own clients.

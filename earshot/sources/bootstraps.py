@@ -165,7 +165,7 @@ def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, s
         if is_broker and "QUORUM" in name.upper():
             continue
         if "METRICS_REPORTER" in name.upper() and not env.get(_REPORTERS):
-            continue  # nobody reads it
+            continue  # no program reads it
         yield name, value
     if not is_broker:
         yield from _in_pairs(env)

@@ -76,7 +76,7 @@ class Service:
     files: Mapping[str, str] = field(default_factory=dict)
     """Other files with Kafka in them that are mounted from there: by their path, the text."""
     is_built: bool = False
-    """Its image is made from a Dockerfile, which nobody has read."""
+    """Its image is made from a Dockerfile that was not read."""
     release: tuple[int, int] | None = None
     """Which Kafka is in the image, where the user says so and the image does not."""
     commented: Commented = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Compose:
-    """All services, and the variables that the file names and nobody has set."""
+    """All services, and the variables that the file names and that are not set."""
 
     services: tuple[Service, ...]
     missing: tuple[str, ...]
@@ -111,7 +111,7 @@ def read_compose(
 
     ``variables`` are those of the environment and of `.env`. Raises EarshotError. Where it is
     ``lenient``, what the file alone does not show is left out and named in `Container.unknown`, and
-    a variable that nobody has set stays as `${NAME}`.
+    a variable that is not set stays as `${NAME}`.
     """
     roots = (shown, *(name for _, name in over))
     files = _Files(roots, Variables(variables, keep=lenient), read, lenient)

@@ -58,7 +58,7 @@ _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
-"""Where a container has variables, or a script that sets some, that nobody has read."""
+"""Where a container has variables, or a script that sets some, that was not read."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
 """Where a file takes the place of the one that bitnami's script makes."""
 
@@ -183,12 +183,12 @@ def _is_confluent_local(image: str) -> bool:
 
 
 def _derives_no_more(container: Container) -> bool:
-    """Whether its listeners may be set where nobody has read them."""
+    """Whether its listeners may be set in a place that was not read."""
     return _has_unread_variables(container) or _is_confluent_local(container.image)
 
 
 def _has_unread_variables(container: Container) -> bool:
-    """Whether some of its variables are set where nobody has read them, or not known yet."""
+    """Whether some of its variables are set in a place that was not read, or not known yet."""
     return bool(_UNREAD & set(container.unknown)) or container.has_own_script
 
 

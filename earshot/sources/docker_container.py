@@ -274,7 +274,7 @@ def is_one_of(image: str, names: Iterable[str]) -> bool:
 def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
     """``service`` with the image that a resource of ``stack`` names in place of an id.
 
-    Networks that the stack does not make may have names that nobody has described.
+    Networks that the stack does not make may have names that are not described.
     """
     holder = stack.get(urn)
     sources = holder.depends.get("image", ()) if holder is not None else ()

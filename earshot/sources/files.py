@@ -65,7 +65,7 @@ def variables_for(
 ) -> dict[str, str]:
     """Those of the environment, and below them those of ``env_file``, or of `.env` beside it.
 
-    To ``keep`` is to leave what the file names and nobody has set as `${NAME}`. Raises
+    To ``keep`` is to leave variables that are not set as `${NAME}`. Raises
     EarshotError.
     """
     dotenv = env_file or file.parent / ".env"

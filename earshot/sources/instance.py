@@ -1,4 +1,4 @@
-"""Facts about the broker on one EC2 instance from its user data, and whom its listeners are for.
+"""Facts about the broker on one EC2 instance from its user data, and the scopes of its listeners.
 
 A comment line `#earshot.scopes=CLIENTS:internal,LAN:external` in the properties says it; otherwise
 the listener's own name does, or the kind of host that it advertises.
@@ -21,7 +21,7 @@ _SAID = {
     Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),
     Scope.INTERNAL: ("INTERNAL", "PRIVATE", "INSIDE", "VPC", "REPLICATION"),
 }
-"""Parts of a listener's name that say whom it is for."""
+"""Parts of a listener's name that tell its scope."""
 _OF_THE_VPC = frozenset(
     {
         NameKind.EC2_PRIVATE,
@@ -77,7 +77,7 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
 def audience(
     name: str, advertised: Address, values: Mapping[str, str], said: Mapping[str, tuple[Scope, ...]]
 ) -> Audience:
-    """Whom the listener ``name`` is for; nobody where nothing shows it."""
+    """The scopes of the listener ``name``; none if nothing shows them."""
     if said.get(name):
         return Audience(said[name], "said so")
     if name in controller_names(values):
@@ -99,7 +99,7 @@ def audience(
 
 
 def _is_its_own(advertised: Address, values: Mapping[str, str]) -> bool:
-    """Whether it leads a node to itself that nobody else is known to ask."""
+    """Whether it leads a node to itself, and no other node is known to use it."""
     return is_loopback(advertised.host) and _may_be_alone(values)
 
 

@@ -1,7 +1,7 @@
 """Brokers and controllers as they were found in a Compose file, or one in a `server.properties`.
 
-Of the latter no container and no published port shows whom a listener is for: what it advertises
-has to. A name that could be anything (one label, a private address) is for nobody until the user
+Of the latter no container and no published port shows the scope of a listener: what it advertises
+has to. A name that could be anything (one label, a private address) has no scope until the user
 says so.
 """
 
@@ -168,7 +168,7 @@ def audience_of(
     is_controller: bool,
     scopes: Mapping[str, tuple[Scope, ...]],
 ) -> Audience:
-    """Whom a listener outside containers is for."""
+    """The scopes of a listener outside containers."""
     if name in scopes:
         return Audience(scopes[name], "said so")
     if is_controller:

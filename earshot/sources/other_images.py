@@ -46,7 +46,7 @@ def _variables(container: Container) -> Mapping[str, str]:
 
 
 def may_be_broker(container: Container) -> bool:
-    """Whether its image is called as a broker is, and nobody knows what it makes of variables."""
+    """Whether its image is called as a broker is, and its use of variables is unknown."""
     image = repository_of(container.image)
     known = family_of(image) is not Family.UNKNOWN or is_broker(image, container.env)
     return not known and _LIKE_A_BROKER.fullmatch(image) is not None

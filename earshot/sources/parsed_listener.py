@@ -1,8 +1,8 @@
-"""The listeners of one node, read from its properties, whom they are for, and the plan they make.
+"""The listeners of one node, read from its properties, their scopes, and the plan they make.
 
-Whom a listener of a container is for is known by what it advertises and what is published. Nothing
+The scopes of a container's listener follow from what it advertises and what is published. Nothing
 is guessed: where neither a name on the container's networks, nor `localhost` on a published port,
-nor another name on a published port shows it, nobody is named.
+nor another name on a published port shows it, no scope is named.
 """
 
 import re
@@ -53,7 +53,7 @@ def audience(
     values: Mapping[str, str],
     declared: Mapping[str, tuple[Scope, ...]],
 ) -> Audience:
-    """Whom the listener ``name`` of a broker with the properties ``values`` is for.
+    """The scopes of the listener ``name`` of a broker with the properties ``values``.
 
     ``declared`` are scopes by listener name, as the user gives them.
     """
@@ -89,7 +89,7 @@ def _published(container: Container, bind_port: int, advertised_port: int) -> st
 
 @dataclass(frozen=True)
 class ParsedListener:
-    """One listener as it was read, and whom it is for."""
+    """One listener as it was read, and its scopes."""
 
     name: str
     bind: Address
@@ -99,7 +99,7 @@ class ParsedListener:
 
 
 AudienceOf = Callable[[str, int, Address], Audience]
-"""Whom a listener is for, by its name, bind port and advertised address."""
+"""The scopes of a listener, by its name, bind port and advertised address."""
 
 
 def parsed_listeners(
@@ -120,7 +120,7 @@ def parsed_listeners(
         address = advertised.get(name)
         if name in controllers:
             if asks_itself_alone(values):
-                continue  # its loopback is nobody else's business
+                continue  # only the broker itself uses its loopback
             address = address or own_voter(values) or bind
             address = address if address.host else Address(own_name, address.port)
         if address is None or not _is_host(address.host):

@@ -34,12 +34,12 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$$"}
 
 @dataclass
 class Variables:
-    """The variables that a file may name, and those that it named and nobody has set."""
+    """The variables that a file may name, and those that it named and that are not set."""
 
     values: Mapping[str, str]
     missing: dict[str, None] = field(default_factory=dict)
     keep: bool = False
-    """Leave a variable that nobody has set as `${NAME}`: its value is not known here."""
+    """Leave a variable that is not set as `${NAME}`: its value is not known here."""
     malformed: dict[str, None] = field(default_factory=dict)
     """Where a form stands that compose does not know, and what is wrong with it."""
 
@@ -53,7 +53,7 @@ class Variables:
         return _Substitution(self, text, where).until("", 0)
 
     def value(self, name: str) -> str:
-        """That of one variable; where nobody has set it, it is missing and empty, or `${NAME}`."""
+        """That of one variable; if it is not set, it is missing and empty, or `${NAME}`."""
         found = self.values.get(name)
         if found is None:
             self.missing[name] = None
@@ -114,7 +114,7 @@ class _Substitution:
         there = bool(value) if operator[0].startswith(":") else value is not None
         kind = operator[0][-1]
         if (kind == "+") is not there:
-            self.variables.missing = missing  # nobody needs what stands in the unused part
+            self.variables.missing = missing  # the unused part needs no variable
         if kind == "-":
             return str(value) if there else rest
         if kind == "+":

@@ -62,7 +62,7 @@ def met_strangers(executors: Iterable[Vantage], cluster_id: str | None) -> set[K
 def _cluster_at(
     spark: SparkSession, route: Route, options: Mapping[str, str], end: Deadline
 ) -> str:
-    """The id of the cluster that answers there; empty where nobody says, or no time is left."""
+    """The id of the cluster that answers there; empty if it is not known, or no time is left."""
     limit = int(1000 * end.left(ASK_SECONDS))
     if not limit:
         return ""

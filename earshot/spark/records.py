@@ -124,7 +124,7 @@ def _outline(row: Row, reader: str, homes: Mapping[str, Share]) -> Outline:
 
 
 def _astray(own: bool, row: Row, reader: str) -> Tally:
-    """Records of another run, or of ours with headers that nobody wrote."""
+    """Records of another run, or of ours with headers of no writer."""
     count = row["records"]
     return Tally(reader, None, row["partition"], count, own, corrupt=count if own else 0)
 

@@ -112,13 +112,13 @@ def exposure(spark: SparkSession, *, credentials: bool) -> str:
         if (context.master or "").startswith("spark:"):
             missing += ", and spark.authenticate.secret in its spark-defaults.conf,"
         return (
-            f"{where} does not authenticate connections: whoever can connect to a port of its "
+            f"{where} does not authenticate connections: any user who can connect to a port of its "
             f"driver or executors can {done}; set {missing} (docs/security.md)"
         )
     encrypted = any(conf.get(key, "false") == "true" for key in ENCRYPTS)
     if read and not encrypted and not is_local(spark):
         return (
-            f"{where} does not encrypt connections: whoever can read the network between its "
+            f"{where} does not encrypt connections: any user who can read the network between its "
             f"driver and executors can {read}; set {ENCRYPT} (docs/security.md)"
         )
     return ""

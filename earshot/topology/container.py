@@ -19,7 +19,7 @@ HOST_NETWORK = "host"
 DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
 SHARED_CONFIG = "/mnt/shared/config"
 MOUNTED = "mounted files"
-"""In `Container.unknown`: files that may hold its settings, and that nobody has read."""
+"""In `Container.unknown`: files that may hold its settings, and that were not read."""
 START_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts", "/etc/kafka/docker")
 """Where the images have the scripts that read their variables."""
 _LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)
@@ -93,14 +93,14 @@ class NodePort(PublishedPort):
 
 
 class HiddenPort(PublishedPort):
-    """One whose port or address on the host is a variable that nobody has set."""
+    """One whose port or address on the host is a variable that is not set."""
 
 
 @dataclass(frozen=True)
 class Container:
     """The inputs of one container that decide where its listeners can be reached.
 
-    ``image`` is what the image is called, an id where nobody says; ``env`` are its variables as
+    ``image`` is what the image is called, an id if that is unknown; ``env`` are its variables as
     given; ``mounts`` the paths inside the container at which something is mounted.
     """
 
@@ -117,7 +117,7 @@ class Container:
     extra_hosts: Mapping[str, str] = field(default_factory=dict)
     """Names that its own hosts file has, with their addresses."""
     open_networks: bool = False
-    """Its networks may have names that nobody has described."""
+    """Its networks may have names that are not described."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Services by the names, in lower case, that this container alone has for them."""
     profiles: tuple[str, ...] = ()

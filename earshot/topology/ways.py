@@ -191,11 +191,11 @@ class Ways:
     ) -> tuple[Way, str]:
         services = self._names.sharing(service)
         shared = [self._brokers[it] for it in services if it in self._brokers]
-        nobody = f"nothing listens at port {port}"
-        nobody += "" if from_itself else f" of {service}"
+        refusal = f"nothing listens at port {port}"
+        refusal += "" if from_itself else f" of {service}"
         if not shared:
             unseen = f"what listens at port {port} of {service}"
-            return (End.REFUSED, nobody) if from_itself else (Unknown(unseen), unseen)
+            return (End.REFUSED, refusal) if from_itself else (Unknown(unseen), unseen)
         for broker in shared:
             for item in broker.endpoints or ():
                 if item.bind.port != port:
@@ -206,14 +206,14 @@ class Ways:
                 if taken is None:
                     fact = f"on which address of {broker.service} {item.bind} listens"
                     return Unknown(fact), fact
-                nobody = f"{item.name} of {broker.service} listens on {item.bind} alone"
+                refusal = f"{item.name} of {broker.service} listens on {item.bind} alone"
         if any(broker.endpoints is None for broker in shared):
             fact = f"what listens at port {port} of {service}"
             return Unknown(fact), fact
         if not from_itself and service not in self._brokers:
             fact = f"what listens at port {port} of {service}"
             return Unknown(fact), fact
-        return End.REFUSED, nobody
+        return End.REFUSED, refusal
 
     def _endpoints(self, service: str) -> tuple[Endpoint, ...]:
         broker = self._brokers.get(service)

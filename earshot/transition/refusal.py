@@ -88,7 +88,7 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
         if own := _own_security(current):
             yield _refused(
                 f"`security` would come while brokers run with {listed(own)} of their own: "
-                "those restarted first would not know whom the others trust",
+                "those restarted first would not know which authorities the others trust",
                 STOP,
             )
     elif current.security and wanted.security and _changes_source(current, wanted):

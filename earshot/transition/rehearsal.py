@@ -1,4 +1,4 @@
-"""What a step costs, and whom brokers and clients can reach while it is made and after it."""
+"""What a step costs, and which brokers can be reached during it and after it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -126,7 +126,7 @@ def _changes(before: ClusterPlan, after: ClusterPlan, wanted: ClusterPlan) -> It
 
 
 def _new_trust(before: ClusterPlan, after: ClusterPlan) -> str:
-    """That nodes get certificates, or whom they trust from now on; empty where that stays."""
+    """New certificates of nodes, or newly trusted authorities; empty if neither changes."""
     if after.security is None:
         return ""
     if before.security is None:

@@ -1,6 +1,5 @@
 """What a node's instance must know besides the plan (its operating system, and where Kafka, its
-volume and its role are), and what it reports of itself through that role, where nobody can see it
-from outside."""
+volume and its role are), and its reports through that role, as it cannot be seen from outside."""
 
 import re
 from collections.abc import Mapping
@@ -173,7 +172,7 @@ class NodeReport(Frozen):
     detail: str
     clients: dict[str, dict[str, int]] | None = None
     """By listener that a later change takes away, the connections of each address; None where no
-    listener leaves, and where nobody could count."""
+    listener leaves, and where counting failed."""
     at: str
     """When, by the instance's clock (ISO 8601, UTC)."""
     booted: int | None = None

@@ -1,6 +1,6 @@
 """`python -m earshot.users FILE`: carries out the order in a file, where brokers are reached.
 
-The file, which has passwords, is gone from then on, also where nobody removes its container.
+The file, which has passwords, is gone from then on, even if its container stays.
 """
 
 import sys

@@ -76,7 +76,7 @@ def operations(user: str) -> tuple[AclOperation, ...]:
 
 
 def bindings(grant: Grant) -> list[AclBinding]:
-    """The permissions of a grant: for whom logs in by password, and by certificate."""
+    """The permissions of a grant: for principals by password, and by certificate."""
     return [AclBinding(*it) for it in _permissions(grant)]
 
 

@@ -13,7 +13,7 @@ from earshot.users.access import Grant, Login, UserAccess, await_logins
 
 
 class UsersOrder(Frozen):
-    """Permissions and passwords to be given and taken back, and by whom."""
+    """Permissions and passwords to be granted and revoked, and the program that does it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

@@ -40,7 +40,7 @@ class CauseRow:
     names: tuple[NameKind, ...] = ()
     scopes: tuple[Scope, ...] = ()
     given: bool = False
-    """Only for an address that the user gave, and where nobody has said which broker it is."""
+    """Only for an address that the user gave, and where its broker is unknown."""
 
     def fits(
         self,
@@ -183,7 +183,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _metadata("not-the-contracts", "another-cluster", "the cluster of the contract",
         "see whose brokers listen at {address} (another checkout of the stack, a container): "
         "stop them, or give one of the two other ports; if the stack's data was removed and "
-        "made anew, use its present contract"),
+        "made again, use its present contract"),
     _metadata("foreign", "foreign-cluster", "every address leads to one cluster",
         "see what {address} is mapped or forwarded to: another cluster answers there"),
     _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",

@@ -51,14 +51,14 @@ _JAVAS_OWN: Final = (
     *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
     "ssl.secure.random.implementation",
 )
-"""How Java does TLS; it says nothing about whom to trust or who the client is."""
+"""How Java does TLS; it says nothing about trusted authorities or the client's identity."""
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 _CONNECTING: Final = ("client.", "broker.", "api.version.", "socket.", "connections.")
 _PATIENCE: Final = frozenset({"request.timeout.ms", "default.api.timeout.ms"})
 
 
 def connecting(client: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``client`` that say how a client connects, as whom, and how long it waits.
+    """Those of ``client`` that say how a client connects, its identity, and how long it waits.
 
     What an application sets besides is for its own records: a `transactional.id`, a serializer,
     how long it collects them. A probe that took it over would fail where the cluster is well.

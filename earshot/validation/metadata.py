@@ -78,8 +78,8 @@ def steer(admin: AdminClient, reachable: Callable[[int], bool], limit: float) ->
     """Sees that the next requests of ``admin`` go to a broker that is ``reachable``.
 
     librdkafka sends them to the broker that metadata calls the controller, which in KRaft is any
-    broker that counts as alive, drawn anew for every answer: one that died just now, or whose
-    address nobody reaches, would swallow the request. Takes at most ``limit`` seconds, after
+    broker that counts as alive, drawn again for every answer: one that died just now, or whose
+    address cannot be reached, would swallow the request. Takes at most ``limit`` seconds, after
     which the draw stands.
     """
     end = time.monotonic() + limit

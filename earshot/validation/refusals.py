@@ -1,4 +1,4 @@
-"""Why a cluster refused the topic of a run: nobody's cell failed, and nothing is proven."""
+"""Why a cluster refused the topic of a run: no cell failed, and nothing is proved."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from earshot.validation.client import Failure
 from earshot.validation.result import Cause
 
 UNANSWERED: Final = frozenset({"timeout", "disconnected", "refused", "unreachable"})
-"""Errors of a request that nobody answered: who was asked is gone, or waits for others."""
+"""Errors of a request without an answer: who was asked is gone, or waits for others."""
 
 EXPECTED: Final = "the cluster creates a topic whose name begins with __earshot-"
 
@@ -48,7 +48,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 def refusal(failure: Failure) -> Cause | None:
     """The cause of ``failure``, which a request to create a topic ended with.
 
-    None where nobody answered it.
+    None if no broker answered it.
     """
     if failure.error in UNANSWERED:
         return None

@@ -95,7 +95,7 @@ class Reached(Frozen):
     reached: bool
     error: Text = ""
     cluster_id: Name = ""
-    """Of the cluster that answered there; empty where nobody asked (TLS, SASL) or it said none."""
+    """Of the cluster that answered there; empty if it was not asked (TLS, SASL) or said none."""
 
 
 class Vantage(Frozen):
@@ -145,7 +145,7 @@ class Replication(Frozen):
     leader: int
     follower: int
     listener: Name = ""
-    """The listener between brokers; empty where nobody knows its name."""
+    """The listener between brokers; empty if its name is unknown."""
     verdict: Verdict
     cause: Cause | None = None
     reason: Text = ""

@@ -100,7 +100,7 @@ def _holders(replicas: Replicas) -> tuple[int, ...]:
 
 
 def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas]:
-    """The replicas of each partition of ``name``, its leader (-1 where nobody leads) first."""
+    """The replicas of each partition of ``name``, its leader (-1 without one) first."""
     try:
         topic = admin.list_topics(name, timeout=timeout).topics[name]
     except KafkaException as error:

@@ -104,7 +104,7 @@ def undeletable(admin: AdminClient, name: str, timeout: float = 2.0) -> Failure 
     """Why a topic called ``name``, which is not there yet, would stay; None where it could go.
 
     Asked by deleting it: a controller says first whether topics are deleted at all, and then
-    whether there is this one. Raises TopicError where nobody says so.
+    whether there is this one. Raises TopicError if no broker answers.
     """
     failure = delete_topic(admin, name, timeout)
     if failure is not None and failure.error in UNANSWERED:

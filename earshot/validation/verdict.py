@@ -61,7 +61,7 @@ def verdict_of(
 ) -> tuple[Delivery, ...]:
     """One delivery per (written through, read through, broker) that was read back.
 
-    ``reads`` are the (listener, partition) that were read to their end: what nobody could read is
+    ``reads`` are the (listener, partition) that were read to their end: what could not be read is
     a failure of its reader, not a loss. The order is that of ``shares``, then of the readers.
     """
     readers = sorted({reader for reader, _ in reads})

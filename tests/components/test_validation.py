@@ -143,7 +143,7 @@ def two_places() -> Report:
     return samples.report(cells, vantages=[Vantage(name="host"), Vantage(name="internal")])
 
 
-NOBODY = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.NOBODY, reason="not run")
+NOBODY = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run")
 HERE = Standpoint(name="host", scope=Scope.HOST)
 
 

@@ -113,8 +113,8 @@ def test_without_security_protocols_are_the_users_own() -> None:
         (
             {"security": {"users": [{"name": "validator"}]}},
             (
-                "x: security.users.validator.name: found validator, whom every secured cluster "
-                "has for earshot"
+                "x: security.users.validator.name: found validator, a user that every secured "
+                "cluster has for earshot"
             ),
         ),
         (

@@ -195,7 +195,7 @@ def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
     assert cell.cause.expected == "cluster D of the contract"
     assert cell.cause.remedy == (
         "see whose brokers listen at e:2 (another checkout of the stack, a container): stop them, "
-        "or give one of the two other ports; if the stack's data was removed and made anew, use "
+        "or give one of the two other ports; if the stack's data was removed and made again, use "
         "its present contract"
     )
 

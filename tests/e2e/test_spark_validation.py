@@ -251,9 +251,9 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
     exposed = any(OBJECT_READ in answer for answer in look.answered("spark rpc"))
     assert (look.holds(PLANTED), exposed) == (not guarded, not guarded)
     note = (
-        "Spark (local[*]) does not authenticate connections: whoever can connect to a port of its "
-        "driver or executors can run code there and read the client properties of this run; set "
-        "spark.authenticate and spark.network.crypto.enabled (docs/security.md)"
+        "Spark (local[*]) does not authenticate connections: any user who can connect to a port of "
+        "its driver or executors can run code there and read the client properties of this run; "
+        "set spark.authenticate and spark.network.crypto.enabled (docs/security.md)"
     )
     assert report.notes == (() if guarded else (note,))
 

@@ -24,12 +24,12 @@ def kinds(**settings: Any) -> dict[Scope, Kind]:
 
 
 def test_each_scope_has_its_place() -> None:
-    assert kinds() == {Scope.INTERNAL: Kind.NOBODY}
+    assert kinds() == {Scope.INTERNAL: Kind.NOT_RUN}
     assert kinds(validator=True) == {Scope.INTERNAL: Kind.INSTANCE}
     both = {Scope.INTERNAL: Kind.INSTANCE, Scope.EXTERNAL: Kind.HERE}
     assert kinds(validator=True, **ONE_LISTENER) == both
     host = {**INTERNAL, "scopes": ["internal", "host"]}
-    assert kinds(listeners=[host])[Scope.HOST] is Kind.NOBODY
+    assert kinds(listeners=[host])[Scope.HOST] is Kind.NOT_RUN
 
 
 def test_a_validator_is_found_by_its_bucket_and_waited_for_while_it_comes_up() -> None:

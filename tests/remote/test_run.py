@@ -247,7 +247,7 @@ def test_after_an_interrupt_nobody_else_is_asked(
 
 
 NOWHERE = Standpoint(
-    name="internal", scope=Scope.INTERNAL, kind=Kind.NOBODY, reason="not run: no validator"
+    name="internal", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run: no validator"
 )
 AFAR = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b")
 

@@ -57,9 +57,9 @@ def way(found: Deployment, place: str, address: str) -> str:
     [
         ("127.0.0.1", "localhost:29092", "kafka L0"),
         ("127.0.0.1", "127.0.0.1:29092", "kafka L0"),
-        ("127.0.0.1", "[::1]:29092", "nobody listens"),
+        ("127.0.0.1", "[::1]:29092", "nothing listens"),
         ("::1", "[::1]:29092", "kafka L0"),
-        ("::1", "127.0.0.1:29092", "nobody listens"),
+        ("::1", "127.0.0.1:29092", "nothing listens"),
         ("::1", "localhost:29092", "unknown"),  # of some machines it is 127.0.0.1 alone
     ],
 )
@@ -90,8 +90,8 @@ def test_a_listener_on_one_loopback_is_not_on_the_other(bind: str, address: str,
         ("app", "k1:9092", "kafka L0"),  # its hostname
         ("app", "kafka-1.back:9092", "kafka L0"),
         ("app", "172.30.0.2:9092", "kafka L0"),
-        ("app", "kafka:29092", "nobody listens"),  # the published port is the machine's
-        ("app", "kafka:9999", "nobody listens"),  # bound to the broker's own loopback
+        ("app", "kafka:29092", "nothing listens"),  # the published port is the machine's
+        ("app", "kafka:9999", "nothing listens"),  # bound to the broker's own loopback
         ("app", "kafak:9092", "no such name"),
         ("app", "172.30.0.3:9092", "unknown"),
         ("app", "kafka.example.com:9092", "unknown"),
@@ -171,7 +171,7 @@ def test_on_the_host_network_a_client_is_where_the_machine_is() -> None:
 def test_a_broker_on_the_host_network_has_the_machines_ports(place: str, host: str) -> None:
     found = deployed(APP, Container("kafka", network_mode="host"))
     assert way(found, place, f"{host}:9092") == "kafka L0"
-    loopback = "kafka L1" if place == HOST else "nobody listens"
+    loopback = "kafka L1" if place == HOST else "nothing listens"
     assert way(found, place, f"{host}:9999") == loopback
     assert way(found, place, f"{host}:1") == "unknown"
 
@@ -181,7 +181,7 @@ def test_a_broker_on_the_host_network_has_the_machines_ports(place: str, host: s
     [
         ("127.0.0.1", "the client itself"),
         ("host-gateway", "kafka L0"),
-        ("172.30.0.2", "nobody listens"),
+        ("172.30.0.2", "nothing listens"),
         ("192.0.2.7", "unknown"),
     ],
 )
@@ -199,7 +199,7 @@ def test_a_published_port_leads_to_a_port_of_its_container() -> None:
     )
     found = deployed(APP, Container("kafka", published=ports))
     ends = [way(found, HOST, f"localhost:{port}") for port in (1, 2, 3, 4)]
-    assert ends == ["kafka L0", "nobody listens", "unknown", "nobody listens"]
+    assert ends == ["kafka L0", "nothing listens", "unknown", "nothing listens"]
 
 
 def test_who_is_behind_a_container_that_is_no_broker_is_not_known() -> None:
@@ -220,7 +220,7 @@ def test_of_two_that_have_one_name_the_one_that_listens_counts() -> None:
     brokers = (broker("a", shared["a"], ":1"), broker("b", shared["b"], ":2"))
     found = Deployment({"app": APP, **shared}, brokers)
     assert way(found, "app", "kafka:2") == "b L0"
-    assert way(found, "app", "kafka:3") == "nobody listens"
+    assert way(found, "app", "kafka:3") == "nothing listens"
     known = Deployment({"app": APP, **shared}, brokers[:1])
     assert way(known, "app", "kafka:2") == "unknown"
 
@@ -352,8 +352,8 @@ def test_a_bind_address_decides_who_is_let_in(bind: str, by_name: str, by_loopba
     [
         ("", "kafka L0", "kafka L0"),
         ("0.0.0.0", "kafka L0", "kafka L0"),
-        ("127.0.0.1", "kafka L0", "nobody listens"),
-        ("192.0.2.7", "nobody listens", "unknown"),
+        ("127.0.0.1", "kafka L0", "nothing listens"),
+        ("192.0.2.7", "nothing listens", "unknown"),
         ("${IP}", "unknown", "unknown"),
     ],
 )
@@ -407,7 +407,7 @@ def test_through_a_port_that_docker_chooses(
         ("198.51.100.7:29092", PublishedPort(9092, 29092, "198.51.100.7"), "kafka L0"),
         # a router may translate it
         ("198.51.100.7:29092", PublishedPort(9092, 29092, "10.0.0.7"), "unknown"),
-        ("198.51.100.7:29092", PublishedPort(9092, 29092, "127.0.0.1"), "nobody listens"),
+        ("198.51.100.7:29092", PublishedPort(9092, 29092, "127.0.0.1"), "nothing listens"),
         ("docker-host:9092", PublishedPort(9092, 29092), "unknown"),
         ("localhost:29092", PublishedPort(9092, 29092), "the client itself"),
         ("kafka:9092", PublishedPort(9092, 29092), "no such name"),

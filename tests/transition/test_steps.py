@@ -413,8 +413,9 @@ def test_security_does_not_come_beside_security_of_somebody_s_own(
         transition(BEFORE.model_copy(update=changes), secured(BEFORE))
     assert str(refusal.value) == (
         "nothing was touched, for brokers that run cannot make this change: `security` would come "
-        f"while brokers run with {shown} of their own: those restarted first would not know whom "
-        "the others trust\n  fix: stop the cluster first (`pulumi destroy`; data is kept)"
+        f"while brokers run with {shown} of their own: those restarted first would not know "
+        "which authorities the others trust\n"
+        "  fix: stop the cluster first (`pulumi destroy`; data is kept)"
     )
 
 

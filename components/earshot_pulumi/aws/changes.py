@@ -151,7 +151,7 @@ def _other_volumes(held: HeldStack, wanted: HeldStack, id: int) -> Iterator[str]
     before, after = held.volumes.get(id), wanted.volumes.get(id)
     if before and not after:
         yield (
-            f"node {id} has its data on {before}, and would start anew on a blank volume. Keep "
+            f"node {id} has its data on {before}, and would start on a blank volume. Keep "
             f"`volumes: {{{id}: {before}}}`"
         )
     elif after and not before and held.data == "delete":

@@ -11,7 +11,7 @@ from earshot_pulumi.aws.reports import Read
 POLL = 2.0
 """Seconds between two reads."""
 MOST_SECONDS = 4 * CLIENTS_SECONDS
-"""A node that has not reported anew by then does not report."""
+"""A node without a new report by then does not report."""
 _NOT_COUNTED = "clients are counted from the step on that marks a listener as leaving"
 
 

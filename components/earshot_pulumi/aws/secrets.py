@@ -120,7 +120,7 @@ def _numbers(olds: Properties, version: str, written: int) -> dict[str, int]:
 
 
 def _known_from_now_on(olds: Properties, news: Properties) -> Properties:
-    """Whom the cluster may know, and by which mechanisms they may log in: all that ever were.
+    """The users that the cluster may know, and their mechanisms: all that ever were.
 
     The folder knows of them too, for volumes may be kept without a state.
     """

@@ -25,7 +25,7 @@ class TaggedComponent(pulumi.ComponentResource):
 def without_public_access(
     name: str, bucket: aws.s3.Bucket, opts: pulumi.ResourceOptions
 ) -> aws.s3.BucketPublicAccessBlock:
-    """Whatever a policy or an access list may say later, ``bucket`` is for nobody else."""
+    """``bucket`` stays private, whatever a later policy or access list allows."""
     return aws.s3.BucketPublicAccessBlock(
         name,
         bucket=bucket.bucket,

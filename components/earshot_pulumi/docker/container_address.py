@@ -148,7 +148,7 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
         raise Disturbed(
             str(address),
             observed="is gone; it was removed by hand, its volume is still there",
-            remedy="`pulumi up --refresh` makes it anew",
+            remedy="`pulumi up --refresh` makes it again",
         )
     return found
 

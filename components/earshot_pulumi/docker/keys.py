@@ -118,7 +118,7 @@ def _paths_in_use(client: docker.DockerClient, volume: str, state: Path) -> str:
 
 
 class DockerKeys(InternalResource):
-    """What a node shows to others, and whom it trusts."""
+    """A node's own certificate and key, and the authorities that it trusts."""
 
     certificate: pulumi.Output[str]
     """The fingerprint of the certificate that is there."""

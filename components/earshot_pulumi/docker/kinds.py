@@ -101,7 +101,7 @@ class EnginePreflightKind(CheckedKind):
 class DockerStopPreflightKind(InternalKind):
     """Checks that the other nodes run, and keeps what the container was made with.
 
-    Pulumi's engine removes a container before it makes the next one, and asks nobody. So a resource
+    Pulumi's engine removes a container before it makes the next one, without a check. So a resource
     before each container has the same settings as its inputs, and is updated before it is replaced.
     """
 
@@ -172,8 +172,8 @@ class DockerReadinessKind(InternalKind):
             engines.of(address).api.stop(container, timeout=grace)
 
     def _put_back(self, operation: Operation, olds: Properties, news: Properties) -> str | None:
-        """How the node of a container that did not come up is left; None: nobody knows how it was,
-        or it was no other one."""
+        """How the node of a container that did not come up is left; None: its former settings are
+        unknown, or it is a new node."""
         ((_, failed),), ((address, _),) = _nodes(news), _nodes(olds)
         definition = put_back.kept(here(news["state_dir"]), address.name, but=failed)
         if definition is None:

@@ -105,7 +105,7 @@ def exchange(
     """A connection: a function from a whole request of Kafka's protocol to its response, without
     its length.
 
-    Raises OSError where the broker is not reached, is another one, or lets nobody in.
+    Raises OSError where the broker is not reached, is another one, or refuses the login.
     """
     context, (host, port) = keys.context(client, container), address
     command = ["timeout", str(SECONDS), "bash", "-c", _PASS_ON, "pass", host, str(port)]

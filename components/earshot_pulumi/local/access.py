@@ -104,7 +104,7 @@ def _credentials(
 
 
 def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
-    """Why nobody could prove the listeners of ``plan``, a step's: credentials that are missing.
+    """Why the listeners of ``plan``, a step's, cannot be proved: credentials that are missing.
 
     Raises EarshotError for a file that cannot be read.
     """
@@ -124,7 +124,7 @@ def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
         yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listed} ask for one"
     elif client:
         for item in secured:
-            try:  # it connects to nobody
+            try:  # it opens no connection
                 AdminClient(
                     {**translate(client), "security.protocol": item.protocol, "log_level": 0}
                 )

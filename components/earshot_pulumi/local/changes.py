@@ -186,7 +186,7 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     }
     found: dict[str, Counter[str]] = {}
     for id, pid in pids.items():
-        # where its settings are lost, nobody knows what it has
+        # its settings are lost, so its listeners are unknown
         values = read_properties(started_with(directories[id])).values
         going = leaving.leaving(values, plan, id) if values else {}
         for connection in sockets.connected(pid, going) if going else ():

@@ -114,7 +114,7 @@ def ended(root: Path, but: int) -> list[int]:
 
 
 def suspended(root: Path, but: int) -> list[int]:
-    """The processes of the same nodes that run and answer nobody until they get a SIGCONT."""
+    """The processes of the same nodes that are stopped until they get a SIGCONT."""
     found = (process_of(node_directory(root, id)) for id in _others(root, but))
     return [process.pid for process in found if process is not None and is_suspended(process)]
 

@@ -124,6 +124,6 @@ def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: st
     behind = [it.isrs for it in partitions if id in it.replicas and id not in it.isrs]
     if not behind:
         return ""
-    # what only nodes have that do not run, nobody can catch up with before they do
+    # data that only stopped nodes have cannot be replicated before they run
     gone = set(quorum.ended(root, but=id))
     return "" if gone and all(gone >= set(it) for it in behind) else BEHIND

@@ -13,7 +13,7 @@ class LocalCertificates(Certificates):
 
 
 class LocalCertificatesKind(CertificatesKind):
-    """Lets each node have copies of its files before those are written anew."""
+    """Lets each node have copies of its files before those are rewritten."""
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for directory in sorted(here(news["root"]).glob("node-*")):

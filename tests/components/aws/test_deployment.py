@@ -83,7 +83,7 @@ def test_what_is_not_proved_is_said_and_in_the_report(
     engine = deployed(tmp_path, log, **settings)
     assert all(text in caplog.text for text in said)
     found = places(engine)
-    assert found["internal"].kind is Kind.NOBODY and "validator: true" in found["internal"].reason
+    assert found["internal"].kind is Kind.NOT_RUN and "validator: true" in found["internal"].reason
     if "external" in found:
         assert found["external"].leaves_out("EXTERNAL")
 
