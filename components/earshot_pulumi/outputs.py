@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import pulumi
@@ -120,7 +121,7 @@ def made_from(
     args: Mapping[str, Any],
     make: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     names: Sequence[str],
-) -> pulumi.Output[Mapping[str, Any]]:
+) -> Mapping[str, Any]:
     """The outputs ``names`` of ``component``: what ``make`` returns for the values of ``args``.
 
     ``args`` decide which resources there are: a preview that does not know them shows none, says
@@ -128,7 +129,7 @@ def made_from(
     """
     made = with_run_errors(make)
     if not contains_output(args):
-        return pulumi.Output.from_input(made(args))
+        return made(args)  # each output by itself: a preview knows some parts of them
 
     def planned(known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         if paths := sorted(unknown_paths(known[0])):
@@ -137,7 +138,8 @@ def made_from(
             return {name: unknown() for name in names}
         return made(known[0])
 
-    return pulumi.Output.all(args).apply(planned, run_with_unknowns=True)
+    outputs = pulumi.Output.all(args).apply(planned, run_with_unknowns=True)
+    return {name: outputs.apply(itemgetter(name)) for name in names}
 
 
 def kept(plan: ClusterPlan) -> dict[str, Any]:

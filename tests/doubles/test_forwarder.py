@@ -25,19 +25,23 @@ def server(name: bytes, context: ssl.SSLContext | None = None) -> Iterator[int]:
     """Answers each connection with its name; its port."""
     with socket.create_server((HOST, 0)) as listening:
 
+        def answer(accepted: socket.socket) -> None:
+            # a health check is a connection that ends at once, also in the middle of TLS
+            with (
+                accepted,
+                contextlib.suppress(OSError),
+                contextlib.closing(
+                    context.wrap_socket(accepted, server_side=True) if context else accepted
+                ) as connection,
+            ):
+                connection.sendall(name)
+                connection.recv(1)
+
         def serve() -> None:
-            while True:
-                try:
+            with contextlib.suppress(OSError):
+                while True:
                     accepted, _ = listening.accept()
-                    if context is not None:
-                        accepted = context.wrap_socket(accepted, server_side=True)
-                    accepted.sendall(name)
-                    accepted.recv(1)
-                    accepted.close()
-                except ssl.SSLError:
-                    continue  # a health check
-                except OSError:
-                    return
+                    threading.Thread(target=answer, args=(accepted,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         yield listening.getsockname()[1]

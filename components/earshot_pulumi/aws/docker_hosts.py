@@ -5,7 +5,6 @@ strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import pulumi
@@ -127,8 +126,9 @@ class DockerHosts(pulumi.ComponentResource):
         made = made_from(
             self, shape, lambda known: self._group(module, name, {**known, **network}), OUTPUTS
         )
-        for key in OUTPUTS:
-            setattr(self, key, made.apply(itemgetter(key)))
+        self.hosts = made["hosts"]  # a preview knows the names in it
+        for key in OUTPUTS[1:]:
+            setattr(self, key, pulumi.Output.from_input(made[key]))
         self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
 
     def _group(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:

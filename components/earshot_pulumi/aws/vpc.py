@@ -55,9 +55,9 @@ class AwsNetwork(pulumi.ComponentResource):
         module = with_run_errors(_network_module)()
         super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
         made = made_from(self, args, partial(self._network, module, name), OUTPUTS)
-        self.vpc_id = made.apply(lambda outputs: outputs["vpc_id"])
-        self.public_subnets = made.apply(lambda outputs: outputs["public_subnets"])
-        self.private_subnets = made.apply(lambda outputs: outputs["private_subnets"])
+        self.vpc_id, self.public_subnets, self.private_subnets = (
+            pulumi.Output.from_input(made[output]) for output in OUTPUTS
+        )
         self.register_outputs({output: getattr(self, output) for output in OUTPUTS})
 
     def _network(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
