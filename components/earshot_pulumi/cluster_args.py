@@ -311,7 +311,7 @@ class BalancerArgs(TypedDict):
     """A Network Load Balancer for the listeners with address strategy port and no host."""
 
     kind: NotRequired[pulumi.Input[str]]
-    """nlb: a Network Load Balancer, which forwards TCP as it is, a port per broker."""
+    """nlb: a Network Load Balancer, which forwards TCP unchanged, a port per broker."""
     scheme: NotRequired[pulumi.Input[str]]
     """internal: addresses of the VPC; internet: public ones, in public subnets."""
     record: NotRequired[pulumi.Input[str]]

@@ -21,7 +21,7 @@ class BalancerSpec(Frozen):
     """A Network Load Balancer for the listeners with address strategy port and no host."""
 
     kind: Literal["nlb"] = "nlb"
-    """nlb: a Network Load Balancer, which forwards TCP as it is, a port per broker."""
+    """nlb: a Network Load Balancer, which forwards TCP unchanged, a port per broker."""
     scheme: Literal["internal", "internet"] = "internal"
     """internal: addresses of the VPC; internet: public ones, in public subnets."""
     record: BindHost = "kafka"

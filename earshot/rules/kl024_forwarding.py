@@ -32,7 +32,7 @@ def _of(plan: ClusterPlan, listener: Listener, brokers: int) -> Iterator[Finding
         yield RULE.finding(
             f"its forwarder ends TLS: {lost}, and certificates of clients never reach the broker",
             "TLS that ends at the broker",
-            "let it forward TCP as it is (at a Network Load Balancer a TCP listener, not a TLS "
+            "let it forward TCP unchanged (at a Network Load Balancer a TCP listener, not a TLS "
             "one), and let the broker have the certificate for the advertised names",
             listener=name,
         )
@@ -68,7 +68,7 @@ RULE = Rule(
     title="A forwarder passes each connection to its broker, with its TLS",
     reason="A balancer that chooses the broker, ends TLS or drops a broker's own connections lets "
     "the bootstrap succeed and what follows fail.",
-    remedy="forward each advertised address to its broker, TCP as it is",
+    remedy="forward each advertised address to its broker, TCP unchanged",
     source="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/"
     "load-balancer-troubleshooting.html",
     check=check,

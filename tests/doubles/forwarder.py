@@ -1,4 +1,4 @@
-"""A double of a balancer or gateway, which forwards TCP as it is: by port, or by the name that TLS
+"""A double of a balancer or gateway, which forwards TCP unchanged: by port, or by the name that TLS
 shows, to healthy targets, with an idle time-out."""
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Balancer(TaggedComponent):
     shown: pulumi.Output[HostOrMarker]
     """The balancer's name, or a marker in a preview that cannot know it."""
     settled: pulumi.Output[str]
-    """The same, unknown as long as it is."""
+    """The balancer's name, unknown until AWS or the record has it."""
 
     def __init__(
         self,
