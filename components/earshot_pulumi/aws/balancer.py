@@ -13,10 +13,9 @@ from earshot.config.balancer import BalancerSpec
 from earshot.facts.security_groups import BALANCER
 from earshot.listeners.model import ClusterPlan
 from earshot.placement.aws import HostOrMarker, unknown_balancer
-from earshot_pulumi.aws.names import Names
+from earshot_pulumi.aws.names import Names, marked
 from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import TaggedComponent
-from earshot_pulumi.outputs import known_or
 
 _CHECK_SECONDS = 10
 _CHECKS = 2
@@ -61,8 +60,7 @@ class Balancer(TaggedComponent):
         for listener in spec.balanced:
             self._forward(plan, listener)
         self.settled = self._record() if spec.naming == "zone" else self._balancer.dns_name
-        known: pulumi.Output[HostOrMarker] = self.settled.apply(lambda found: found)
-        self.shown = known_or(known, unknown_balancer(spec))
+        self.shown = marked(self.settled, unknown_balancer(spec))
         self.register_outputs({"name": self.settled})
 
     def _forward(self, plan: ClusterPlan, name: str) -> None:

@@ -59,7 +59,7 @@ class Names(TaggedComponent):
         beyond = {id: item.public_dns for id, item in self.addresses.items()}
         if spec.naming == "zone":
             private, beyond = self._records()
-        self.provisioned = _provisioned(self, spec, private, beyond, _marked)
+        self.provisioned = _provisioned(self, spec, private, beyond, marked)
         self.settled = _provisioned(self, spec, private, beyond, lambda value, _: value)
         self.register_outputs({"interfaces": {str(id): i.id for id, i in self.interfaces.items()}})
 
@@ -149,6 +149,7 @@ def _provisioned(
     )
 
 
-def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[HostOrMarker]:
+def marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[HostOrMarker]:
+    """``value``, or ``mark`` in a preview that does not know it."""
     known: pulumi.Output[HostOrMarker] = value.apply(lambda found: found)
     return known_or(known, mark)
