@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.deployment import mistakes
-from tests.rules.deployment_examples import services
+from tests.rules.deployment_examples import verdicts
 
 KRAFT = """
       KAFKA_NODE_ID: 1
@@ -15,13 +14,6 @@ KRAFT = """
       KAFKA_LISTENERS: INNER://:29092,HOST://:9092,CONTROLLER://:9093
       KAFKA_INTER_BROKER_LISTENER_NAME: INNER
       KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INNER:PLAINTEXT,HOST:PLAINTEXT,CONTROLLER:PLAINTEXT"""
-
-
-def found(text: str) -> list[tuple[str, str, str]]:
-    return [
-        (item.rule, item.container, str(item.severity))
-        for item in mistakes(services(f"services:\n{text}\n"))
-    ]
 
 
 def checked(test: str, advertised: str = "INNER://kafka:29092,HOST://localhost:9092") -> str:
@@ -63,4 +55,4 @@ WARNED = [("KL015", "kafka", "warning")]
 def test_a_health_check_is_a_client_in_the_container_of_its_broker(
     text: str, expected: list[tuple[str, str, str]]
 ) -> None:
-    assert found(text) == expected
+    assert verdicts(text) == expected

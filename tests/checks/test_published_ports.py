@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.deployment import mistakes
-from tests.rules.deployment_examples import services
-
-
-def found(text: str) -> list[tuple[str, str, str]]:
-    return [
-        (item.rule, item.container, str(item.severity))
-        for item in mistakes(services(f"services:\n{text}\n"))
-    ]
+from tests.rules.deployment_examples import verdicts
 
 
 def old_bitnami(tag: str, listeners: str = "PLAINTEXT://:9092,CONTROLLER://:9093") -> str:
@@ -35,14 +27,14 @@ def old_bitnami(tag: str, listeners: str = "PLAINTEXT://:9092,CONTROLLER://:9093
 
 @pytest.mark.parametrize("tag", ["2.8.1", "3.1", "3.3.1-debian-11-r1", "3.4.0"])
 def test_the_old_script_of_bitnami_advertises_the_id_of_the_container(tag: str) -> None:
-    assert found(old_bitnami(tag)) == [("KL017", "kafka", "error")]
+    assert verdicts(old_bitnami(tag)) == [("KL017", "kafka", "error")]
 
 
 def test_it_does_not_where_other_listeners_or_a_mounted_file_stand() -> None:
-    assert found(old_bitnami("3.3.1", "INNER://:9092,CONTROLLER://:9093")) == []
+    assert verdicts(old_bitnami("3.3.1", "INNER://:9092,CONTROLLER://:9093")) == []
     mounted = "    volumes: ['./config:/bitnami/kafka/config']\n"
-    assert found(old_bitnami("3.3.1") + mounted) == []
-    assert found(old_bitnami("3.3.1") + "    env_file: other.env\n") == []
+    assert verdicts(old_bitnami("3.3.1") + mounted) == []
+    assert verdicts(old_bitnami("3.3.1") + "    env_file: other.env\n") == []
 
 
 def fixed_address(host: str) -> str:
@@ -65,7 +57,7 @@ networks: {{inner: {{ipam: {{config: [{{subnet: 172.30.0.0/16}}]}}}}}}
 def test_a_port_published_to_nothing_beside_the_address_of_the_container(
     host: str, severity: str
 ) -> None:
-    assert found(fixed_address(host)) == [("KL017", "kafka", severity)]
+    assert verdicts(fixed_address(host)) == [("KL017", "kafka", severity)]
 
 
 def test_it_does_so_where_no_listener_is_set_with_zookeeper() -> None:
@@ -74,5 +66,5 @@ def test_it_does_so_where_no_listener_is_set_with_zookeeper() -> None:
     unset = "\n".join(it for it in kraft if "_LISTENERS:" not in it)
     kept = [it for it in lines if not any(word in it for word in ("KRAFT", "CONTROLLER", "ROLES"))]
     zookeeper = "      KAFKA_CFG_ZOOKEEPER_CONNECT: zookeeper:2181\n  zookeeper: {image: zookeeper}"
-    assert found("\n".join([*kept, zookeeper])) == [("KL017", "kafka", "error")]
-    assert found(unset) == []
+    assert verdicts("\n".join([*kept, zookeeper])) == [("KL017", "kafka", "error")]
+    assert verdicts(unset) == []

@@ -68,7 +68,7 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judging: Judge) -
     with judging.running(drawn) as running:
         outcomes = [compared_with_kafka(item) for item in running]
     assert [text for outcome in outcomes for text in outcome.differences] == []
-    assert any(outcome.agreed or outcome.unknown for outcome in outcomes)
+    assert sum(outcome.agreed.total() for outcome in outcomes) > 0
 
 
 @pytest.mark.parametrize("broken", ["bind", "published", "networks", "names"])

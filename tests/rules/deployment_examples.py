@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from earshot.checks.deployment import mistakes
 from earshot.facts.cluster import ClusterFacts
 from earshot.sources.compose import Service, read_compose
 from earshot.sources.deployment import deployment
@@ -22,6 +23,14 @@ def services(text: str, files: Mapping[str, str] | None = None) -> tuple[Service
         return known[path]
 
     return read_compose(text, "compose.yaml", {}, open_file, lenient=True).services
+
+
+def verdicts(text: str) -> list[tuple[str, str, str]]:
+    """Rule, container and severity of each finding about ``text``, the services of a file."""
+    return [
+        (item.rule, item.container, str(item.severity))
+        for item in mistakes(services(f"services:\n{text}\n"))
+    ]
 
 
 def facts(text: str) -> ClusterFacts:

@@ -143,6 +143,22 @@ def test_a_preview_has_the_same_resources_and_knows_no_host() -> None:
     assert outputs == {}
 
 
+def test_a_preview_knows_how_many_hosts_there_are_and_their_names() -> None:
+    """A `DockerCluster` plans its containers by them."""
+    answers = HostAnswers(preview=True)
+    mocks.set_mocks(answers, "program", "stack", True, monitor=Engine(answers))
+    shown: list[dict[str, Any]] = []
+
+    def run() -> Any:
+        given: Any = ARGS
+        hosts: pulumi.Output[Any] = DockerHosts("shop", given).hosts
+        return hosts.apply(shown.extend, run_with_unknowns=True)
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    assert [host["name"] for host in shown] == ["a", "b"]
+    assert all(pulumi.contains_unknowns(host["engine"]) for host in shown)
+
+
 def test_zones_and_ranges_may_be_outputs() -> None:
     plain, _ = made(ARGS)
     later = {**ARGS, **{key: given_later(ARGS[key]) for key in ("host_zones", "deployers")}}
