@@ -15,7 +15,7 @@ from earshot.errors import SpecError
 from earshot.extras import needed_for
 from earshot.listeners.problems import describe
 from earshot.project import Project
-from earshot_pulumi.cluster_args import DockerHostArgs
+from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
 from earshot_pulumi.deployment import full_name_of
 from earshot_pulumi.outputs import contains_output, made_from, with_run_errors
 from earshot_pulumi.provider.resource import snake_case
@@ -28,32 +28,6 @@ NETWORK: Final = ("vpc_id", "subnets")
 """Inputs that a preview need not know: they decide no resource of the hosts."""
 VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
 """Stand for ids that may be outputs, while the other inputs are checked."""
-
-
-class HostInstanceArgs(TypedDict):
-    """The instances of Docker hosts. They run Amazon Linux 2023."""
-
-    type: NotRequired[pulumi.Input[str]]
-    """The EC2 instance type. Default: m7g.large."""
-    architecture: NotRequired[pulumi.Input[str]]
-    """The processor architecture: arm64 or x86_64. Default: that of `type`."""
-    ami: NotRequired[pulumi.Input[str]]
-    """The id of an Amazon Linux 2023 image. Default: the newest one when an instance is created."""
-    root_gib: NotRequired[pulumi.Input[int]]
-    """The size of the root volume in GiB. Default: 16."""
-
-
-class HostVolumeArgs(TypedDict):
-    """The data volume of each Docker host."""
-
-    size_gib: NotRequired[pulumi.Input[int]]
-    """The size in GiB. Default: 100."""
-    type: NotRequired[pulumi.Input[str]]
-    """The EBS volume type: gp3 or io2. Default: gp3."""
-    iops: NotRequired[pulumi.Input[int]]
-    """Provisioned I/O operations per second; required for io2."""
-    throughput: NotRequired[pulumi.Input[int]]
-    """Provisioned throughput in MiB/s, for gp3 only."""
 
 
 class DockerHostsArgs(TypedDict):
@@ -81,12 +55,13 @@ class DockerHostsArgs(TypedDict):
     """By availability zone, a private subnet of an existing VPC that reaches AWS's services."""
     nat: NotRequired[pulumi.Input[str]]
     """NAT gateways of a new VPC: one or per-zone. Default: one."""
-    instance: NotRequired[pulumi.Input[HostInstanceArgs]]
-    """The instances."""
-    instances: NotRequired[pulumi.Input[dict[str, pulumi.Input[HostInstanceArgs]]]]
+    instance: NotRequired[pulumi.Input[InstanceArgs]]
+    """The instances. Default: m7g.large with a root volume of 16 GiB."""
+    instances: NotRequired[pulumi.Input[dict[str, pulumi.Input[InstanceArgs]]]]
     """By host, its own instance, such as while types are changed one host at a time."""
-    volume: NotRequired[pulumi.Input[HostVolumeArgs]]
-    """Each host's data volume, which holds all that Docker keeps and outlives the instance."""
+    volume: NotRequired[pulumi.Input[VolumeArgs]]
+    """Each host's data volume, which holds all that Docker keeps and outlives the instance.
+    Default: gp3 with 100 GiB."""
     data: NotRequired[pulumi.Input[str]]
     """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
     deletion_protection: NotRequired[pulumi.Input[bool]]
