@@ -163,13 +163,13 @@ class PodDeployment(Deployment):
         if pods := self._stable(host, pod.namespace):
             legs = [self._inside(it, address.port, place) for it in pods]
             return _trace(address, f"{host} is a pod of {pods[0].workload}", legs)
-        return self._elsewhere(address, host, pod.namespace)
+        return self._elsewhere(address, host)
 
-    def _elsewhere(self, address: Address, host: str, namespace: str) -> Trace:
+    def _elsewhere(self, address: Address, host: str) -> Trace:
         """A word that no Service has; another file may have a Service of it."""
         fact = f"whether another file has a Service {host}"
-        own = {name for it in self.pods.values() if it.namespace == namespace for name in _own(it)}
-        if "." in host or not self.services or host not in own:
+        own = {name for it in self.pods.values() for name in _own(it)}
+        if "." in host or not self.services or host not in own or self.named(host):
             fact = fact if "." not in host else f"what {host} means to other DNS servers"
             return _unknown(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"

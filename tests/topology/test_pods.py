@@ -81,6 +81,7 @@ YES = (Answer.YES, Stage.SOCKET)
         ("elsewhere/it", "pods:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
         ("app/it", "kafka-0.pods:9092", YES),
         ("elsewhere/it", "kafka-0.pods.n.svc:9092", YES),
+        ("elsewhere/it", "kafka-0:9092", (Answer.NO, Stage.RESOLVE)),
         ("app/it", "kafka-1.pods:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
         ("app/it", "outer:9094", YES),
         ("app/it", "outer:9092", (Answer.NO, Stage.WAY)),
