@@ -175,9 +175,10 @@ def _port_problems(item: ListenerSpec, ids: Sequence[int], is_balanced: bool) ->
             "`expose: nlb` makes a balancer that has one)"
         )
     if base + last > MAX_PORT:
+        limit = f"up to {MAX_PORT - last}" if last < MAX_PORT else f"for ids below {MAX_PORT}"
         yield (
             f"{key}.base_port: found {base} with broker {last}, which would have the port "
-            f"{base + last}; allowed: up to {MAX_PORT - last}"
+            f"{base + last}; allowed: {limit}"
         )
     own = [id for id in ids if address.port_of(id) == address.bootstrap_port]
     if own:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from earshot.config.addresses import address_problems
 from earshot.config.local import LocalSpec
 from earshot.errors import SpecError
 from tests.config.read import read_local
@@ -149,3 +150,9 @@ def test_an_address_by_hand_does_not_go_with_one_that_is_computed() -> None:
 def test_node_ports_are_all_within_their_range_or_none_is() -> None:
     spec(**{**PORT, "base_port": 30_000})
     spec(**{**PORT, "base_port": 9100})
+
+
+def test_ids_beyond_all_ports_have_no_base_port() -> None:
+    listener = spec(**PORT).listeners[-1]
+    (problem,) = address_problems([listener], [100_000], "INTERNAL")
+    assert "would have the port 109100; allowed: for ids below 65535" in problem
