@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from earshot.config.addresses import address_problems
+from earshot.config.cluster_addresses import address_problems
 from earshot.config.listener import ListenerSpec
 from earshot.config.security import (
     SecuritySpec,

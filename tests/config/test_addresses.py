@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from earshot.config.addresses import address_problems
+from earshot.config.cluster_addresses import address_problems
 from earshot.config.local import LocalSpec
 from earshot.errors import SpecError
 from tests.config.read import read_local

@@ -1,0 +1,88 @@
+"""The address strategies of a cluster's listeners together: what a single one does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from earshot.config.listener import ListenerSpec
+from earshot.listeners.address import MAX_PORT
+from earshot.listeners.terms import Strategy, UnknownHost
+
+NODE_PORTS = range(30_000, 32_768)
+"""Ports that Kubernetes gives to Services of type NodePort, if it is not configured otherwise."""
+
+
+def address_problems(
+    listeners: Iterable[ListenerSpec],
+    ids: Sequence[int],
+    inter_broker: str,
+    balanced: Collection[str] = (),
+) -> Iterator[str]:
+    """The problems of the address strategies of a cluster with the brokers ``ids``.
+
+    The stack makes a balancer for the listeners named in ``balanced``.
+    """
+    taken: dict[tuple[str, int], str] = {}
+    for item in listeners:
+        address, key = item.address, f"listeners.{item.name}.address"
+        if address.forwards and item.name == inter_broker:
+            yield (
+                f"{key}.strategy: found {address.strategy} on the listener between brokers; "
+                f"allowed: {Strategy.OWN}, {Strategy.GIVEN}, for brokers must reach each other "
+                "before anything forwards to them; give clients a listener of their own"
+            )
+        if address.strategy is Strategy.GIVEN and (missing := set(ids) - set(item.advertised)):
+            found = ", ".join(map(str, sorted(missing)[:3]))
+            yield (
+                f"listeners.{item.name}.advertised: has no address for broker {found}; strategy "
+                f"{Strategy.GIVEN} takes one for each broker"
+            )
+        if address.strategy is Strategy.SNI and not item.protocol.tls:
+            yield (
+                f"{key}.strategy: found {Strategy.SNI} with {item.protocol}, which shows no name "
+                "when a client connects; allowed: SSL, SASL_SSL"
+            )
+        if address.strategy is Strategy.PORT:
+            yield from _port_problems(item, ids, item.name in balanced)
+            host = _folded(address.host) or f"the balancer of {', '.join(balanced)}"
+            for port, whose in address.ports(ids).items():
+                holder = taken.setdefault((host, port), item.name)
+                if holder != item.name:
+                    yield (
+                        f"{key}: found port {port} of {host} for {whose}, which {holder} has "
+                        "already; choose a `base_port` whose ports do not overlap"
+                    )
+                    break
+
+
+def _port_problems(item: ListenerSpec, ids: Sequence[int], is_balanced: bool) -> Iterator[str]:
+    address, key = item.address, f"listeners.{item.name}.address"
+    base, last = address.base_port or 0, max(ids)
+    if address.host is None and not is_balanced:
+        yield (
+            f"{key}.host: is missing; all brokers advertise this name, with a port each (on AWS, "
+            "`expose: nlb` makes a balancer that has one)"
+        )
+    if base + last > MAX_PORT:
+        limit = f"up to {MAX_PORT - last}" if last < MAX_PORT else f"for ids below {MAX_PORT}"
+        yield (
+            f"{key}.base_port: found {base} with broker {last}, which would have the port "
+            f"{base + last}; allowed: {limit}"
+        )
+    own = [id for id in ids if address.port_of(id) == address.bootstrap_port]
+    if own:
+        yield (
+            f"{key}.bootstrap_port: found {address.bootstrap_port}, which is the port of broker "
+            f"{own[0]}; allowed: a port that no broker has"
+        )
+    outside = [id for id in ids if address.port_of(id) not in NODE_PORTS]
+    if outside and len(outside) < len(ids):
+        yield (
+            f"{key}.base_port: found {base}, with which brokers have ports on both sides of an end "
+            f"of Kubernetes' node ports ({NODE_PORTS[0]} to {NODE_PORTS[-1]}); allowed: all ports "
+            "within them, or none"
+        )
+
+
+def _folded(host: str | UnknownHost | None) -> str:
+    return str(host).lower().rstrip(".") if host is not None else ""
