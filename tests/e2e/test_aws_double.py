@@ -329,8 +329,9 @@ REFUSED = {
     'aws.Provider("p", profile="x")': (
         "the input profile is not implemented by this test double of the AWS provider"
     ),
-    'aws.lb.LoadBalancer("l")': (
-        "aws:lb/loadBalancer:LoadBalancer is not implemented by this test double"
+    'aws.sqs.Queue("q")': "aws:sqs/queue:Queue is not implemented by this test double",
+    'aws.lb.LoadBalancer("l", load_balancer_type="gateway")': (
+        "this test double of the AWS provider knows only network"
     ),
     "aws.ec2.get_vpcs()": "aws:ec2/getVpcs:getVpcs is not implemented by this test double",
     'aws.ec2.get_ami(owners=["self"], include_deprecated=True)': (
