@@ -1,7 +1,7 @@
 """Previews of a program with many containers: with earshot's policy pack, and with an empty one.
 
 Nothing is made, so that no Docker engine is needed: forty brokers, and forty clients that begin
-with them. Beside the program that is well stands one with a mistake in every broker.
+with them. A second program has a mistake in every broker.
 """
 
 from __future__ import annotations

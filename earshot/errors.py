@@ -52,7 +52,7 @@ def without_users(text: str) -> str:
 class EarshotError(Exception):
     """What is wrong (object), what was found, what is allowed, and how to fix it.
 
-    ``str(error)`` is the one message a user sees; no password before a host stands in it.
+    ``str(error)`` is the message that a user sees; passwords before a host are removed.
     """
 
     exit_code = 2

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class VantageKind(StrEnum):
-    """Where a client stands, as seen from the broker; the value reads in a sentence."""
+    """Where a client is, as seen from the broker; the value reads in a sentence."""
 
     THIS_MACHINE = "on the broker's own machine"
     SAME_NETWORK = "in the broker's Docker network"

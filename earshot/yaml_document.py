@@ -21,7 +21,7 @@ MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64
 """Levels of maps and lists within each other."""
 MAX_VALUES = 100_000
-"""Values, keys among them, once every alias and merge key stands for what it repeats."""
+"""Values, keys among them, with every alias and merge key replaced by the value that it repeats."""
 MAX_NUMBER = 400
 """Characters of a scalar that is no text: Python takes quadratic time over a long number."""
 _MERGE = "tag:yaml.org,2002:merge"
@@ -45,7 +45,7 @@ def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
     """The same with every scalar as text or None, as compose reads a file.
 
     Compose's tags are `Reset` and `Overriding`.
-    Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
+    Text, because `0`, `1.10` or `22:22` mean that text, and YAML 1.1 would read them as numbers.
     Of a key that occurs twice the last one counts where keys need not be ``unique``.
     """
     return _read(text, shown, _TEXTS, partial(_loaded, unique=unique))
@@ -149,7 +149,7 @@ class _Python(_Bounded, yaml.SafeLoader):
 
 @dataclass(frozen=True)
 class Reset:
-    """`!reset` of Compose: what a file below has there is gone, and what stands behind it ignored.
+    """`!reset` of Compose: the value of the base file is removed, and the tag's own value ignored.
 
     Source, also of `Overriding`: https://docs.docker.com/reference/compose-file/merge/
     """
@@ -157,7 +157,7 @@ class Reset:
 
 @dataclass(frozen=True)
 class Overriding:
-    """`!override` of Compose: ``value`` stands in place of all that a file below has there."""
+    """`!override` of Compose: ``value`` replaces the whole value of the base file."""
 
     value: object
 
@@ -239,7 +239,7 @@ _NO_NAME = r"found: \1; a text that begins with * or & belongs in quotes"
 def _no_yaml(shown: str, error: Exception) -> EarshotError:
     if isinstance(error, yaml.MarkedYAMLError):
         where = _where(error.problem_mark or error.context_mark)
-        # the name that stands in quotes may be a password that lacks its own
+        # the name in quotes may be a password that is not quoted in the file
         problem = re.sub(
             r"^found (undefined alias|duplicate anchor) .*", _NO_NAME, error.problem or ""
         )
@@ -263,7 +263,7 @@ def _made(loader: Any, node: yaml.Node) -> object:
 
 
 class _Measure:
-    """What a document comes to, by its nodes: each is visited once, however often it stands."""
+    """What a document comes to, by its nodes: each is visited once, however often it occurs."""
 
     def __init__(self, unique: bool) -> None:
         self._unique = unique
@@ -271,7 +271,7 @@ class _Measure:
         self._within: set[int] = set()
 
     def node(self, node: yaml.Node) -> tuple[int, int]:
-        """Values in ``node``, those of an alias counted wherever it stands, and levels of it.
+        """Values in ``node``, those of an alias counted wherever it occurs, and levels of it.
 
         A merge key counts as an alias does: what it names comes into its map.
         """
@@ -284,7 +284,7 @@ class _Measure:
                 )
             return 1, 0
         if id(node) in self._within:
-            raise _Refused("an alias (*name) stands within what it repeats", node.start_mark)
+            raise _Refused("an alias (*name) is within the value that it repeats", node.start_mark)
         if id(node) not in self._found:
             self._within.add(id(node))
             below = [self.node(part) for part in self._parts(node)]

@@ -73,7 +73,7 @@ def test_depth_is_refused_whether_written_or_by_aliases(read: Reader, text: str)
 def test_an_alias_within_what_it_repeats_is_refused(read: Reader, text: str) -> None:
     assert refused(read, text) == (
         f"x.yaml: line 1, column {text.index('&') + 1}: "
-        "an alias (*name) stands within what it repeats\n"
+        "an alias (*name) is within the value that it repeats\n"
         "  fix: write it with fewer aliases (*name) and levels, or in several files"
     )
 

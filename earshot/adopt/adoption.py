@@ -85,9 +85,7 @@ def adopt_compose(
     if not any(item.is_broker for item in brokers):
         raise EarshotError(shown, observed="runs controllers only", allowed="at least one broker")
     names = [item.name for item in brokers]
-    notes = [
-        f"the variable {it} is not set, and an empty text stands for it" for it in compose.missing
-    ]
+    notes = [f"the variable {it} is not set, so it is read as empty text" for it in compose.missing]
     notes += [
         f"service {item.name}: runs {item.replicas} times in the source, with one id and one "
         "advertised address; it is taken as one broker"

@@ -236,12 +236,12 @@ _GONE = {
 }
 _ACL = "kafka.security.authorizer.AclAuthorizer"
 _OF_OLD = ("control.plane.listener.name", "host.name", "port")
-"""Owned properties that nothing in the stack file stands for."""
+"""Owned properties for which the stack file has no key."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that is not carried over, and why, or what stands for it."""
+    """A setting that is not carried over, with the reason or its replacement."""
 
     what: str
     why: str

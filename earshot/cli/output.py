@@ -245,5 +245,5 @@ def _leave(stream: TextIO) -> None:
 def _is_stdout(file: Path) -> bool:
     try:
         return os.path.samestat(file.stat(), os.fstat(sys.stdout.fileno()))
-    except (OSError, ValueError):  # ValueError: no file stands behind stdout
+    except (OSError, ValueError):  # ValueError: stdout has no file
         return False

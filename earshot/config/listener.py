@@ -120,7 +120,7 @@ class ListenerSpec(Frozen):
 
 
 def override(text: str) -> Address | str:
-    """An `advertised` override: a host, or an Address where a port stands with it."""
+    """An `advertised` override: a host, or an Address if it has a port."""
     if text.count(":") == 1 or (text.startswith("[") and not text.endswith("]")):
         return parse_address(text)
     return check_host(text)

@@ -31,7 +31,7 @@ def read_passwords(value: object) -> dict[str, object]:
 def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bool) -> None:
     """Raises SpecError where what Pulumi hands over gives no passwords to users of ``spec``.
 
-    ``source`` says where it stands; ``secret``: at least a part of it is one.
+    ``source`` is where the value is set; ``secret`` is True if a part of it is a secret.
     """
     found = read_passwords(value)
     problems = list(_about_users(found, spec))

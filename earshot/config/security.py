@@ -67,7 +67,7 @@ class GivenSpec(Frozen):
     @classmethod
     def _of_all_nodes(cls, value: str) -> str:
         if NODE in value:
-            found = f"found {NODE}, which stands in `certificate` and `key`"
+            found = f"found {NODE}, which belongs in `certificate` and `key`"
             raise ValueError(f"{found}; allowed: one place for all nodes")
         return value
 

@@ -138,7 +138,7 @@ def diagnose(facts: Observed, vantage: str) -> Cell:
     """The cell of ``facts`` as seen from ``vantage``."""
     course = _approach(facts)
     failed, target = course.failed_stage, facts.target
-    # what another address of the listener showed stands, whether or not there was time for this one
+    # the result of another address of the listener counts, even if there was no time for this one
     if facts.late and (failed is None or failed.stage is not Stage.METADATA):
         return undecided(target, vantage, facts.late, Verdict.INCONCLUSIVE)
     if failed is None:

@@ -50,7 +50,7 @@ _BYSTANDERS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Destination:
-    """A partition that records go to, the address of its leader, and what stands in headers."""
+    """A partition that records are sent to, its leader's address, and the records' headers."""
 
     partition: int
     leader: Address
@@ -190,7 +190,7 @@ def consume(
     """Seconds until each of ``records`` came back unchanged, by partition, by one client of
     ``values``; partitions as they are done with.
 
-    Beside a record stands the address of its partition's leader.
+    Each record is paired with the address of its partition's leader.
     """
     waiting = {sent.partition: sent for _, sent in records}
     met = EachErrors((sent.partition, Errors(leader)) for leader, sent in records)

@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A module of a Maven repository, and its version unless it stands for all of them."""
+    """A module of a Maven repository, with its version unless all versions are meant."""
 
     group: str
     artifact: str

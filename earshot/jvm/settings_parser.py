@@ -71,7 +71,7 @@ def _gateway(java: str, class_path: str, options: list[str]) -> Iterator[JavaGat
             return_proc=True,
             redirect_stderr=sys.stderr,
         )
-    except ValueError:  # it said no port; why stands on its standard error
+    except ValueError:  # it printed no port; the reason is on its standard error
         raise Py4JError("the JVM did not start") from None
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:

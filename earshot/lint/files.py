@@ -137,7 +137,7 @@ def _against(path: Path) -> str:
     if path.stat().st_size > MAX_BYTES:
         return f"is larger than {MAX_BYTES // 1_000_000} MB"
     if by_name(path.name) is Form.DEVELOPMENT_CONTAINER:
-        return ""  # which Kafka it starts stands in its Compose file
+        return ""  # its Compose file says which Kafka it starts
     with path.open("rb") as file:
         if _WORD.search(file.read(SEARCHED_BYTES)):
             return _OF_COMPOSE if by_name(path.name) is Form.VARIABLES else ""

@@ -95,7 +95,7 @@ def with_lines(text: str, shown: str, lines: Sequence[LineToWrite]) -> str | Non
 
 
 def difference(before: str, after: str, shown: str) -> str:
-    """What becomes of ``before``, as a unified diff; `***` stands for what may be a secret.
+    """The change of ``before`` as a unified diff; possible secrets are shown as `***`.
 
     The lines around it are left out: which of them hold a secret is not certain.
     """
@@ -152,7 +152,7 @@ class _Source:
         return "".join([*parts, self.text[at:]])
 
     def _own(self, node: yaml.Node) -> yaml.Node:
-        """``node``, which nothing else in the file stands for."""
+        """``node``, if no other value in the file repeats it."""
         if self.uses[id(node)] != 1:
             raise _NotCertainError
         return node
@@ -219,7 +219,7 @@ class _Source:
         return start, end, _written(f"{ahead}{line.value}", node.style or quotes, is_flow)
 
     def _within(self, nodes: Iterable[yaml.Node], line: LineToWrite) -> Edit:
-        """The one place in ``nodes`` where the text stands that is replaced."""
+        """The only node in ``nodes`` that contains the replaced text."""
         found = []
         for node in nodes:
             start, end = self._range(node)
@@ -260,7 +260,7 @@ def _written(value: str, quotes: str | None, is_flow: bool) -> str:
 
 
 def _ids(node: yaml.Node | None) -> Iterator[int]:
-    """The id of every node, as often as it stands in the document."""
+    """The id of every node, once for each time it appears in the document."""
     if node is None:
         return
     yield id(node)

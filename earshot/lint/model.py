@@ -16,7 +16,7 @@ from earshot.rules.registry import Finding, Severity
 
 @dataclass(frozen=True)
 class Place:
-    """Where a mistake stands: a file, and line and column in it, both from 1; 0 is not known."""
+    """The place of a mistake: a file, and line and column in it, both from 1; 0 if not known."""
 
     file: str
     line: int = 0

@@ -78,7 +78,7 @@ def redpanda(text: str, shown: str) -> Linted:
 def _unknown(file: UserDataFile) -> Iterator[str]:
     path = file.path or "the properties"
     if not file.whole:
-        yield f"{path}: what stands in it before is not known"
+        yield f"{path}: its earlier content is not known"
     for key in file.computed:
         what = "the host" if key in file.places else key
         yield f"{path}: {what} is not known, the instance computes {file.shown(key)}"

@@ -1,4 +1,4 @@
-"""Where a finding stands in its file: the line and column of the value that it is about."""
+"""The line and column of the value that a finding is about."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def masked(lines: Sequence[str], number: int) -> str:
 
 
 def _value_of_a_secret(lines: Sequence[str], index: int) -> re.Match[str] | None:
-    """How far the line goes before a value whose name, that of a secret, stands beside it."""
+    """The length of the line before a value that follows the name of a secret."""
     before, after = lines[max(0, index - 1) : index], lines[index + 1 : index + 2]
     beside = () if lines[index].lstrip().startswith("-") else before
     own = (*beside, *(item for item in after if not item.lstrip().startswith("-")))

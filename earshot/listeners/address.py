@@ -42,7 +42,7 @@ class Address(NamedTuple):
 
 
 def bracketed(host: str) -> str:
-    """``host`` as it stands before a port: IPv6 in brackets, anything else as it is."""
+    """``host`` as written before a port: IPv6 in brackets, anything else unchanged."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -143,7 +143,7 @@ def read_address(text: str) -> Address:
     """What ``str`` made of an Address, whatever its host and port hold; nothing else is checked.
 
     For addresses that were observed: Kafka advertises what `parse_address` refuses. Raises
-    ValueError where no number stands behind the last colon.
+    ValueError if the last colon is not followed by a number.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not _NUMBER.fullmatch(port):

@@ -191,7 +191,7 @@ class Listener(Frozen):
 
     @property
     def advertised(self) -> Address:
-        """The advertised host:port; an unknown host stands as a name that can never resolve."""
+        """The advertised host:port; an unknown host is written as a name that can never resolve."""
         return Address(self.host if isinstance(self.host, str) else NOT_KNOWN, self.port)
 
     @property
@@ -211,7 +211,7 @@ class Node(Frozen):
     listeners: tuple[Listener, ...] = Field(min_length=1)
     log_dir: str = "/var/lib/kafka/data"
     rack: str = ""
-    """Where a broker stands: Kafka spreads the replicas of a partition over racks."""
+    """The rack of a broker: Kafka spreads the replicas of a partition over racks."""
 
     @property
     def is_broker(self) -> bool:

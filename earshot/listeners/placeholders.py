@@ -10,5 +10,5 @@ _TEMPLATE = re.compile(
 
 
 def is_known(text: str) -> bool:
-    """Whether no variable or template stands for a part of ``text``."""
+    """True if ``text`` contains no variable and no template."""
     return not _TEMPLATE.search(text)

@@ -1,6 +1,6 @@
 """What pydantic found wrong with a document, in plain words: key, what was found, what is allowed.
 
-Keys are written as `pulumi config set --path` takes them, but a listener stands by its name.
+Keys are written as `pulumi config set --path` takes them, but a listener is written by its name.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def reraised(check: Callable[[T], V], value: T) -> V:
 
 
 def shown(value: object) -> str:
-    """``value`` as it stands in a message: short, on one line, printable, without secrets."""
+    """``value`` for a message: short, on one line, printable, without secrets."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

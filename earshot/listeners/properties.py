@@ -13,7 +13,7 @@ from earshot.listeners.problems import shown
 from earshot.listeners.terms import Role
 
 NOTE = "#earshot."
-"""What Kafka's own settings cannot hold stands in comment lines of this prefix."""
+"""Comment lines with this prefix contain what Kafka's own settings cannot express."""
 VARIABLE = "EARSHOT_"
 """… and, in an environment, in variables of this prefix, which images do not map."""
 
@@ -90,7 +90,7 @@ def malformed_keys(text: str) -> list[str]:
 def write_properties(settings: NodeSettings) -> str:
     """The text of a properties file, in ASCII; `read_properties` gives the same settings back.
 
-    What Java reads otherwise than it stands there is escaped, and nothing else.
+    Only characters that Java would read differently are escaped.
     """
     lines = [NOTE + _line(key, value) for key, value in settings.notes.items()]
     lines += [_line(key, value) for key, value in settings.values.items()]

@@ -52,7 +52,7 @@ _BEFORE_SECRET = re.compile(
     re.IGNORECASE,
 )
 SECRET_NAME = re.compile(rf"\bname[\"']?\s*:\s*[\"']?[\w.-]*{_WORDS}", re.IGNORECASE)
-"""In a manifest, where a variable's value stands beside its name."""
+"""In a manifest, where a variable has the keys `name` and `value`."""
 
 
 def before_secret(text: str, end: int = sys.maxsize) -> re.Match[str] | None:

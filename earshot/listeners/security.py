@@ -138,7 +138,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     principals = security.principals or (principal(NODE, NODES),)
     if _is_open(plan):
         principals = (*principals, ANONYMOUS)
-    # what all listeners have alike stands there once: user data have little room
+    # settings that all listeners share are written once: user data has little room
     return values | {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",

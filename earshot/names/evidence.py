@@ -75,8 +75,8 @@ def gather(
 
     Each name is looked up once per resolver, all of them together within ``policy.timeout``
     seconds (and again for up to ``policy.retry`` seconds, where that is set; what search domains
-    would make of names without dots takes as long once more). ``asked`` stands
-    for the resolvers of the real world and can be replaced. A name that resolver or declaration
+    would make of names without dots takes as long once more). ``asked`` contains
+    the system's resolvers by default. A name that resolver or declaration
     say nothing about gets evidence of kind none, with the reason. A resolver that kept silent
     before is not asked again with the same ``asked``.
     """

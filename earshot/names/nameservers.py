@@ -39,7 +39,7 @@ class DnsResolver:
     """Given DNS servers, all asked at the same time: one that resolves a name is enough.
 
     A client's own resolver believes the first server that denies a name; but which server is its
-    first depends on where the client stands, and the servers here are a sample of what there is.
+    first depends on the client's location, and the servers here are a sample of all servers.
     A name is taken as it is: no search domain is appended, no hosts file is read.
     """
 

@@ -92,7 +92,9 @@ class ResolverPolicy(Frozen):
     def _servers(cls, value: dict[Scope, tuple[str, ...]]) -> dict[Scope, tuple[str, ...]]:
         for scope, servers in value.items():
             if SYSTEM in servers and len(servers) > 1:
-                raise ValueError(f"{scope}: `{SYSTEM}` stands alone, found {', '.join(servers)}")
+                raise ValueError(
+                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {', '.join(servers)}"
+                )
             for text in servers:
                 if text != SYSTEM:
                     _said(scope, parse_server, text)

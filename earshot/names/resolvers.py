@@ -36,7 +36,7 @@ class SystemResolver:
         """Asks without a time limit of its own (there is none to set): the batch has one."""
         begun = time.monotonic()
         try:
-            if "\0" in name:  # the C library would look up what stands before it
+            if "\0" in name:  # the C library would look up the text before it
                 raise ValueError("it holds a null character")
             rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         except OSError as error:  # gaierror, or what the system itself could not do

@@ -7,7 +7,7 @@ from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 from earshot.placement.standpoint import Kind, Standpoint
 
 NO_VALIDATOR: Final = (
-    "not run: no validator stands in the VPC (`validator: true` in the stack file makes one; or "
+    "not run: the VPC has no validator (`validator: true` in the stack file creates one; or "
     "run `earshot validate --contract FILE` there)"
 )
 ON_BROKERS: Final = "not run: its clients are processes of the brokers' own instances"

@@ -1,4 +1,4 @@
-"""The spec of brokers on AWS while a change of their listeners stands at a step.
+"""The spec of brokers on AWS at a step of a change of their listeners.
 
 Names, groups, records and subnets all follow from the listeners of a spec, so that a step is a spec
 of its own: with listeners of the wanted one and of the one before.

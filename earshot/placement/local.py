@@ -152,7 +152,7 @@ def _check_binds(spec: LocalSpec, machine: Machine) -> None:
 
 
 def _notes(spec: LocalSpec, machine: Machine) -> list[str]:
-    # a listener advertises the name of its widest scope, which stands last
+    # a listener advertises the name of its widest scope, which is the last
     held = [
         item.name
         for item in spec.listeners

@@ -1,4 +1,4 @@
-"""A container that stands where the clients of a scope stand, and validates from there."""
+"""A container in the network of a scope's clients, which validates from there."""
 
 from __future__ import annotations
 

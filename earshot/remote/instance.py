@@ -1,4 +1,4 @@
-"""Asking a validator that stands elsewhere: an order in its bucket, and the wait for its report."""
+"""Run a validator in another network: an order in its bucket, and the wait for its report."""
 
 import secrets
 import time

@@ -36,7 +36,7 @@ class BundleRef(Frozen):
 
 
 class ValidatorSettings(Frozen):
-    """Where a validator stands, and its settings. No secret is among them."""
+    """The VPC, region and settings of a validator, without secrets."""
 
     system: System
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]

@@ -62,12 +62,12 @@ class Problem:
     facts: Facts
     stages: tuple[StageResult, ...] = ()
     cells: tuple[Cell, ...] = ()
-    """The first stands for all: their causes differ in nothing but broker and address."""
+    """The first cell represents all: their causes differ only in broker and address."""
 
 
 def _of_cells(cells: list[Cell]) -> Problem:
     first, *others = cells
-    # `EXTERNAL, broker 2 (host:9093), from host`: the cell that stands for all
+    # `EXTERNAL, broker 2 (host:9093), from host`: the cell that represents all
     title = f"{first.listener}, {cell_name(first)}, from {first.vantage}"
     shown = others if len(others) <= MOST_NAMED else others[:SHOWN]
     likewise = [cell_name(cell) for cell in shown]

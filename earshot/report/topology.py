@@ -1,7 +1,7 @@
 """The topology as geometry: who looked, through which listener, at which broker.
 
 Three columns of boxes (vantages, listeners, brokers) and the lines between them, each with the
-worst verdict of the cells it stands for. Units are those of the picture's own `viewBox`.
+worst verdict of the cells it represents. Units are those of the picture's own `viewBox`.
 """
 
 from collections import defaultdict

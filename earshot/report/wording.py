@@ -90,7 +90,7 @@ def outcome(cell: Cell) -> str:
 
 
 def standpoint(vantage: Vantage) -> str:
-    """Where a vantage stands: `host (machine a, resolvers 10.0.0.2)`."""
+    """A vantage with its machine and resolvers: `host (machine a, resolvers 10.0.0.2)`."""
     facts: list[str] = [vantage.kind] if vantage.kind != vantage.name else []
     if vantage.where and vantage.where != vantage.name:
         facts.append(f"machine {vantage.where}")

@@ -159,7 +159,7 @@ def _passed(stage: Stage, detail: str = "") -> StageResult:
 
 
 def _failed(cell: Cell, at: Stage, cause: Cause) -> Cell:
-    """``cell`` failed ``at`` a stage; what stands before it is kept, what comes later skipped."""
+    """``cell`` failed ``at`` a stage; earlier stages are kept, later stages are skipped."""
     order = list(Stage)
     before = [it for it in cell.stages if order.index(it.stage) < order.index(at)]
     later = [
@@ -207,6 +207,6 @@ def _delivered(bad: Sequence[Delivery]) -> Cause:
         observed="; ".join(said),
         expected="every acknowledged record comes back once, in order, unchanged, through every "
         "listener",
-        remedy=f"see the log of broker {bad[0].broker} for this time, and what stands between its "
+        remedy=f"see the log of broker {bad[0].broker} for this time, and the network between its "
         "listeners and their clients (proxies, port mappings)",
     )

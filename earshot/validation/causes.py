@@ -1,7 +1,7 @@
 """Why a cell failed, in plain words: one table from (stage, error, kind of name, scope) to a cause.
 
 The first row that fits wins, so the particular ones stand before the general ones of a stage.
-What was observed is the caller's to say; what was expected and what to do stands here.
+The caller provides the observed value; the expected value and the fix are here.
 """
 
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _tcp("no-route", "no-route", _CONNECTS,
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),
-    _tcp(ANY, "unreachable", _CONNECTS, "see what stands between this machine and {address}"),
+    _tcp(ANY, "unreachable", _CONNECTS, "check the network between this machine and {address}"),
     _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
         "issue {who}'s certificate for {host}, or advertise a name that it is for"),
@@ -209,7 +209,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
         "see the log and the load of {who}: it answers, but does not take a record in time"),
     _consume("corrupt", "corrupt", _RETURNS,
-        "see what stands between this client and {who}: a record came back changed"),
+        "check the network between this client and {who}: a record came back changed"),
     _consume("authorization", "authorization", _RETURNS,
         "allow this user Read on topics that begin with __earshot- and on the group earshot"),
     _consume(ANY, "not-returned", _RETURNS,

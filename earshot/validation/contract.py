@@ -66,7 +66,7 @@ class Contract(Frozen):
     version: Literal[1, 2, 3] = 3
     """1, as earlier releases wrote it, never has a `cluster_id`."""
     cluster: str
-    """The stack's name, or what stands in its place."""
+    """The stack's name, or its substitute."""
     cluster_id: str | None = Field(default=None, min_length=1)
     """Kafka's own id of the cluster; None is not known, and then no answer is compared with it."""
     placement: str

@@ -80,7 +80,7 @@ def steer(admin: AdminClient, reachable: Callable[[int], bool], limit: float) ->
     librdkafka sends them to the broker that metadata calls the controller, which in KRaft is any
     broker that counts as alive, drawn again for every answer: one that died just now, or whose
     address cannot be reached, would swallow the request. Takes at most ``limit`` seconds, after
-    which the draw stands.
+    which the draw is kept.
     """
     end = time.monotonic() + limit
     while (left := end - time.monotonic()) > 0:

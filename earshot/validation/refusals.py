@@ -20,7 +20,7 @@ _RIGHTS: Final = (
 )
 _REPLICAS: Final = (
     "let topics that begin with __earshot- have one replica, on a broker that the client names; "
-    "what stands between client and cluster may ask for more"
+    "a proxy between client and cluster may ask for more"
 )
 _SETTINGS: Final = (
     "let the cluster accept the setting that it names for topics that begin with __earshot-"

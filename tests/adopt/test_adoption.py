@@ -427,9 +427,7 @@ def test_free_properties_are_kept_and_secrets_are_not() -> None:
 
 def test_a_variable_that_nobody_set_is_told() -> None:
     text = broker("A://:1", "A://kafka:1", more="      KAFKA_NUM_PARTITIONS: ${PARTS}\n")
-    assert adopt_text(text).notes == (
-        "the variable PARTS is not set, and an empty text stands for it",
-    )
+    assert adopt_text(text).notes == ("the variable PARTS is not set, so it is read as empty text",)
 
 
 def test_a_listener_that_is_not_advertised_is_left_out_and_named() -> None:
@@ -636,7 +634,7 @@ def test_a_variable_that_nobody_set_makes_no_mistake() -> None:
     """An empty text would, and the environment of those who start it need not be this one."""
     adoption = adopt_text(broker("A://:1", "$ADDRESS"))
     assert adoption.mistakes == ()
-    assert "the variable ADDRESS is not set, and an empty text stands for it" in adoption.notes
+    assert "the variable ADDRESS is not set, so it is read as empty text" in adoption.notes
 
 
 def test_what_does_not_look_like_a_broker_is_not_checked_as_one() -> None:

@@ -204,7 +204,7 @@ def test_without_security_protocols_are_the_users_own() -> None:
         (
             {"security": {"tls": {"from": {**FILES, "password": "ssm:/{node}"}}}},
             (
-                "x: security.tls.from.password: found {node}, which stands in `certificate` and "
+                "x: security.tls.from.password: found {node}, which belongs in `certificate` and "
                 "`key`; allowed: one place for all nodes"
             ),
         ),

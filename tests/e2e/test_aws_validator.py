@@ -131,7 +131,7 @@ def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Va
 def test_without_a_validator_the_internal_scope_is_not_run(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     said = " ".join(stack.project.up().split())
-    assert "INTERNAL for scope internal: not run: no validator stands in the VPC" in said
+    assert "INTERNAL for scope internal: not run: the VPC has no validator" in said
     report = kept(stack)
     assert verdicts(report) == {
         ("internal", "INTERNAL"): Verdict.SKIP,

@@ -51,7 +51,10 @@ def test_a_machine_without_dns_servers_can_ask_nobody_outside() -> None:
             {"resolvers": {"external": ["dns.example.com"]}},
             "external: DNS server 'dns.example.com'",
         ),
-        ({"resolvers": {"external": ["system", "192.0.2.1"]}}, "`system` stands alone"),
+        (
+            {"resolvers": {"external": ["system", "192.0.2.1"]}},
+            "`system` cannot be combined with servers",
+        ),
         ({"resolvers": "192.0.2.1"}, "dictionary"),
         ({"timeout": 0}, "greater than 0"),
         ({"retry": -1}, "greater than or equal to 0"),

@@ -188,7 +188,7 @@ def test_commands_replicas_and_mounts() -> None:
         ("services: {k: {extends: {file: n.yml}}}", "extends: n.yml cannot be read"),
         ("services: {k: {image: '${X:?no}'}}", "c.yml: services.k.image: the variable X is"),
         ("include: [a.yml]\nservices: {k: {}}", "c.yml: include: files that include others"),
-        ("services: &s {k: {x: *s}}", "an alias (*name) stands within what it repeats"),
+        ("services: &s {k: {x: *s}}", "an alias (*name) is within the value that it repeats"),
         ("a: &a [1]\nservices: {k: [" + "[" * 2000, "is nested more than 64 levels deep"),
         ("services: {k: \x01}", "is no YAML"),
     ],

@@ -176,7 +176,7 @@ def test_lost_records_fail_the_cell_with_their_numbers() -> None:
     reported = "of 10 records written through INTERNAL, 3 never came back through"
     assert found.cause.observed == f"{reported} EXTERNAL; {reported} INTERNAL"
     assert found.cause.remedy == (
-        "see the log of broker 1 for this time, and what stands between its listeners and their "
+        "see the log of broker 1 for this time, and the network between its listeners and their "
         "clients (proxies, port mappings)"
     )
 

@@ -65,7 +65,7 @@ def test_external_listeners_without_credentials_are_proved_from_here(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, ["INTERNAL for scope internal: not run: no validator stands in the VPC"]),
+        ({}, ["INTERNAL for scope internal: not run: the VPC has no validator"]),
         (
             TWO_LISTENERS,
             ["INTERNAL for scope internal: not run", "EXTERNAL for scope external: not run: it ta"],
