@@ -92,8 +92,8 @@ def adopt_compose(
         for item in compose.services
         if item.replicas not in ("", "1") and item.name in names
     ]
-    found = deployment.mistakes(as_checked.services)
-    mistakes = tuple(item for item in found if not chosen or item.container in names)
+    findings = deployment.mistakes(as_checked.services)
+    mistakes = tuple(finding for finding in findings if not chosen or finding.container in names)
     return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {}, mistakes)
 
 
@@ -183,15 +183,15 @@ def _self_named(values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
-    found: dict[str, list[int]] = {}
+    brokers_of: dict[str, list[int]] = {}
     for broker in brokers:
         read = {item.name for item in broker.listeners}
         asked = {item.listener for item in _questions(broker)}
         known = read | asked | {*controller_names(broker.values)}
         for name, _ in readable(read_listeners(broker.values.get("listeners", ""))):
             if name not in known:
-                found.setdefault(name, []).append(broker.id)
-    for name, ids in found.items():
+                brokers_of.setdefault(name, []).append(broker.id)
+    for name, ids in brokers_of.items():
         yield (
             f"{numbered('broker', ids)}: {name} is bound and not advertised, so that no client is "
             "sent to it; it is left out"

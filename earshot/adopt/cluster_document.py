@@ -54,7 +54,8 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tup
         "image": f"apache/kafka:{version}",
         "kafka_version": version,
         "listeners": [
-            _docker_listener(name, found, notes) for name, found in _by_name(serving).items()
+            _docker_listener(name, listeners, notes)
+            for name, listeners in _by_name(serving).items()
         ],
     }
     return {**document, **_rest(brokers, serving, notes)}, tuple(notes)
@@ -85,15 +86,15 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]
 
 
 def _docker_listener(
-    name: str, found: Mapping[int, tuple[KafkaBroker, ParsedListener]], notes: list[str]
+    name: str, listeners: Mapping[int, tuple[KafkaBroker, ParsedListener]], notes: list[str]
 ) -> dict[str, Any]:
-    first = next(iter(found.values()))[1]
+    first = next(iter(listeners.values()))[1]
     item = _common(first)
-    if bind := _bind(name, found.values(), notes):
+    if bind := _bind(name, listeners.values(), notes):
         item["bind"] = bind
     published, interfaces = {}, set()
     advertised, moved = {}, {}
-    for id, (broker, listener) in found.items():
+    for id, (broker, listener) in listeners.items():
         address, container = listener.advertised, broker.container
         if container is not None and (port := _published(container, listener)):
             published[id], interface = port
@@ -131,10 +132,12 @@ def _common(listener: ParsedListener) -> dict[str, Any]:
     return item
 
 
-def _bind(name: str, found: Iterable[tuple[KafkaBroker, ParsedListener]], notes: list[str]) -> str:
+def _bind(
+    name: str, listeners: Iterable[tuple[KafkaBroker, ParsedListener]], notes: list[str]
+) -> str:
     """The interface that the source binds, where it is not all of them."""
     hosts = {}
-    for broker, listener in found:
+    for broker, listener in listeners:
         host = listener.bind.host
         if host and kind_of(host) is not NameKind.ANY_ADDRESS:
             hosts[host] = broker.container is not None and broker.container.answers_to(host)
@@ -159,12 +162,12 @@ def _rest(
 ) -> dict[str, Any]:
     """Quorum, replication and free properties, for every placement alike."""
     first = serving[0]
-    found: dict[str, Any] = {"inter_broker": first.inter_broker}
-    found["controllers"] = _controllers(brokers, notes)
+    section: dict[str, Any] = {"inter_broker": first.inter_broker}
+    section["controllers"] = _controllers(brokers, notes)
     for key, name in _REPLICAS.items():
         text = first.values.get(key, "")
         if _NUMBER.fullmatch(text) and int(text) <= len(serving):
-            found[name] = int(text)
+            section[name] = int(text)
         elif _NUMBER.fullmatch(text):
             notes.append(f"{key}: {text} is more than there are brokers; it is left out")
     extra = free_properties(first)
@@ -180,8 +183,8 @@ def _rest(
             f"`extra` holds broker {first.id}'s"
         )
     if extra:
-        found["extra"] = extra
-    return found
+        section["extra"] = extra
+    return section
 
 
 def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, Any]:
@@ -193,17 +196,17 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
     names = [name for item in controlling for name in controller_names(item.values)]
     ports = [port for item in controlling for port in _controller_ports(item.values)]
     free = next(port for port in range(CONTROLLER_PORT, 65536) if port not in taken)
-    found: dict[str, Any] = {"mode": "separate" if separate else "combined"}
+    section: dict[str, Any] = {"mode": "separate" if separate else "combined"}
     if controlling:
-        found["count"] = len(separate) or len(controlling)
+        section["count"] = len(separate) or len(controlling)
     if separate:
         ids = ", ".join(str(item.id) for item in separate)
         first = FIRST_SEPARATE_CONTROLLER
         notes.append(f"separate controllers have node ids from {first} on, and not {ids}")
     if names:
-        found["name"] = names[0]
-    found["port"] = ports[0] if ports else free
-    return found
+        section["name"] = names[0]
+    section["port"] = ports[0] if ports else free
+    return section
 
 
 def _controller_ports(values: Mapping[str, str]) -> Iterator[int]:
@@ -218,12 +221,12 @@ def _by_name(
     brokers: Sequence[KafkaBroker],
 ) -> dict[str, dict[int, tuple[KafkaBroker, ParsedListener]]]:
     """Client listeners in the order of their first appearance, each with its brokers."""
-    found: dict[str, dict[int, tuple[KafkaBroker, ParsedListener]]] = {}
+    listeners: dict[str, dict[int, tuple[KafkaBroker, ParsedListener]]] = {}
     for broker in brokers:
         for listener in broker.listeners:
             if Scope.CONTROLLER not in listener.audience.scopes:
-                found.setdefault(listener.name, {})[broker.id] = (broker, listener)
-    return found
+                listeners.setdefault(listener.name, {})[broker.id] = (broker, listener)
+    return listeners
 
 
 _ZOOKEEPER_IMAGE = re.compile(r"(?:.*/)?[a-z-]*zookeeper[a-z-]*(?:[:@].*)?")
@@ -259,12 +262,12 @@ _DATA = Leftover(
 
 def leftovers(brokers: Sequence[KafkaBroker], services: Sequence[Service]) -> tuple[Leftover, ...]:
     """Everything that is not carried over, each thing once."""
-    found = [*_zookeepers(services)]
+    leftovers_found = [*_zookeepers(services)]
     for broker in brokers:
-        found += [*_variables(broker), *_properties(broker)]
+        leftovers_found += [*_variables(broker), *_properties(broker)]
     if any(item.is_zookeeper for item in brokers):
-        found.append(_DATA)
-    return tuple(dict.fromkeys(found))
+        leftovers_found.append(_DATA)
+    return tuple(dict.fromkeys(leftovers_found))
 
 
 def free_properties(broker: KafkaBroker) -> dict[str, str]:

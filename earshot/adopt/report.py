@@ -141,9 +141,9 @@ def stack_file(adoption: Adoption) -> str:
     if adoption.document is None:
         raise ValueError("nothing is written while something is undecided")
     lines = [f"# Adopted from {visible(adoption.source)}."]
-    if found := grouped(adoption.mistakes):
+    if groups := grouped(adoption.mistakes):
         lines.append("# Mistakes that were seen there; see that they are fixed here:")
-        lines += [f"# - {visible(item.subject)} [{item.first.rule}]" for item in found]
+        lines += [f"# - {visible(item.subject)} [{item.first.rule}]" for item in groups]
     lines += ["config:", f"  {CLUSTER_KEY}:"]
     reasons = {it.listener.name: it.listener.audience.why for it in reversed(adoption.listeners)}
     for key, value in adoption.document.items():

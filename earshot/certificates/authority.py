@@ -141,27 +141,29 @@ def new_request(subject: Subject, names: SubjectNames) -> Request:
 
 def read_certificate(pem: str) -> Certificate:
     """The first certificate in the text ``pem``; raises ValueError where there is none."""
-    found = x509.load_pem_x509_certificate(pem.encode())
+    certificate = x509.load_pem_x509_certificate(pem.encode())
     names = SubjectNames()
     with contextlib.suppress(x509.ExtensionNotFound):
-        held = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        addresses = map(str, held.get_values_for_type(x509.IPAddress))
-        names = SubjectNames(tuple(held.get_values_for_type(x509.DNSName)), tuple(addresses))
-    fingerprint = found.fingerprint(hashes.SHA256()).hex()
-    return Certificate(names, found.not_valid_before_utc, found.not_valid_after_utc, fingerprint)
+        subject = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        addresses = map(str, subject.get_values_for_type(x509.IPAddress))
+        names = SubjectNames(tuple(subject.get_values_for_type(x509.DNSName)), tuple(addresses))
+    fingerprint = certificate.fingerprint(hashes.SHA256()).hex()
+    return Certificate(
+        names, certificate.not_valid_before_utc, certificate.not_valid_after_utc, fingerprint
+    )
 
 
 def ends(pem: str) -> datetime:
     """When the first of the certificates in ``pem`` ends; raises ValueError where there is none."""
-    found = x509.load_pem_x509_certificates(pem.encode())
-    return min(item.not_valid_after_utc for item in found)
+    chain = x509.load_pem_x509_certificates(pem.encode())
+    return min(item.not_valid_after_utc for item in chain)
 
 
-def is_pair(held: Issued) -> bool:
-    """Whether ``held`` is a certificate and the key that it is for."""
+def is_pair(issued: Issued) -> bool:
+    """Whether ``issued`` is a certificate and the key that it is for."""
     try:
-        certificate = x509.load_pem_x509_certificate(held.certificate.encode())
-        key = load_pem_private_key(held.key.encode(), None)
+        certificate = x509.load_pem_x509_certificate(issued.certificate.encode())
+        key = load_pem_private_key(issued.key.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
     return key.public_key() == certificate.public_key()
@@ -194,8 +196,8 @@ def _builder(
 
 
 def _general_names(names: SubjectNames) -> list[x509.GeneralName]:
-    found: list[x509.GeneralName] = [x509.DNSName(name) for name in names.dns]
-    return found + [x509.IPAddress(ipaddress.ip_address(it)) for it in names.addresses]
+    general_names: list[x509.GeneralName] = [x509.DNSName(name) for name in names.dns]
+    return general_names + [x509.IPAddress(ipaddress.ip_address(it)) for it in names.addresses]
 
 
 def _usage(certificates: bool) -> x509.KeyUsage:

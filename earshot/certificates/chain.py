@@ -59,11 +59,11 @@ def is_authority(certificate: x509.Certificate) -> bool:
 def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
     """Whether it may be shown by servers, and by clients."""
     try:
-        held = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return True, True
     # OpenSSL does not take anyExtendedKeyUsage for either
-    return ExtendedKeyUsageOID.SERVER_AUTH in held, ExtendedKeyUsageOID.CLIENT_AUTH in held
+    return ExtendedKeyUsageOID.SERVER_AUTH in usages, ExtendedKeyUsageOID.CLIENT_AUTH in usages
 
 
 def principal(subject: x509.Name) -> str:

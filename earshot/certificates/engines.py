@@ -63,8 +63,8 @@ class EngineStore:
             except FileNotFoundError:
                 return None
         try:
-            found = json.loads(copy)
-            made = Issued(str(found["certificate"]), str(found["key"]))
+            document = json.loads(copy)
+            made = Issued(str(document["certificate"]), str(document["key"]))
         except (ValueError, KeyError, TypeError):
             made = Issued("", "")
         if not is_pair(made):

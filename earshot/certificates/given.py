@@ -80,8 +80,8 @@ def read_given(files: Files, nodes: Iterable[int]) -> Given:
     texts = _texts(filter(None, dict.fromkeys(places)), secret, files.region)
     trusted = _certificates(files.authority, texts)
     password = texts[files.password].strip() if files.password else b""
-    found = {id: read_node(*own[id], texts, password, trusted) for id in own}
-    return Given(found, "".join(map(_pem, trusted)))
+    certificates = {id: read_node(*own[id], texts, password, trusted) for id in own}
+    return Given(certificates, "".join(map(_pem, trusted)))
 
 
 def read_node(
@@ -137,7 +137,7 @@ def read_node(
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
     """What lies in each of ``places``. Raises EarshotError."""
     remedy, listed = "put it there, or correct security.tls.from", list(places)
-    found = {it: content_of(Path(it), it, remedy) for it in listed if not is_in_aws(it)}
+    texts = {it: content_of(Path(it), it, remedy) for it in listed if not is_in_aws(it)}
     # in one order, for what is read once per process
     for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, listed))), region).items():
         if place in secret and not text.encrypted:
@@ -146,8 +146,8 @@ def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[
                 observed="is a parameter of the type String, which SSM does not encrypt",
                 allowed="SecureString, where keys and passwords lie",
             )
-        found[place] = text.content
-    return found
+        texts[place] = text.content
+    return texts
 
 
 def _certificates(place: str, texts: Mapping[str, bytes]) -> list[x509.Certificate]:
@@ -166,17 +166,17 @@ def _key(place: str, text: bytes, password: bytes) -> Key:
         allowed = "a key without a password, or the place of it as security.tls.from.password"
         raise EarshotError(place, observed=observed, allowed=allowed)
     try:
-        found = load_pem_private_key(text, password if is_encrypted else None)
+        key = load_pem_private_key(text, password if is_encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         observed = "holds no private key that can be read"
         if is_encrypted:
             observed = "holds a key that the given password does not open"
         allowed = "PEM: -----BEGIN PRIVATE KEY-----"
         raise EarshotError(place, observed=observed, allowed=allowed) from None
-    if not isinstance(found, (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey)):
+    if not isinstance(key, (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey)):
         observed = "holds a key of a kind that Kafka does not read from PEM"
         raise EarshotError(place, observed=observed, allowed="a key of RSA or EC")
-    return found
+    return key
 
 
 def _pem(certificate: x509.Certificate) -> str:

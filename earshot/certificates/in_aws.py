@@ -30,43 +30,43 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, Text]:
     ``region`` may be empty, for the environment's own. Raises EarshotError.
     """
     parameters = [it for it in places if it.startswith(SSM)]
-    held: dict[str, Text] = {}
+    texts: dict[str, Text] = {}
     if parameters:
         with client("ssm", _named(parameters), region) as ssm:
             for first in range(0, len(parameters), AT_ONCE):
-                held |= _parameters(ssm, parameters[first : first + AT_ONCE])
+                texts |= _parameters(ssm, parameters[first : first + AT_ONCE])
     secrets = [it for it in places if it.startswith(SECRETS)]
     if secrets:
         with client("secretsmanager", _named(secrets), region) as manager:
-            held |= {place: _secret(manager, place) for place in secrets}
-    return held
+            texts |= {place: _secret(manager, place) for place in secrets}
+    return texts
 
 
 def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, Text]:
     names = {place.removeprefix(SSM): place for place in places}
     permissions = f"ssm:GetParameters{_DECRYPT}"
     given = {"Names": list(names), "WithDecryption": True}
-    found = answer(_named(places), permissions, ssm.get_parameters, **given)
-    held: dict[str, Text] = {}
-    for item in found["Parameters"]:
+    response = answer(_named(places), permissions, ssm.get_parameters, **given)
+    texts: dict[str, Text] = {}
+    for item in response["Parameters"]:
         text = Text(item["Value"].encode(), item["Type"] == "SecureString")
         selector = item.get("Selector", "")  # the `:3` of a version, which `Name` is without
         asked = (f"{it}{selector}" for it in (item["Name"], item.get("ARN")))
-        held |= {names[name]: text for name in asked if name in names}
-    missing = [place for place in places if place not in held]
+        texts |= {names[name]: text for name in asked if name in names}
+    missing = [place for place in places if place not in texts]
     if missing:
         raise absent(_named(missing), ssm.meta.region_name)
-    return held
+    return texts
 
 
 def _secret(manager: Any, place: str) -> Text:
     permissions = f"secretsmanager:GetSecretValue{_DECRYPT}"
     name = place.removeprefix(SECRETS)
-    found = answer(place, permissions, manager.get_secret_value, SecretId=name)
-    if "SecretString" not in found:
+    response = answer(place, permissions, manager.get_secret_value, SecretId=name)
+    if "SecretString" not in response:
         allowed = "one that holds a text, as PEM is"
         raise EarshotError(place, observed="is a binary secret", allowed=allowed)
-    return Text(found["SecretString"].encode(), True)
+    return Text(response["SecretString"].encode(), True)
 
 
 def _named(places: Sequence[str]) -> str:

@@ -30,9 +30,9 @@ class SubjectNames:
     @classmethod
     def of_hosts(cls, hosts: Iterable[str]) -> SubjectNames:
         """Exactly ``hosts``, each once: names in lower case, and addresses."""
-        found = [(host.lower(), _address(host)) for host in hosts]
-        names = dict.fromkeys(name for name, address in found if address is None)
-        return cls(tuple(names), tuple(dict.fromkeys(it for _, it in found if it is not None)))
+        pairs = [(host.lower(), _address(host)) for host in hosts]
+        names = dict.fromkeys(name for name, address in pairs if address is None)
+        return cls(tuple(names), tuple(dict.fromkeys(it for _, it in pairs if it is not None)))
 
     def cover(self, host: str) -> bool:
         """Whether a client that connects to ``host`` accepts a certificate with these names.

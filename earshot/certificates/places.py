@@ -36,9 +36,9 @@ def is_private_ca(arn: str) -> bool:
 
 def parts_of_ca(arn: str) -> tuple[str, str, str]:
     """The partition, region and id in a private CA's ARN."""
-    found = _PRIVATE_CA.fullmatch(arn)
-    assert found is not None  # as the stack file allows no other
-    return found[1], found[2], found[3]
+    match = _PRIVATE_CA.fullmatch(arn)
+    assert match is not None  # as the stack file allows no other
+    return match[1], match[2], match[3]
 
 
 def is_in_aws(place: str) -> bool:

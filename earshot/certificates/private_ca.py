@@ -25,13 +25,13 @@ def authority_of(arn: str) -> str:
     Raises EarshotError.
     """
     with client("acm-pca", arn, parts_of_ca(arn)[1]) as pca:
-        found = answer(
+        response = answer(
             arn,
             "acm-pca:GetCertificateAuthorityCertificate",
             pca.get_certificate_authority_certificate,
             CertificateAuthorityArn=arn,
         )
-    return _lines(found["Certificate"], found.get("CertificateChain"))
+    return _lines(response["Certificate"], response.get("CertificateChain"))
 
 
 def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> str:
@@ -59,8 +59,8 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
         named = {"CertificateAuthorityArn": arn, "CertificateArn": made["CertificateArn"]}
         wait = pca.get_waiter("certificate_issued").wait
         answer(arn, "acm-pca:GetCertificate", wait, **named)
-        found = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
-    chain = _lines(found["Certificate"], found.get("CertificateChain"))
+        response = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
+    chain = _lines(response["Certificate"], response.get("CertificateChain"))
     node = read_node(arn, arn, {arn: (asked.key + chain).encode()}, b"", trusted)
     if (refused := node.shown.refusal) is not None:
         observed = f"has issued a certificate that clients refuse: {refused.observed}"

@@ -49,6 +49,6 @@ class ShownCertificate:
         """What `document` wrote."""
         names = document["names"]
         times = {k: datetime.fromisoformat(document[k]) for k in ("not_before", "not_after")}
-        held = SubjectNames(tuple(names.get("dns") or ()), tuple(names.get("addresses") or ()))
-        refused = Refusal(**found) if (found := document.get("refusal")) else None
-        return cls(**{**document, **times, "names": held, "refusal": refused})
+        subject = SubjectNames(tuple(names.get("dns") or ()), tuple(names.get("addresses") or ()))
+        refused = Refusal(**refusal) if (refusal := document.get("refusal")) else None
+        return cls(**{**document, **times, "names": subject, "refusal": refused})

@@ -154,8 +154,8 @@ class Store:
             if self._is_due(name, hosts, own, wanted, now):
                 due.append(f"{name}.pem")
         for user, name in wanted.passwords.items():
-            held = self._read(name).strip() if (self.folder / name).exists() else ""
-            if not held or held != (wanted.given_passwords.get(user) or held):
+            content = self._read(name).strip() if (self.folder / name).exists() else ""
+            if not content or content != (wanted.given_passwords.get(user) or content):
                 due.append(name)
         return due + self._surplus(wanted)
 
@@ -171,11 +171,11 @@ class Store:
         due = self.due(wanted, now)
         for name in self._surplus(wanted):
             (self.folder / name).unlink(missing_ok=True)
-        held = {
+        contents = {
             number: self._authority(number) or self._new_authority(wanted.stack, number, now)
             for number in wanted.authorities
         }
-        authority = held[wanted.issuer]
+        authority = contents[wanted.issuer]
         if TRUSTED in due and wanted.trusts_more:
             self._write(TRUSTED, self._trusted(wanted), 0o644)
         for name, hosts in wanted.hosts.items():
@@ -272,11 +272,11 @@ class Store:
         names = _files(number)
         if not all((self.folder / name).exists() for name in names):
             return None
-        found = Issued(*map(self._read, names))
-        if not is_pair(found):
+        authority = Issued(*map(self._read, names))
+        if not is_pair(authority):
             observed = f"{names[0]} is no certificate for the key in {names[1]}, or one of them is "
             raise self._lost(f"{observed}damaged")
-        return found
+        return authority
 
     def _surplus(self, wanted: WantedCertificates) -> list[str]:
         """The files that are no longer used."""
@@ -284,8 +284,8 @@ class Store:
         kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
         kept |= {TRUSTED} if wanted.trusts_more else set()
         kinds = ("[!.]*.pem", _PASSWORDS, *_KEYS)
-        held = {path.name for kind in kinds for path in self.folder.glob(kind)}
-        return sorted(held - kept)
+        file_names = {path.name for kind in kinds for path in self.folder.glob(kind)}
+        return sorted(file_names - kept)
 
     def _trusted(self, wanted: WantedCertificates) -> str:
         """All that nodes trust. Raises EarshotError where one of the stack's own is missing."""
@@ -308,14 +308,18 @@ class Store:
         if wanted.is_of_others or self._authority(wanted.issuer) is not None:
             return
         stores = sorted(self.folder.glob("node-*.pem"))
-        held = [path for kind in _PUBLIC for path in self.folder.glob(kind)]
-        known = [self._read(it.name) for it in held if it.name not in _files(wanted.issuer)]
+        paths = [path for kind in _PUBLIC for path in self.folder.glob(kind)]
+        known = [self._read(it.name) for it in paths if it.name not in _files(wanted.issuer)]
         left = [path.name for path in stores if not _is_of_any(self._read(path.name), known)]
         if not left and (stores or not issued):
             return
-        found = f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
+        problem = (
+            f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
+        )
         certificate, key = _files(wanted.issuer)
-        observed = f"{certificate} or {key} is missing, and {found}: nodes with certificates of a "
+        observed = (
+            f"{certificate} or {key} is missing, and {problem}: nodes with certificates of a "
+        )
         raise self._lost(f"{observed}new one would not be trusted by the others")
 
     def _new_authority(self, stack: str, number: int, now: datetime) -> Issued:
@@ -337,13 +341,13 @@ class Store:
             pem = (self.folder / f"{name}.pem").read_text()
             if name in wanted.given:
                 return pem != wanted.given[name]
-            held = read_certificate(pem)
+            certificate = read_certificate(pem)
         except (FileNotFoundError, IsADirectoryError, ValueError):
             return True
         return (
-            not held.names.same(SubjectNames.of_hosts(hosts))
-            or (held.not_before > now and not elsewhere)
-            or held.not_after - now <= timedelta(days=wanted.renew_days)
+            not certificate.names.same(SubjectNames.of_hosts(hosts))
+            or (certificate.not_before > now and not elsewhere)
+            or certificate.not_after - now <= timedelta(days=wanted.renew_days)
             or not is_issued_by(pem, authority)
             or not is_pair(Issued(pem, pem))
         )
@@ -354,11 +358,11 @@ class Store:
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 
     def _version(self, wanted: WantedCertificates, name: str) -> str:
-        held = self._read(f"{name}.pem")
+        pem = self._read(f"{name}.pem")
         is_own = name in wanted.users or wanted.authorities == (_FIRST,)
         if is_own and not wanted.is_of_others:
-            return read_certificate(held).fingerprint
-        chain = held[held.index("-----BEGIN CERTIFICATE") :]
+            return read_certificate(pem).fingerprint
+        chain = pem[pem.index("-----BEGIN CERTIFICATE") :]
         return hashlib.sha256((chain + self.authority()).encode()).hexdigest()
 
     def _read(self, name: str) -> str:

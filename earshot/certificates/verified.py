@@ -69,8 +69,8 @@ def refusal(
     """
     # Java's path ends at the first certificate that is trusted
     last = next(place for place, item in enumerate(path) if item in trusted)
-    if (found := next(_refused_by_java(path[: last + 1]), None)) is not None:
-        return found
+    if (refused := next(_refused_by_java(path[: last + 1]), None)) is not None:
+        return refused
     flags = _NO_CHECK_TIME | (_POLICY_CHECK if path[last] is path[-1] else 0)
     reason, message = _refused_by_openssl(store, trusted, flags, servers=servers, clients=clients)
     if not message:
@@ -134,8 +134,8 @@ def _refused_by_java(path: Certificates) -> Iterator[Refusal]:
             yield _NO_SIGNATURE
         if anchor.version is x509.Version.v3 and not is_authority(anchor):
             yield _no_authority(path, anchor)
-    if (found := _badly_signed(path)) is not None:
-        yield found
+    if (signature := _badly_signed(path)) is not None:
+        yield signature
 
 
 _NO_SIGNATURE: Final = Refusal(

@@ -73,16 +73,16 @@ def run(
 
 def read_scopes(texts: Sequence[str]) -> Scopes:
     """`NAME=internal`, `NAME=host+external`; raises EarshotError."""
-    found: dict[str, tuple[Scope, ...]] = {}
+    scopes: dict[str, tuple[Scope, ...]] = {}
     for text in texts:
         name, sign, listed = text.partition("=")
         wanted = listed.split("+")
         if not sign or not name or any(item not in list(CLIENT_SCOPES) for item in wanted):
             raise EarshotError(f"--scope {text}", observed="names no scope", allowed=_SCOPE_FORM)
-        if name in found:
+        if name in scopes:
             raise EarshotError(f"--scope {text}", observed=f"{name} is given twice")
-        found[name] = tuple(scope for scope in CLIENT_SCOPES if scope in wanted)
-    return found
+        scopes[name] = tuple(scope for scope in CLIENT_SCOPES if scope in wanted)
+    return scopes
 
 
 def _adopt(
@@ -115,15 +115,15 @@ def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
         else in_files(((text, shown), *over), mistakes)
     )
     linted = Linted(shown, "", tuple(Mistake(item, place) for item, place in placed))
-    found = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
-    said = [
+    kept = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
+    notes = [
         f"{item.finding.rule}, {item.finding.subject}: "
         + (f"ignored: {item.ignored}" if item.ignored else item.expired)
-        for item in found
+        for item in kept
         if item.ignored or item.expired
     ]
     return replace(
         adoption,
-        mistakes=tuple(item.finding for item in found if not item.ignored),
-        notes=(*adoption.notes, *said),
+        mistakes=tuple(item.finding for item in kept if not item.ignored),
+        notes=(*adoption.notes, *notes),
     )

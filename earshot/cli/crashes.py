@@ -62,12 +62,12 @@ def guarded(arguments: Sequence[str]) -> list[str]:
 def _status_of_child() -> int | None:
     """The exit code of a new child process, or the negative number of the signal that ended it;
     None in that process itself."""
-    alive, held = os.pipe()
+    alive, pipe = os.pipe()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until one is forwarded
     child = os.fork()
     if not child:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.close(held)
+        os.close(pipe)
         threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
         return None
     os.close(alive)
@@ -81,7 +81,7 @@ def _status_of_child() -> int | None:
     _, status = os.waitpid(child, 0)
     for number, handler in before.items():
         signal.signal(number, handler)
-    os.close(held)
+    os.close(pipe)
     return os.waitstatus_to_exitcode(status)
 
 

@@ -72,9 +72,9 @@ def run(
         report = report.model_copy(update={"notes": (*report.notes, ELSEWHERE)})
     lost = False
     if idle is not None:
-        held = hold(_held(report, contract, client), client, idle)
-        report = report.model_copy(update={"notes": (*report.notes, *notes(held, idle))})
-        lost = any(item.made and item.error for item in held)
+        idle_results = hold(_held(report, contract, client), client, idle)
+        report = report.model_copy(update={"notes": (*report.notes, *notes(idle_results, idle))})
+        lost = any(item.made and item.error for item in idle_results)
     show(report, files, format)
     return 1 if lost else report.exit_code
 

@@ -30,7 +30,7 @@ from earshot.lint.check import check, check_compose, check_together
 from earshot.lint.files import choose, laid_over
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.model import Failed, Linted, Outcome, Said, counted
+from earshot.lint.model import Failed, FileOptions, Linted, Outcome, counted
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
@@ -126,8 +126,8 @@ def explain(paths: Sequence[Path], choice: Choice) -> int:
             observed=f"found with {counted(len(files), 'path')}",
             allowed="one Compose file, or -f FILE -f FILE",
         )
-    said = Said(_release(choice.kafka_version), choice.profiles)
-    text, code = explained(files, choice.explain, said)
+    options = FileOptions(_release(choice.kafka_version), choice.profiles)
+    text, code = explained(files, choice.explain, options)
     emit(visible(text))
     return code
 
@@ -152,22 +152,22 @@ def _outcome(
     ignore = rules_named(choice.ignore, "--ignore")
     if not (paths or choice.together):
         raise EarshotError("earshot lint", observed="names no file", allowed="PATH..., or -f FILE")
-    said = Said(_release(choice.kafka_version), choice.profiles)
+    options = FileOptions(_release(choice.kafka_version), choice.profiles)
     chosen = choose(paths)
     root, today = Path.cwd(), date.today()
     lines = SourceLines(root)
     linted: list[Linted] = []
     failed: list[Failed] = []
-    checks = [(file, partial(check, file, os.environ, said)) for file in chosen.files]
+    checks = [(file, partial(check, file, os.environ, options)) for file in chosen.files]
     named = chosen.named
     if together := choice.together:  # by the name of the first of them
-        checks.insert(0, (together[0], partial(check_together, together, os.environ, said)))
+        checks.insert(0, (together[0], partial(check_together, together, os.environ, options)))
         named |= {together[0]}
     for file, checked in checks:
         try:
-            found = of_rules(checked(), select, ignore)
-            found = replace(found, is_named=file in named and not choice.skip_unrelated)
-            linted.append(with_comments(found, lines, today))
+            result = of_rules(checked(), select, ignore)
+            result = replace(result, is_named=file in named and not choice.skip_unrelated)
+            linted.append(with_comments(result, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))
     if choice.write_baseline is not None or known:
@@ -208,8 +208,8 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
         )
     select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
-    said = Said(_release(choice.kafka_version), choice.profiles)
-    today, found = date.today(), []
+    options = FileOptions(_release(choice.kafka_version), choice.profiles)
+    today, mistakes = date.today(), []
     for file in choose(paths).files:
         if file.suffix not in COMPOSE:
             continue
@@ -219,7 +219,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue
 
         def checked(text: str, file: Path = file) -> Linted:
-            linted = of_rules(check_compose(text, file, os.environ, said), select, ignore)
+            linted = of_rules(check_compose(text, file, os.environ, options), select, ignore)
             return with_comments(linted, lambda _: text.split("\n"), today)
 
         try:
@@ -232,10 +232,10 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
         if choice.fix and not replaced(file, before, after.text):
             to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
             continue
-        found.append(difference(before, after.text, str(file)))
+        mistakes.append(difference(before, after.text, str(file)))
         done = "fixed" if choice.fix else "can be fixed"
         to_stderr(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
-    return "\n".join(found)
+    return "\n".join(mistakes)
 
 
 def _release(text: str) -> tuple[int, int] | None:

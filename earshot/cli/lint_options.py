@@ -62,14 +62,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """What reads the options; it raises EarshotError for wrong ones."""
-    found = _Parser(
+    command_line = _Parser(
         prog="earshot lint",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add, several = found.add_argument, partial(found.add_argument, action="append", default=[])
+    add, several = (
+        command_line.add_argument,
+        partial(command_line.add_argument, action="append", default=[]),
+    )
     add("paths", metavar="PATH", nargs="*", type=Path, help="files, and folders with such files")
     # fmt: off
     several("-f", "--file", metavar="FILE", type=Path, dest="together",
@@ -100,4 +103,4 @@ def parser() -> argparse.ArgumentParser:
     add("--force", action="store_true",
         help="let --output and --write-baseline replace any file")
     # fmt: on
-    return found
+    return command_line

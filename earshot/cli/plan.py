@@ -67,9 +67,9 @@ def run(
             emit("\n" + reach_text(rows, terminal))
         if check:
             config = stack_config(project, stack)
-            found = check_planned(spec, planned, config.names)
-            emit("\n" + findings_text(found, terminal, config))
-            return 1 if config.refused(found) else 0
+            checked = check_planned(spec, planned, config.names)
+            emit("\n" + findings_text(checked, terminal, config))
+            return 1 if config.refused(checked) else 0
     return 0
 
 
@@ -126,13 +126,13 @@ def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
     head = ("clients", "listener", "sent to", "arrive")
     cells = [(it.place, it.listener, _first(it.addresses), it.answer) for it in rows]
     first, *lines = columns([head, *cells])
-    found = [terminal.bold(first)]
+    text_lines = [terminal.bold(first)]
     for row, line in zip(rows, lines, strict=True):
-        found.append(line)
-        found += textwrap.wrap(
+        text_lines.append(line)
+        text_lines += textwrap.wrap(
             row.because, terminal.width, initial_indent=_INDENT * 2, subsequent_indent=_INDENT * 2
         )
-    return "\n".join(found) + "\n"
+    return "\n".join(text_lines) + "\n"
 
 
 def _first(addresses: Sequence[Address]) -> str:
@@ -141,15 +141,15 @@ def _first(addresses: Sequence[Address]) -> str:
     return f"{addresses[0]}{more}" if addresses else "-"
 
 
-def findings_text(found: Checked, terminal: Terminal, config: PolicyConfig) -> str:
+def findings_text(checked: Checked, terminal: Terminal, config: PolicyConfig) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
-    errors, others = config.refused(found), config.shown(found)
+    errors, others = config.refused(checked), config.shown(checked)
     unknown = [item for item in others if item.state is FindingState.UNKNOWN]
     warnings = [item for item in others if item not in unknown]
     blocks = []
     for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
-    blocks += [terminal.field("note", remark, len("note")) for remark in found.remarks]
+    blocks += [terminal.field("note", remark, len("note")) for remark in checked.remarks]
     if not errors and not warnings:
         blocks.append("rules: nothing found" if not unknown else "rules: nothing else found")
     return "\n\n".join(blocks) + "\n"
@@ -199,10 +199,10 @@ def _table(planned: Planned, width: int) -> list[str]:
         lines = columns([head[:-1], *(item[:-1] for item in sockets)])
         added = [head[-1], *(item[-1] for item in sockets)]
         lines = [f"{line}\n{_INDENT * 2}{last}" for line, last in zip(lines, added, strict=True)]
-    found = [textwrap.indent(line, _INDENT) for line in lines]
+    rows = [textwrap.indent(line, _INDENT) for line in lines]
     titles = [", ".join(filter(None, owner)) for owner in owners]
-    return found[:1] + [
-        f"{title}\n{line}" if title else line for title, line in zip(titles, found[1:], strict=True)
+    return rows[:1] + [
+        f"{title}\n{line}" if title else line for title, line in zip(titles, rows[1:], strict=True)
     ]
 
 
@@ -250,11 +250,11 @@ def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
 def _nodes(plan: ClusterPlan, wanted: str) -> tuple[Node, ...]:
     if wanted == "all":
         return plan.nodes
-    found = tuple(node for node in plan.nodes if str(node.id) == wanted)
-    if not found:
+    nodes = tuple(node for node in plan.nodes if str(node.id) == wanted)
+    if not nodes:
         raise EarshotError(
             f"--render {wanted}",
             observed="the plan has no such node",
             allowed=", ".join(["all", *(str(node.id) for node in plan.nodes)]),
         )
-    return found
+    return nodes

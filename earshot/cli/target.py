@@ -71,8 +71,8 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
             project.contract_file(stack),
             project.credentials_file(stack),
         )
-        found = stack_contract(project, stack)
-        return Target(found, addresses, project, stack_name(stack), own)
+        of_stack = stack_contract(project, stack)
+        return Target(of_stack, addresses, project, stack_name(stack), own)
     return Target(None, addresses)
 
 
@@ -121,8 +121,8 @@ def stack_contract(project: Project, stack: str) -> Contract:
         missing.observed += f", and `pulumi` did not answer within {PULUMI_SECONDS} s"
         raise missing from None
     if done.returncode != 0:
-        said = " ".join(done.stderr.split()).removeprefix("error: ")
-        missing.observed += f", and `{' '.join(command[1:])}` says: {said}"
+        complaint = " ".join(done.stderr.split()).removeprefix("error: ")
+        missing.observed += f", and `{' '.join(command[1:])}` says: {complaint}"
         raise missing
     return read_contract(done.stdout, "pulumi stack output contract")
 

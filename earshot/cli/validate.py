@@ -190,9 +190,9 @@ def _property(text: str) -> tuple[str, str]:
 
 def _incarnations(text: str | None) -> dict[str, str]:
     try:
-        found = json.loads(text or "{}")
+        document = json.loads(text or "{}")
     except (ValueError, RecursionError) as reason:
         raise EarshotError("--incarnations", observed=f"is no JSON ({reason})") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise EarshotError("--incarnations", observed=f"found {text}", allowed="a JSON object")
-    return {str(key): str(value) for key, value in found.items()}
+    return {str(key): str(value) for key, value in document.items()}

@@ -121,9 +121,9 @@ def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, Answering]:
     begun = time.monotonic()
     with peer.opened(0, end) as exchange:
         cluster, brokers = metadata(exchange)
-        said = MetadataAnswer(peer.address, cluster, brokers, time.monotonic() - begun)
+        answer = MetadataAnswer(peer.address, cluster, brokers, time.monotonic() - begun)
         if not brokers:
-            return said, UNASKED
+            return answer, UNASKED
         own = (id for id, address in brokers.items() if address == peer.address)
         candidate = next(own, min(brokers))
         limit = end.within(IDENTIFY_LIMIT)
@@ -132,8 +132,8 @@ def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, Answering]:
         except ExchangeError:
             who = None
     if who is None:
-        return said, Answering(unknown=NOT_TOLD)
-    return said, _on_others(peer, who, candidate, limit)
+        return answer, Answering(unknown=NOT_TOLD)
+    return answer, _on_others(peer, who, candidate, limit)
 
 
 def _on_others(peer: Peer, first: int, candidate: int, end: Deadline) -> Answering:

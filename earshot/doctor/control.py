@@ -117,15 +117,17 @@ def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str
     others = {item.address.host for item in cells} - unresolved
     lookups = place.resolve(sorted(others), limit) if others else {}
     unresolved |= {host for host, it in lookups.items() if it.diagnosis in _UNKNOWN}
-    found = {}
+    reasons = {}
     if unresolved and (silent := _no_dns(place, limit)):
-        found = {host: f"{silent}, so nothing is known about {host}" for host in sorted(unresolved)}
+        reasons = {
+            host: f"{silent}, so nothing is known about {host}" for host in sorted(unresolved)
+        }
     cut_off = not any(map(place.has_route, WORLD))
     for host, lookup in lookups.items():
         if cut_off and lookup.ok and not any(map(place.has_route, lookup.addresses)):
             to = ", ".join(lookup.addresses)
-            found[host] = f"this vantage has no network: no route to {to}, and none to anywhere"
-    return found
+            reasons[host] = f"this vantage has no network: no route to {to}, and none to anywhere"
+    return reasons
 
 
 def _no_dns(place: OwnNetwork, limit: float) -> str:

@@ -307,8 +307,8 @@ def _way(
     if stage is not Stage.RESOLVE:
         addresses = contact.lookup.addresses
         listed = shortened(addresses) if len(addresses) > MOST_ATTEMPTS else ", ".join(addresses)
-        found = f"{target.address.host} is {listed}"
-        course.passed(Stage.RESOLVE, found, contact.lookup.seconds)
+        observed = f"{target.address.host} is {listed}"
+        course.passed(Stage.RESOLVE, observed, contact.lookup.seconds)
     if stage not in (Stage.RESOLVE, Stage.TCP) and contact.attempts:
         course.passed(Stage.TCP, _connected(contact), contact.attempts[-1].seconds)
     if obstacle is not None:

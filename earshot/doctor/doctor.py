@@ -120,11 +120,11 @@ def _cluster_id(facts: Sequence[Observed]) -> str:
 
 
 def _not_compared(contract: Contract, facts: Sequence[Observed]) -> list[str]:
-    found = _cluster_id(facts)
-    if contract.cluster_id is not None or not found:
+    cluster_id = _cluster_id(facts)
+    if contract.cluster_id is not None or not cluster_id:
         return []
-    what = f"cluster {found} answers; the contract names no cluster_id, so it is not known whether"
-    return [f"{what} these are its brokers or another cluster's at the same addresses"]
+    what = f"cluster {cluster_id} answers; the contract names no cluster_id, so it is not known"
+    return [f"{what} whether these are its brokers or another cluster's at the same addresses"]
 
 
 def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
@@ -139,13 +139,13 @@ def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, st
 def _seed_note(address: Address, name: str | None, sighting: Sighting, expected: str | None) -> str:
     if sighting.answer is None:
         return f"{address} gave no metadata{f'; it belongs to {name}' if name else ''}"
-    found = sighting.answer.cluster_id
-    if expected is not None and found not in (expected, NOT_SAID):
-        return f"{address} belongs to cluster {found}, not to {expected} of the contract"
+    cluster_id = sighting.answer.cluster_id
+    if expected is not None and cluster_id not in (expected, NOT_SAID):
+        return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
     listed = sighting.answer.listed
-    said = f"broker {listed}" if listed else "no broker"
+    named = f"broker {listed}" if listed else "no broker"
     led = f"is listener {name}" if name else "is none of the contract's listeners"
-    return f"{address} {led}; it advertises {said}"
+    return f"{address} {led}; it advertises {named}"
 
 
 def _blind(facts: Sequence[Observed]) -> bool:

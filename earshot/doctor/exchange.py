@@ -230,10 +230,10 @@ def consume(
 
 
 def _compare(message: Message, sent: Sent, run: str) -> Failure | None:
-    found = dict(message.headers() or ()).get("run", b"")
+    run_of_record = dict(message.headers() or ()).get("run", b"")
     checksum = zlib.crc32(message.value() or b"")
-    if found != run.encode():
-        text = f"offset {sent.offset} holds a record of run {found!r}, not {run}"
+    if run_of_record != run.encode():
+        text = f"offset {sent.offset} holds a record of run {run_of_record!r}, not {run}"
     elif checksum != sent.checksum:
         text = f"checksum {checksum:08x} came back, {sent.checksum:08x} was sent"
     else:

@@ -57,7 +57,7 @@ def hold(
     tls = any(protocol.tls for _, protocol in places)
     context = tls_context(translate(client)) if tls else None
     results: list[Held] = []
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         waiting: list[tuple[Address, socket.socket]] = []
         for address, protocol in list(dict.fromkeys(places))[:LIMIT]:
             try:
@@ -66,7 +66,7 @@ def hold(
             except (OSError, ValueError, OverflowError) as error:
                 results.append(Held(address, _text(error), made=False))
                 continue
-            waiting.append((address, held.enter_context(made)))
+            waiting.append((address, stack.enter_context(made)))
         if waiting:
             time.sleep(seconds)
         results += [Held(address, _asked(connection)) for address, connection in waiting]

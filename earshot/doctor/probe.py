@@ -104,8 +104,8 @@ def resolve(hosts: Iterable[str], limit: float = RESOLVE_LIMIT) -> dict[str, Loo
     """Every host as `getaddrinfo` sees it here, each name once, all within ``limit`` seconds."""
     resolver = SystemResolver()
     wanted = list(hosts)
-    found = look_up([(host, resolver) for host in wanted], seconds=limit)
-    return {host: found[host.lower(), resolver.label] for host in wanted}
+    lookups = look_up([(host, resolver) for host in wanted], seconds=limit)
+    return {host: lookups[host.lower(), resolver.label] for host in wanted}
 
 
 def explained(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:

@@ -76,7 +76,7 @@ class Sighting:
     """One address: the way to it, and what it said when it could be reached."""
 
     contact: Contact
-    said: MetadataAnswer | Failure | None
+    reply: MetadataAnswer | Failure | None
     waited: float = math.inf
     """Seconds that were left for what last happened, be it resolving, connecting or answering."""
     answering: Answering = UNASKED
@@ -87,9 +87,9 @@ class Sighting:
     def undecided(self) -> str:
         """Why its answer, or its silence, proves nothing; empty where it does."""
         contact = self.contact
-        if isinstance(self.said, Failure) and self.said.error == "too-many":
-            return f"{contact.address} was not looked at: {self.said.text}"
-        answers = [contact.security, self.said]
+        if isinstance(self.reply, Failure) and self.reply.error == "too-many":
+            return f"{contact.address} was not looked at: {self.reply.text}"
+        answers = [contact.security, self.reply]
         silent = (
             contact.lookup.diagnosis is Diagnosis.TIMEOUT
             or (not contact.connected and any(it.error == "timeout" for it in contact.attempts))
@@ -101,7 +101,7 @@ class Sighting:
 
     @property
     def answer(self) -> MetadataAnswer | None:
-        return self.said if isinstance(self.said, MetadataAnswer) else None
+        return self.reply if isinstance(self.reply, MetadataAnswer) else None
 
 
 def look(
@@ -146,21 +146,21 @@ class _Asker:
             return Sighting(Contact(address, lookup), None, left)
         left = self.end.left(CONNECT_LIMIT * times)
         contact = reach(address, lookup, context, max(0.05, left), self.end)
-        said: MetadataAnswer | Failure | None = None
+        answer: MetadataAnswer | Failure | None = None
         answering, peer = UNASKED, None
         if contact.connected and not isinstance(contact.security, Failure):
             ips = lookup.addresses[len(contact.attempts) - 1 :][:MOST_IPS]
             peer = Peer(address, ips, context, self.login if protocol.sasl else None)
             left = self.end.left(ASK_LIMIT * times)
             native = protocol.sasl and self.login is None
-            said, answering = (
+            answer, answering = (
                 self._native(asked, left) if native else question(peer, self.end.within(left))
             )
             peer = None if native else peer
-        met = contact.security if isinstance(contact.security, Failure) else said
+        met = contact.security if isinstance(contact.security, Failure) else answer
         if isinstance(met, Failure):
-            contact, said = _understood(contact, protocol, met, said, self.end)
-        return Sighting(contact, said, left, answering, peer)
+            contact, answer = _understood(contact, protocol, met, answer, self.end)
+        return Sighting(contact, answer, left, answering, peer)
 
     def _native(
         self, asked: ListenerAddress, limit: float
@@ -168,40 +168,40 @@ class _Asker:
         """The same by librdkafka, which knows more logins."""
         address, protocol = asked
         with self.turns:
-            said = ask(address, protocol, self.client, limit, self.end.stop)
-            if isinstance(said, Failure) or not said.brokers:
-                return said, UNASKED
-            own = (id for id, at in said.brokers.items() if at == address)
-            candidate = next(own, min(said.brokers))
+            answer = ask(address, protocol, self.client, limit, self.end.stop)
+            if isinstance(answer, Failure) or not answer.brokers:
+                return answer, UNASKED
+            own = (id for id, at in answer.brokers.items() if at == address)
+            candidate = next(own, min(answer.brokers))
             left = self.end.left(IDENTIFY_LIMIT)
             ids = [
                 identify(address, candidate, protocol, self.client, left)
                 for _ in range(NATIVE_CONNECTIONS)
             ]
         known = tuple(id for id in ids if id is not None)
-        return said, Answering(known, unknown="" if known else NOT_TOLD)
+        return answer, Answering(known, unknown="" if known else NOT_TOLD)
 
 
 def _understood(
     contact: Contact,
     protocol: Protocol,
     met: Failure,
-    said: MetadataAnswer | Failure | None,
+    answer: MetadataAnswer | Failure | None,
     end: Deadline,
 ) -> tuple[Contact, MetadataAnswer | Failure | None]:
-    """``contact`` and ``said``, with what listens there instead of ``protocol`` if that shows."""
+    """``contact`` and ``answer``, with what listens there instead of ``protocol`` if that shows."""
     if met.error == "no-login":  # it need not be asked, and may want to see a certificate first
-        return _speaks(contact, protocol, Spoken(protocol.tls, ())), said
+        return _speaks(contact, protocol, Spoken(protocol.tls, ())), answer
     left = end.left(SPOKEN_LIMIT)
     # these errors come from a server that speaks the expected protocol, or none that is asked for
     known = "certificate" in met.error or met.error in ("mechanism", "too-many", "http")
     if known or left < PATIENCE:
-        return contact, said
+        return contact, answer
     ip = contact.lookup.addresses[len(contact.attempts) - 1]
     actual = spoken((ip, contact.address.port), left)
     if actual.foreign is not None:
         return replace(contact, security=None), actual.foreign
-    return _speaks(contact, protocol, actual), said
+    return _speaks(contact, protocol, actual), answer
 
 
 def _speaks(contact: Contact, protocol: Protocol, actual: Spoken) -> Contact:
@@ -244,13 +244,13 @@ def targets_seen(
     groups: dict[tuple[tuple[int, Address], ...], list[Address]] = {}
     for answer in answers:
         groups.setdefault(tuple(sorted(answer.brokers.items())), []).append(answer.asked)
-    found = []
+    targets = []
     for brokers, asked in groups.items():
         name = ",".join(map(str, asked))
-        found += [CellTarget(name, protocol, id, address) for id, address in brokers]
+        targets += [CellTarget(name, protocol, id, address) for id, address in brokers]
     listing = {answer.asked for answer in answers if answer.brokers}
     rest = [seed for seed in seeds if seed not in listing]
-    return found + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in rest]
+    return targets + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in rest]
 
 
 UNKNOWN = -1
@@ -285,14 +285,14 @@ def facts_of(
     listing = {
         name: {id for answer in group for id in answer.brokers} for name, group in ours.items()
     }
-    found = []
+    facts = []
     for target in targets:
         sighting = sightings[target.address, target.protocol]
         own, name = sighting.answer, target.listener
         seen = Observed(
             target,
             contact=sighting.contact,
-            own=sighting.said,
+            own=sighting.reply,
             via=_best(ours[target.listener], target.broker) if own is None else None,
             late=sighting.undecided,
             answering=sighting.answering,
@@ -302,8 +302,8 @@ def facts_of(
             elsewhere=tuple(it for it in listing if it != name and target.broker in listing[it]),
             answers_as=_answers_as(contract, target, own) if own else "",
         )
-        found.append(seen)
-    return found + (_surplus(contract, targets, ours) if contract is not None else [])
+        facts.append(seen)
+    return facts + (_surplus(contract, targets, ours) if contract is not None else [])
 
 
 def failed_bootstraps(
@@ -315,10 +315,10 @@ def failed_bootstraps(
 
     One that does lead there has no cell of its own: brokers have them.
     """
-    found = facts_of(targets, sightings, {}, contract)
+    facts = facts_of(targets, sightings, {}, contract)
     return [
         item
-        for item in found
+        for item in facts
         if not item.surplus
         and (
             not isinstance(item.own, MetadataAnswer)
@@ -347,11 +347,11 @@ def _surplus(
     targets: Sequence[CellTarget],
     answers: Mapping[str, Sequence[MetadataAnswer]],
 ) -> list[Observed]:
-    found = []
+    problems = []
     models = {target.listener: target for target in reversed(targets)}
     for name, group in answers.items():
         known = [broker.id for broker in contract.brokers if name in broker.advertised]
         for id, address in islice(unexpected(group, known).items(), MOST_UNEXPECTED):
             target = replace(models[name], broker=id, address=address)
-            found.append(Observed(target, via=_best(group, id), surplus=True))
-    return found
+            problems.append(Observed(target, via=_best(group, id), surplus=True))
+    return problems

@@ -25,16 +25,16 @@ _SPEAKER = re.compile(r"^\[[^\]]*\] ")
 
 @dataclass
 class _Error:
-    said: str
+    text: str
     exceptions: list[tuple[str, str]] = field(default_factory=list)
     """Kind and message of each exception, from the outermost to the cause."""
 
     def __str__(self) -> str:
         if not self.exceptions:
-            return self.said
+            return self.text
         telling = [item for item in self.exceptions if item[0] not in _WRAPPERS]
-        kind, said = (telling or self.exceptions[-1:])[0]
-        text = f"{kind}: {said}" if said else kind
+        kind, message = (telling or self.exceptions[-1:])[0]
+        text = f"{kind}: {message}" if message else kind
         cause, reason = self.exceptions[-1]
         return text if reason in text else f"{text} ({cause}: {reason})"
 
@@ -48,7 +48,7 @@ def cause_of_end(log: str, console: str = "") -> str:
     """
     errors = _errors(log.rpartition(_START)[2])
     for error in errors:
-        if _ENDING.search(error.said):
+        if _ENDING.search(error.text):
             return str(error)
     printed = [line.strip() for line in console.splitlines() if _JVM.search(line.strip())]
     if printed:
@@ -68,12 +68,12 @@ def without_frames(text: str) -> list[str]:
 
 def _errors(log: str) -> list[_Error]:
     """The entries of level ERROR or FATAL."""
-    found: list[_Error] = []
+    errors: list[_Error] = []
     within = False
     for line in log.splitlines():
         if entry := _ENTRY.match(line):
             if within := entry["level"] in ("ERROR", "FATAL"):
-                found.append(_Error(_SPEAKER.sub("", entry["said"]).strip()))
+                errors.append(_Error(_SPEAKER.sub("", entry["said"]).strip()))
         elif within and (thrown := _EXCEPTION.match(line)):
-            found[-1].exceptions.append((thrown["kind"], (thrown["said"] or "").strip()))
-    return found
+            errors[-1].exceptions.append((thrown["kind"], (thrown["said"] or "").strip()))
+    return errors

@@ -52,14 +52,14 @@ def ask_kafka(
         "properties": {str(id): text for id, text in properties.items()},
         "deadline": deadline,
     }
-    said, problem = _ask(json.dumps(question), deadline)
+    output, problem = _ask(json.dumps(question), deadline)
     if problem:
         raise EarshotError(
             "Kafka's own check of the brokers' settings",
             observed=f"could not be asked: {problem}",
             remedy=f"see that {java.executable} runs, then run the same command again",
         )
-    answer = json.loads(said)
+    answer = json.loads(output)
     refusals = {int(id): str(text) for id, text in answer["refusals"].items()}
     return ParserAnswer(refusals, answer["metadata_version"])
 
@@ -87,7 +87,7 @@ def _ask(question: str, deadline: float) -> tuple[str, str]:
         start_new_session=True,  # so that its JVM can be ended with it
     ) as child:
         try:
-            said, complaint = child.communicate(question, timeout=deadline)
+            output, complaint = child.communicate(question, timeout=deadline)
         except subprocess.TimeoutExpired:
             return "", f"no answer within {deadline:g} s"
         finally:
@@ -96,5 +96,5 @@ def _ask(question: str, deadline: float) -> tuple[str, str]:
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
     if child.returncode == 0:
-        return said, ""
+        return output, ""
     return "", " ".join(complaint.split()[-60:]) or f"status {child.returncode}"

@@ -153,12 +153,12 @@ def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -
     named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in wanted)
     mirror, problem = "a mirror of Maven's central repository", ""
     for attempt in range(1, ATTEMPTS + 1):
-        said = _run_ivy(command)
-        if lacking := _lacking(said or ()):
+        output = _run_ivy(command)
+        if lacking := _lacking(output or ()):
             observed = f"the repository has no {', '.join(lacking)}"
             remedy = f"check the version; {mirror} may be named in {REPOSITORY_VARIABLE}"
             raise EarshotError(named, observed=observed, remedy=remedy)
-        problem = _first_damaged(folder) if said is None else _telling(said)
+        problem = _first_damaged(folder) if output is None else _telling(output)
         if not problem:
             break
         log.warning("attempt %d of %d failed: %s", attempt, ATTEMPTS, problem.splitlines()[-1])
@@ -204,8 +204,8 @@ def _lacking(lines: Iterable[str]) -> list[str]:
     """
     if any(_NO_ANSWER.search(line) for line in lines):
         return []
-    found = (_NOT_FOUND.fullmatch(line) for line in lines)
-    return list(dict.fromkeys(f"{m[1]}:{m[2]}:{m[3]}" for m in found if m))
+    matches = (_NOT_FOUND.fullmatch(line) for line in lines)
+    return list(dict.fromkeys(f"{m[1]}:{m[2]}:{m[3]}" for m in matches if m))
 
 
 def _telling(lines: Sequence[str]) -> str:

@@ -51,8 +51,8 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         java = _inspect(home)
         if java is not None and java.major in SUPPORTED:
             return java
-        found = f"is Java {java.version}" if java else "has no working bin/java"
-        rejected.append(f"{source} {found}")
+        problem = f"is Java {java.version}" if java else "has no working bin/java"
+        rejected.append(f"{source} {problem}")
     observed = "; ".join(rejected) or "none was found (JAVA_HOME, PATH)"
     allowed = " or ".join(map(str, SUPPORTED))
     raise EarshotError("Java", observed=observed, allowed=allowed, remedy=INSTALL)

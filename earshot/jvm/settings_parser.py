@@ -49,9 +49,9 @@ def main() -> None:
 def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
     java, class_path, options = (question[name] for name in ("java", "class_path", "options"))
     with _gateway(java, class_path, options) as gateway:
-        said = {id: _refusal(gateway, text) for id, text in question["properties"].items()}
+        refusals = {id: _refusal(gateway, text) for id, text in question["properties"].items()}
         return {
-            "refusals": {id: text for id, text in said.items() if text},
+            "refusals": {id: text for id, text in refusals.items() if text},
             "metadata_version": _metadata_version(gateway),
         }
 

@@ -39,8 +39,10 @@ class Recorded:
     @classmethod
     def of(cls, mistake: Mistake, root: Path) -> Recorded:
         """``mistake``, whose file is called as from ``root``."""
-        said = mistake.finding
-        return cls(relative(mistake.place.file, root), said.rule, said.subject, said.observed)
+        finding = mistake.finding
+        return cls(
+            relative(mistake.place.file, root), finding.rule, finding.subject, finding.observed
+        )
 
     @property
     def texts(self) -> dict[str, str]:
@@ -59,13 +61,13 @@ def recorded(
 ) -> frozenset[Recorded]:
     """Every mistake that is not ignored otherwise; those of ``before`` keep their day."""
     known = {item: item for item in before}
-    found = (
+    problems = (
         Recorded.of(mistake, root)
         for item in linted
         for mistake in item.mistakes
         if not mistake.ignored
     )
-    return frozenset(known.get(item, item) for item in found)
+    return frozenset(known.get(item, item) for item in problems)
 
 
 def as_text(mistakes: Collection[Recorded]) -> str:
@@ -116,10 +118,10 @@ def read_baseline(file: Path) -> frozenset[Recorded]:
 def _problems(row: object) -> list[str]:
     if not isinstance(row, Mapping):
         return [": no JSON object"]
-    found = [f".{key}: unknown key" for key in row if key not in (*_FIELDS, "until")]
-    found += [f".{key}: is missing" for key in _FIELDS if key not in row]
-    found += [f".{key}: no text" for key in row if not isinstance(row[key], str)]
-    return found
+    problems = [f".{key}: unknown key" for key in row if key not in (*_FIELDS, "until")]
+    problems += [f".{key}: is missing" for key in _FIELDS if key not in row]
+    problems += [f".{key}: no text" for key in row if not isinstance(row[key], str)]
+    return problems
 
 
 def with_baseline(

@@ -10,7 +10,7 @@ from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mis
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
-from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
+from earshot.lint.model import NO_OPTIONS, FileOptions, Linted, Mistake
 from earshot.lint.places import in_files, in_properties
 from earshot.sources.bootstraps import asks_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
@@ -36,7 +36,7 @@ _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
 
 
-def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -> Linted:
+def check(file: Path, variables: Mapping[str, str], options: FileOptions = NO_OPTIONS) -> Linted:
     """What is wrong in ``file``; ``variables`` are those of the environment.
 
     What `docker compose` lays over it by itself is laid over it here, too. A file that has nothing
@@ -48,28 +48,28 @@ def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -
     if form is None and not is_boot:
         form = by_content(text)
     if form is Form.PROPERTIES:
-        return _properties(text, str(file), said)
+        return _properties(text, str(file), options)
     if form is Form.VARIABLES:
         from earshot.lint import other_files  # slow to import
 
-        return other_files.variables(text, str(file), variables, said.release)
+        return other_files.variables(text, str(file), variables, options.release)
     if is_boot:
         from earshot.lint import other_files
 
-        return other_files.user_data(text, str(file), said.release)
+        return other_files.user_data(text, str(file), options.release)
     if form is Form.UNIT:
         from earshot.lint import ci_files
 
-        return ci_files.check_units(file, text, said)
+        return ci_files.check_units(file, text, options)
     if form is Form.DEVELOPMENT_CONTAINER:
-        return _development_container(text, file, variables, said)
+        return _development_container(text, file, variables, options)
     if form is Form.YAML:
-        return _yaml(text, file, variables, said)
-    return _of_unknown_form(text, file, variables, said)
+        return _yaml(text, file, variables, options)
+    return _of_unknown_form(text, file, variables, options)
 
 
 def _development_container(
-    text: str, file: Path, variables: Mapping[str, str], said: Said
+    text: str, file: Path, variables: Mapping[str, str], options: FileOptions
 ) -> Linted:
     """What is wrong in the Compose files that a devcontainer.json names."""
     from earshot.lint import ci_files
@@ -79,15 +79,17 @@ def _development_container(
         return Linted(str(file), "", unchecked=("is no JSON, with or without comments",))
     if not files:
         return Linted(str(file), "", unchecked=("names no Compose file: it starts no broker",))
-    linted = check_together(files, variables, said)
+    linted = check_together(files, variables, options)
     kind = f"development container, with {', '.join(item.name for item in files)}"
     return replace(linted, file=str(file), kind=kind if linted.kind else "")
 
 
-def _of_unknown_form(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+def _of_unknown_form(
+    text: str, file: Path, variables: Mapping[str, str], options: FileOptions
+) -> Linted:
     """A file whose name and content say nothing: YAML, or not read."""
     try:
-        linted = _yaml(text, file, variables, said)
+        linted = _yaml(text, file, variables, options)
     except EarshotError:
         linted = Linted(str(file), "")
     if linted.kind or linted.unchecked not in ((), _NOT_COMPOSE):
@@ -100,7 +102,7 @@ def check_compose(
     text: str,
     file: Path,
     variables: Mapping[str, str],
-    said: Said,
+    options: FileOptions,
     over: Sequence[tuple[str, str]] = (),
 ) -> Linted:
     """What is wrong in ``text``, were it the content of a Compose ``file`` below those ``over`` it,
@@ -110,14 +112,14 @@ def check_compose(
         if not is_compose(content, name):
             return _other_than_compose(content, name)
     compose = _compose(text, file, variables, over)
-    services = _running(compose, said)
+    services = _running(compose, options)
     asks_cloud = ".amazonaws.com" in text and asks_msk(services)
     if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
         why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
         return Linted(shown, "", unchecked=why)
-    found = mistakes(services)
+    findings = mistakes(services)
     unknown = [*_unknown(compose), *_unknown_images(services)]
-    places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
+    places = in_files(((text, shown), *over), (*findings, *advice_on_services(services, findings)))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
     return Linted(shown, kind, placed, tuple(unknown))
@@ -127,14 +129,14 @@ def services_in(
     text: str,
     file: Path,
     variables: Mapping[str, str],
-    said: Said,
+    options: FileOptions,
     over: Sequence[tuple[str, str]] = (),
 ) -> tuple[Service, ...]:
     """The services that run of a Compose ``file`` with ``text``. Raises EarshotError."""
     for content, name in ((text, str(file)), *over):
         if not is_compose(content, name):
             raise EarshotError(name, observed="is no Compose file", allowed="a Compose file")
-    return _running(_compose(text, file, variables, over), said)
+    return _running(_compose(text, file, variables, over), options)
 
 
 def _compose(
@@ -150,31 +152,36 @@ def _compose(
     )
 
 
-def _running(compose: Compose, said: Said) -> tuple[Service, ...]:
+def _running(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
     return tuple(
-        replace(item, release=said.release) for item in running(compose.services, said.profiles)
+        replace(item, release=options.release)
+        for item in running(compose.services, options.profiles)
     )
 
 
-def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
+def check_together(
+    files: Sequence[Path], variables: Mapping[str, str], options: FileOptions
+) -> Linted:
     """Compose files of which each is laid over those before it; the first gives the name.
 
     Raises EarshotError where one cannot be read.
     """
     first, *others = files
     over = [(text_of(item), str(item)) for item in others]
-    return check_compose(text_of(first), first, variables, said, over)
+    return check_compose(text_of(first), first, variables, options, over)
 
 
-def _properties(text: str, shown: str, said: Said) -> Linted:
+def _properties(text: str, shown: str, options: FileOptions) -> Linted:
     if not is_of_broker(text):
         return Linted(shown, "", unchecked=("is not a broker configuration",))
-    found = mistakes_in_properties(text, said.release) or advice_in_properties(text, said.release)
-    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
+    findings = mistakes_in_properties(text, options.release) or advice_in_properties(
+        text, options.release
+    )
+    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in findings)
     return Linted(shown, "properties file", placed)
 
 
-def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> Linted:
     shown, text = str(file), _ENDS.sub("", text)
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
         why = "is a template: check what it renders (`helm template`, `docker compose config`)"
@@ -184,7 +191,7 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
 
         documents = read_yaml_documents(text, shown, unique=False)
         if is_manifest(documents):
-            return check_manifest(text, shown, documents, said)
+            return check_manifest(text, shown, documents, options)
         if len(documents) > 1:
             return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
     if _CI.search(text):
@@ -192,13 +199,13 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
 
         document = untagged(read_yaml_texts(text, shown, unique=False))
         if ci_files.is_workflow(file.name, document):
-            return ci_files.check_workflow(text, shown, document, said)
+            return ci_files.check_workflow(text, shown, document, options)
     above = laid_over(file)
     if above and not is_compose(text, shown):
         above = ()
     over = [(text_of(item), str(item)) for item in above]
     fit = [item for item in over if is_compose(*item)]
-    linted = check_compose(text, file, variables, said, fit)
+    linted = check_compose(text, file, variables, options, fit)
     left_out = tuple(
         f"{Path(item[1]).name} names no service: it is left out, and `docker compose` lays it over "
         "this"
@@ -242,11 +249,11 @@ def _unknown_images(services: Sequence[Service]) -> list[str]:
 
 def _unknown(compose: Compose) -> list[str]:
     """What the file leaves open, each once."""
-    found = [f"{name} is not set: what depends on it is not known" for name in compose.missing]
-    found += [f"{item}, which Compose refuses: it is not known" for item in compose.malformed]
+    notes = [f"{name} is not set: what depends on it is not known" for name in compose.missing]
+    notes += [f"{item}, which Compose refuses: it is not known" for item in compose.malformed]
     for service in compose.services:
-        found += [
+        notes += [
             f"service {service.name}: {what} could not be read"
             for what in service.container.unknown
         ]
-    return found
+    return notes

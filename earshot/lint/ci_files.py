@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
-from earshot.lint.model import Linted, Mistake, Place, Said
+from earshot.lint.model import FileOptions, Linted, Mistake, Place
 from earshot.lint.places import at_paths
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
@@ -32,22 +32,22 @@ def is_workflow(name: str, document: object) -> bool:
     return ".gitlab-ci" in name or bool(github_jobs(document))
 
 
-def check_workflow(text: str, shown: str, document: object, said: Said) -> Linted:
+def check_workflow(text: str, shown: str, document: object, options: FileOptions) -> Linted:
     """What is wrong in the services of each job."""
     is_gitlab = ".gitlab-ci" in Path(shown).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
-    found: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
+    by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
     unknown: list[str] = []
     has_broker = False
     for job in jobs:
-        services = _of_release(job.services, said)
+        services = _of_release(job.services, options)
         if not _has_broker(services):
             continue
         has_broker = True
         own = mistakes(services)
         for item in (*own, *advice_on_services(services, own)):
             paths = list(_paths(job, item))
-            found.setdefault((item.line, paths[0]), (item, paths))
+            by_place.setdefault((item.line, paths[0]), (item, paths))
         unknown += (
             f"job {job.name}, service {it.name}: {what} could not be read"
             for it in services
@@ -55,7 +55,7 @@ def check_workflow(text: str, shown: str, document: object, said: Said) -> Linte
         )
     if not has_broker:
         return Linted(shown, "", unchecked=_NO_BROKER)
-    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found.values()))
+    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, by_place.values()))
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
     return Linted(shown, kind, placed, tuple(dict.fromkeys(unknown)))
 
@@ -71,20 +71,22 @@ def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:
     yield section
 
 
-def check_units(file: Path, text: str, said: Said) -> Linted:
+def check_units(file: Path, text: str, options: FileOptions) -> Linted:
     """What is wrong in one of Podman's units; those beside it are the containers that it meets."""
     shown = str(file)
     units = {file.name: text}
     for other in sorted(file.parent.glob("*")):
         if other.suffix in ENDINGS and other.name != file.name and other.is_file():
             units[other.name] = text_of(other)
-    services = _of_release(read_units(units), said)
+    services = _of_release(read_units(units), options)
     own = name_of(file.name, text)
     brokers = {item.name for item in (*brokers_among(services), *redpanda_among(services))}
     if not brokers:
         return Linted(shown, "", unchecked=_NO_BROKER)
-    found = mistakes(services)
-    listed = [it for it in (*found, *advice_on_services(services, found)) if it.container == own]
+    findings = mistakes(services)
+    listed = [
+        it for it in (*findings, *advice_on_services(services, findings)) if it.container == own
+    ]
     placed = tuple(Mistake(item, _line(text, shown, item)) for item in listed)
     unknown = [
         f"{what} could not be read"
@@ -124,5 +126,5 @@ def _has_broker(services: Sequence[Service]) -> bool:
     return bool(brokers_among(services) or redpanda_among(services))
 
 
-def _of_release(services: Iterable[Service], said: Said) -> tuple[Service, ...]:
-    return tuple(replace(item, release=said.release) for item in services)
+def _of_release(services: Iterable[Service], options: FileOptions) -> tuple[Service, ...]:
+    return tuple(replace(item, release=options.release) for item in services)

@@ -7,7 +7,7 @@ from pathlib import Path
 from earshot.errors import EarshotError
 from earshot.lint.check import services_in
 from earshot.lint.files import laid_over
-from earshot.lint.model import Said
+from earshot.lint.model import FileOptions
 from earshot.lint.other_files import of_release
 from earshot.sources.deployment import deployment
 from earshot.sources.files import text_of
@@ -26,14 +26,17 @@ _CODES = {Answer.YES: 0, Answer.NO: 1, Answer.UNKNOWN: 3}
 
 
 def explained(
-    files: Sequence[Path], client: str, said: Said, variables: Mapping[str, str] = os.environ
+    files: Sequence[Path],
+    client: str,
+    options: FileOptions,
+    variables: Mapping[str, str] = os.environ,
 ) -> tuple[str, int]:
     """The walks of ``client`` in a manifest or Compose ``files`` laid over each other, and the
     exit code.
 
     Raises EarshotError where a file cannot be read, or has no such client.
     """
-    whole = _in_manifest(files, said) or _in_compose(files, said, variables)
+    whole = _in_manifest(files, options) or _in_compose(files, options, variables)
     walks = [walk(whole, item) for item in _clients(whole, client)]
     if not walks:
         known = {item.service: None for item in whole.bootstraps if item.service != OUTSIDE}
@@ -46,21 +49,23 @@ def explained(
     return "\n\n".join("\n".join(_lines(item)) for item in walks) + "\n", code
 
 
-def _in_manifest(files: Sequence[Path], said: Said) -> Deployment | None:
+def _in_manifest(files: Sequence[Path], options: FileOptions) -> Deployment | None:
     text = text_of(files[0])
     if len(files) > 1 or "apiVersion" not in text:
         return None
     documents = read_yaml_documents(text, str(files[0]), unique=False)
     if not any(resources(documents)):
         return None
-    return of_release(read_manifest(documents), said).deployment()
+    return of_release(read_manifest(documents), options).deployment()
 
 
-def _in_compose(files: Sequence[Path], said: Said, variables: Mapping[str, str]) -> Deployment:
+def _in_compose(
+    files: Sequence[Path], options: FileOptions, variables: Mapping[str, str]
+) -> Deployment:
     first, *others = files
     over = others or list(laid_over(first))
     texts = [(text_of(item), str(item)) for item in over]
-    return deployment(services_in(text_of(first), first, variables, said, texts))
+    return deployment(services_in(text_of(first), first, variables, options, texts))
 
 
 def _clients(whole: Deployment, client: str) -> list[Bootstrap]:

@@ -54,7 +54,7 @@ def choose(paths: Sequence[Path]) -> Chosen:
     Raises EarshotError for a path that does not exist or cannot be read, and for a folder that
     holds more than `MAX_NAMES`.
     """
-    found: dict[str, tuple[Path, str]] = {}
+    chosen: dict[str, tuple[Path, str]] = {}
     named: set[str] = set()
     for path in paths:
         is_folder = _is_folder(path)
@@ -62,21 +62,21 @@ def choose(paths: Sequence[Path]) -> Chosen:
             key = os.path.normpath(file.absolute())
             if not is_folder:
                 named.add(key)
-            if key not in found or (found[key][1] and not why):  # it is named, so it is checked
-                found[key] = file, why
-    for key, (file, why) in list(found.items()):
+            if key not in chosen or (chosen[key][1] and not why):  # it is named, so it is checked
+                chosen[key] = file, why
+    for key, (file, why) in list(chosen.items()):
         base = base_of(file)
         if base is not None:
             if not why:
                 below = os.path.normpath(base.absolute())
-                found[below] = base, ""
+                chosen[below] = base, ""
                 named |= {below} if key in named else set()
             how = f"is laid over {base.name} as `docker compose` does, and checked with it"
-            found[key] = file, how
+            chosen[key] = file, how
     return Chosen(
-        tuple(file for file, why in found.values() if not why),
-        tuple(Linted(str(file), "", unchecked=(why,)) for file, why in found.values() if why),
-        frozenset(file for key, (file, why) in found.items() if key in named and not why),
+        tuple(file for file, why in chosen.values() if not why),
+        tuple(Linted(str(file), "", unchecked=(why,)) for file, why in chosen.values() if why),
+        frozenset(file for key, (file, why) in chosen.items() if key in named and not why),
     )
 
 
@@ -167,8 +167,8 @@ def _together(file: Path) -> tuple[Path, ...]:
     if named := _named(file):
         return named
     base = _first(file, BASES)
-    found = (base, _first(file, OVERRIDES)) if base is not None else ()
-    return tuple(item for item in found if item is not None)
+    files = (base, _first(file, OVERRIDES)) if base is not None else ()
+    return tuple(item for item in files if item is not None)
 
 
 def _named(file: Path) -> tuple[Path, ...]:
@@ -180,11 +180,11 @@ def _named(file: Path) -> tuple[Path, ...]:
         return ()  # reported where the file is checked
     listed = variables.get("COMPOSE_FILE", "")
     names = listed.split(variables.get("COMPOSE_PATH_SEPARATOR") or ":")
-    found = tuple(file.parent / name.strip() for name in names if name.strip())
-    is_there = found and all(item.is_file() for item in found)
-    return found if is_there and found[0].parent == file.parent else ()
+    files = tuple(file.parent / name.strip() for name in names if name.strip())
+    is_there = files and all(item.is_file() for item in files)
+    return files if is_there and files[0].parent == file.parent else ()
 
 
 def _first(beside: Path, names: Iterable[str]) -> Path | None:
-    found = (beside.with_name(name) for name in names)
-    return next((item for item in found if item.is_file()), None)
+    paths = (beside.with_name(name) for name in names)
+    return next((item for item in paths if item.is_file()), None)

@@ -188,15 +188,15 @@ class _Source:
         if not isinstance(ports, yaml.SequenceNode):
             raise _NotCertainError
         wanted = read_port(line.replaces, "ports")
-        found = [
+        nodes = [
             item
             for item in ports.value
             if isinstance(item, yaml.ScalarNode) and _port_of(item) == wanted
         ]
-        if len(found) != 1:
+        if len(nodes) != 1:
             raise _NotCertainError
         whole = LineToWrite(line.service, line.setting, line.value)
-        return self._scalar(found[0], whole, quotes='"', is_flow=bool(ports.flow_style))
+        return self._scalar(nodes[0], whole, quotes='"', is_flow=bool(ports.flow_style))
 
     def _scalar(
         self,
@@ -220,17 +220,17 @@ class _Source:
 
     def _within(self, nodes: Iterable[yaml.Node], line: LineToWrite) -> Edit:
         """The only node in ``nodes`` that contains the replaced text."""
-        found = []
+        matches = []
         for node in nodes:
             start, end = self._range(node)
             pattern = rf"(?<![\w.-]){re.escape(line.replaces)}(?![\w.-])"
-            found += [
+            matches += [
                 (start + match.start(), start + match.end())
                 for match in re.finditer(pattern, self.text[start:end])
             ]
-        if len(found) != 1:
+        if len(matches) != 1:
             raise _NotCertainError
-        return *found[0], line.value
+        return *matches[0], line.value
 
     def _below(self, row: int, new: str) -> Edit:
         at = self.starts[row + 1]

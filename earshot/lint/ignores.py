@@ -103,18 +103,18 @@ def with_comments(linted: Linted, lines: Lines, today: date) -> Linted:
 
 def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, Waiver]]:
     """By line of a file: the rules that are ignored there, each with the reason."""
-    found: dict[int, dict[str, Waiver]] = {}
+    waivers: dict[int, dict[str, Waiver]] = {}
     waiting: dict[str, Waiver] = {}
     for number, line in enumerate(lines, start=1):
-        said = dict(_reasons(Place(file, number), line))
+        reasons = dict(_reasons(Place(file, number), line))
         if line.lstrip().startswith("#"):
-            waiting |= said
-            found[number] = said
+            waiting |= reasons
+            waivers[number] = reasons
         else:
             # in properties a value goes on to the end of its line
-            found[number] = waiting | ({} if file.endswith(".properties") else said)
+            waivers[number] = waiting | ({} if file.endswith(".properties") else reasons)
             waiting = {}
-    return found
+    return waivers
 
 
 def _reasons(place: Place, line: str) -> Iterator[tuple[str, Waiver]]:

@@ -63,7 +63,7 @@ class Linted:
 
 
 @dataclass(frozen=True)
-class Said:
+class FileOptions:
     """What the user states of the files beyond their content.
 
     ``release`` is Kafka's (major, minor) where a file shows none; of ``profiles`` those services
@@ -74,7 +74,7 @@ class Said:
     profiles: Sequence[str] = ()
 
 
-NOTHING_SAID = Said()
+NO_OPTIONS = FileOptions()
 Lines = Callable[[str], Sequence[str]]
 """The lines of a file by its name, without their ends; none where it cannot be read."""
 
@@ -142,10 +142,10 @@ class Outcome:
     @property
     def headline(self) -> str:
         """`3 files checked: 2 errors, 0 warnings; 12 passed over; 1 not judged: FILE (WHY)`."""
-        found = self.counts
-        parts = [counted(found[level], level) for level in ("error", "warning")]
-        parts += [counted(found["note"], "note")] if found["note"] else []
-        parts += [f"{found['ignored']} ignored"] if found["ignored"] else []
+        counts = self.counts
+        parts = [counted(counts[level], level) for level in ("error", "warning")]
+        parts += [counted(counts["note"], "note")] if counts["note"] else []
+        parts += [f"{counts['ignored']} ignored"] if counts["ignored"] else []
         checked = f"{counted(len(self.checked), 'file')} checked: {', '.join(parts)}"
         texts = [checked if self.checked else "nothing to check"]
         if self.passed_over:

@@ -16,7 +16,7 @@ from earshot.checks.lone_settings import (
     mistakes_in_variables,
 )
 from earshot.facts.cluster import ClusterFacts
-from earshot.lint.model import Linted, Mistake, Said
+from earshot.lint.model import FileOptions, Linted, Mistake
 from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
 from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
@@ -41,10 +41,10 @@ def variables(text: str, shown: str, known: Mapping[str, str], release: Release)
     """
     if _STATEMENT.search(text):
         return Linted(shown, "", unchecked=("is a template: check what it renders",))
-    found = read_env_file(text, shown, Variables(known, keep=True))
-    if not are_of_broker(found):
+    values = read_env_file(text, shown, Variables(known, keep=True))
+    if not are_of_broker(values):
         return Linted(shown, "", unchecked=("sets no variables of a broker",))
-    mistakes = mistakes_in_variables(found, release) or advice_in_variables(found, release)
+    mistakes = mistakes_in_variables(values, release) or advice_in_variables(values, release)
     placed = tuple(Mistake(item, in_env_file(text, shown, item)) for item in mistakes)
     return Linted(shown, "environment file", placed)
 
@@ -57,20 +57,21 @@ def user_data(text: str, shown: str, release: Release) -> Linted:
         if speaks_of_brokers(text):
             why = f"sets advertised.listeners in a way that is not read here ({_READ})"
         return Linted(shown, "", unchecked=(why,))
-    found = mistakes_in_user_data(written, release) or advice_in_user_data(written, release)
-    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
+    findings = mistakes_in_user_data(written, release) or advice_in_user_data(written, release)
+    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in findings)
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
     return Linted(shown, "user data", placed, open_ends)
 
 
 def redpanda(text: str, shown: str) -> Linted:
     """What is wrong in a redpanda.yaml by itself: reachability takes more than that file."""
-    found = listeners_in(text)
-    if not found:
+    listeners = listeners_in(text)
+    if not listeners:
         why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"
         return Linted(shown, "", unchecked=(why,))
     placed = (
-        Mistake(it, in_properties(text, shown, it)) for it in redpanda_refusals(found, ADVERTISED)
+        Mistake(it, in_properties(text, shown, it))
+        for it in redpanda_refusals(listeners, ADVERTISED)
     )
     return Linted(shown, "Redpanda's settings", tuple(placed))
 
@@ -89,29 +90,31 @@ def is_manifest(documents: Sequence[object]) -> bool:
     return any(resources(documents))
 
 
-def check_manifest(text: str, shown: str, documents: Sequence[object], said: Said) -> Linted:
+def check_manifest(
+    text: str, shown: str, documents: Sequence[object], options: FileOptions
+) -> Linted:
     """The pods of a file, and what Strimzi shall make of it."""
-    manifest, kafkas = of_release(read_manifest(documents), said), read_strimzi(documents)
+    manifest, kafkas = of_release(read_manifest(documents), options), read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
         return Linted(shown, "", unchecked=("no container of it is known to run a Kafka broker",))
     containers = {item.name: item for item in manifest.containers}
-    found = [
+    mistakes = [
         (item, of_container(containers[item.container], item))
         for item in kubernetes.mistakes(manifest)
     ]
     paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
     facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
-    found += [
+    mistakes += [
         (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
     ]
     services = [item.service for item in manifest.brokers]
-    found += [
+    mistakes += [
         (item, of_container(containers[item.container], item))
-        for item in advice_on_services(services, [item for item, _ in found])
+        for item in advice_on_services(services, [item for item, _ in mistakes])
         if item.container in containers
     ]
-    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
+    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, mistakes))
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
     left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
@@ -124,10 +127,10 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     return Linted(shown, kind, placed, (*_unknown_of(manifest), *left_open))
 
 
-def of_release(manifest: Manifest, said: Said) -> Manifest:
+def of_release(manifest: Manifest, options: FileOptions) -> Manifest:
     """``manifest`` with the Kafka release that the user states for its images."""
     containers = (
-        replace(item, service=replace(item.service, release=said.release))
+        replace(item, service=replace(item.service, release=options.release))
         for item in manifest.containers
     )
     return replace(manifest, containers=tuple(containers))

@@ -45,12 +45,12 @@ def in_env_file(text: str, shown: str, finding: Finding) -> Place:
 
 
 def _last_line(text: str, shown: str, names: Collection[str]) -> Place:
-    found = Place(shown)
+    place = Place(shown)
     for number, line in enumerate(text.splitlines(), 1):
         own = line.strip().removeprefix("export ").lstrip()
         if re.split(r"[=:\s]", own, maxsplit=1)[0] in names:
-            found = Place(shown, number, len(line.rstrip()) - len(own) + 1)
-    return found
+            place = Place(shown, number, len(line.rstrip()) - len(own) + 1)
+    return place
 
 
 def at_paths(
@@ -60,8 +60,8 @@ def at_paths(
     wanted = list(findings)
     documents = yaml_nodes_of_documents(text, shown) if wanted else []
     for finding, paths in wanted:
-        found = (_node(documents, path) for path in paths)
-        node = next((item for item in found if item is not None), None)
+        nodes = (_node(documents, path) for path in paths)
+        node = next((item for item in nodes if item is not None), None)
         yield finding, Place(shown) if node is None else _at(node, shown)
 
 
@@ -137,8 +137,8 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
             if str(item.value).partition("=")[0] in variables:
                 return item if isinstance(item, yaml.Node) else None
         return None
-    keys = {found: key for found, (key, _) in _pairs(environment[1])}
-    return next((key for found, key in keys.items() if found in variables), None)
+    keys = {variable: key for variable, (key, _) in _pairs(environment[1])}
+    return next((key for variable, key in keys.items() if variable in variables), None)
 
 
 def _advertises(command: yaml.Node) -> bool:
@@ -150,12 +150,12 @@ def _advertises(command: yaml.Node) -> bool:
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
     top = dict(_pairs(root))
     services = dict(_pairs(top["services"][1] if "services" in top else root))
-    found = dict(services)
+    by_name = dict(services)
     for key, section in services.values():  # findings may call it by its container's name
         named = dict(_pairs(section)).get("container_name")
         if named is not None:
-            found.setdefault(str(named[1].value), (key, section))
-    return found
+            by_name.setdefault(str(named[1].value), (key, section))
+    return by_name
 
 
 def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:

@@ -150,12 +150,12 @@ def _protocol(entry: str) -> tuple[str, Protocol]:
     if not colon or protocol.strip() not in list(Protocol):
         observed = f"names the protocol {protocol.strip()!r}" if colon else "has no colon"
         raise refused("protocol map", entry, observed, MAP_ALLOWED)
-    known, found = check_listener_name(name.strip()), Protocol(protocol.strip())
-    if known in list(Protocol) and known != found:
+    known, protocol_name = check_listener_name(name.strip()), Protocol(protocol.strip())
+    if known in list(Protocol) and known != protocol_name:
         taken = f"image scripts take {known} at its word"
         observed = f"gives the name of one protocol to another; {taken}"
         raise refused("protocol map", entry, observed, f"{known}:{known}, or another name")
-    return known, found
+    return known, protocol_name
 
 
 def _voter(entry: str) -> tuple[int, Address]:

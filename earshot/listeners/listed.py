@@ -24,11 +24,11 @@ def numbered(noun: str, ids: Iterable[int]) -> str:
 
 def _runs(ids: Sequence[int]) -> list[str]:
     """`1 to 3`, `7`: each run of at least three as one."""
-    found: list[str] = []
+    texts: list[str] = []
     for _, numbered in groupby(enumerate(ids), key=lambda pair: pair[1] - pair[0]):
         run = [id for _, id in numbered]
-        found += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
-    return found
+        texts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
+    return texts
 
 
 def several(noun: str, items: Sequence[str]) -> str:
@@ -53,7 +53,7 @@ def clipped(text: str, most: int) -> str:
 
 def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """The values of each key, in their order."""
-    found: dict[K, list[V]] = {}
+    groups: dict[K, list[V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups

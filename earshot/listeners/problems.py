@@ -51,7 +51,7 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
 
     A validator of ours that raises ValueError speaks for itself, with one problem per line.
     """
-    found: list[str] = []
+    problems: list[str] = []
     items = error.errors(include_url=False)[:MOST_PROBLEMS]
     for item in items:
         own = item["loc"]
@@ -59,8 +59,8 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
             continue  # what follows from a problem of one of its own parts
         key = _key(item["loc"], document)
         for line in _message(item, model).splitlines():
-            found.append(f"{key}: {line}" if key else line)
-    return found
+            problems.append(f"{key}: {line}" if key else line)
+    return problems
 
 
 def refuse(problems: Iterable[str]) -> None:
@@ -149,5 +149,5 @@ def _by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
 def _model_in(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and hasattr(annotation, "model_fields"):
         return annotation
-    found = (_model_in(argument) for argument in get_args(annotation))
-    return next((item for item in found if item is not None), None)
+    models = (_model_in(argument) for argument in get_args(annotation))
+    return next((item for item in models if item is not None), None)

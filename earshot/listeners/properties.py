@@ -72,8 +72,8 @@ def read_properties(text: str) -> NodeSettings:
             continue
         match = _ENTRY.fullmatch(line.removeprefix(NOTE) if is_comment else line)
         if match is not None:
-            found = notes if is_comment else values
-            found[_unescaped(match["key"])] = _unescaped(match["value"])
+            target = notes if is_comment else values
+            target[_unescaped(match["key"])] = _unescaped(match["value"])
     return NodeSettings(values, notes)
 
 
@@ -102,13 +102,13 @@ def without_references(text: str) -> str:
 
     Nor with the providers of such values: elsewhere their files are not there.
     """
-    found = read_properties(text)
+    texts = read_properties(text)
     values = {
         key: value
-        for key, value in found.values.items()
+        for key, value in texts.values.items()
         if not _REFERENCE.search(value) and not key.startswith("config.providers")
     }
-    return write_properties(NodeSettings(values, found.notes))
+    return write_properties(NodeSettings(values, texts.notes))
 
 
 def read_environment(variables: Mapping[str, str]) -> NodeSettings:

@@ -36,15 +36,15 @@ def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
     the voters name, which Kafka then advertises by itself. Raises EarshotError where that address
     has another port than the listener, and for an `extra` key that no variable can stand for.
     """
-    found = annotated(plan, node)
-    values = dict(found.values)
+    settings = annotated(plan, node)
+    values = dict(settings.values)
     if not node.is_broker:
         del values["advertised.listeners"]
         values["listeners"] = ",".join(
             f"{item.name}://{_own_address(node, item)}" for item in node.listeners
         )
     reads = property_of_3 if plan.kafka_version.startswith("3.") else property_of
-    return write_environment(NodeSettings(values, found.notes), reads)
+    return write_environment(NodeSettings(values, settings.notes), reads)
 
 
 def annotated(plan: ClusterPlan, node: Node) -> NodeSettings:

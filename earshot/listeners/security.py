@@ -80,8 +80,8 @@ def is_computed(key: str) -> bool:
 
 def token_listener(key: str) -> str:
     """The listener, in lower case, whose logins by OAUTHBEARER ``key`` is about; else empty."""
-    found = _TOKENS_OF_ONE.fullmatch(key)
-    return found[1] if found else ""
+    match = _TOKENS_OF_ONE.fullmatch(key)
+    return match[1] if match else ""
 
 
 def is_token_url(key: str) -> bool:
@@ -162,11 +162,11 @@ def _ciphers(security: SecurityPlan) -> Sequence[str]:
 def _is_open(plan: ClusterPlan) -> bool:
     """Whether clients come in without saying who they are: as long as a cluster that was in plain
     text changes, and where its quorum stays so. They may do what they could do before."""
-    found = {
+    protocols = {
         plan.controller_protocol,
         *(it.protocol for node in plan.brokers for it in node.listeners),
     }
-    return Protocol.PLAINTEXT in found
+    return Protocol.PLAINTEXT in protocols
 
 
 def trusted_by(security: SecurityPlan) -> str:

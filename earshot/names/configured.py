@@ -84,28 +84,28 @@ def configuration(platform: str = sys.platform) -> Configuration:
     systemd-resolved's stub also answers from this machine's hosts file, which is no evidence for
     others: the servers behind it, of every link, stand in its place.
     """
-    found = read_resolv_conf(_text(RESOLV_CONF))
+    system = read_resolv_conf(_text(RESOLV_CONF))
     behind = nameservers(BEHIND_STUB)
-    if behind and _STUBS & set(found.servers):
-        others = [item for item in found.servers if item not in _STUBS]
-        found = Configuration(_usable([*behind, *others]), found.search)
+    if behind and _STUBS & set(system.servers):
+        others = [item for item in system.servers if item not in _STUBS]
+        system = Configuration(_usable([*behind, *others]), system.search)
     if platform == "darwin":
         more = read_scutil(_scutil())
-        servers, search = (*found.servers, *more.servers), (*found.search, *more.search)
-        found = Configuration(_usable(servers), _domains(search))
-    return found
+        servers, search = (*system.servers, *more.servers), (*system.search, *more.search)
+        system = Configuration(_usable(servers), _domains(search))
+    return system
 
 
 def _usable(servers: Iterable[str]) -> tuple[str, ...]:
     """Each once; one that is written as no address is left out, as resolvers do."""
-    found = []
+    servers_kept = []
     for text in dict.fromkeys(servers):
         try:
             parse_server(text)
         except AddressError:
             continue
-        found.append(text)
-    return tuple(found)
+        servers_kept.append(text)
+    return tuple(servers_kept)
 
 
 def _domains(texts: Iterable[str]) -> tuple[str, ...]:

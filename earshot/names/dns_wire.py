@@ -52,9 +52,9 @@ def addresses(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> S
     another question, is cut off, or says that the server failed. Raises `dns.resolver.NXDOMAIN`
     and `NoAnswer`."""
     with contextlib.suppress(struct.error):
-        found = _usual(asked, received, kind)
-        if found is not None:
-            return found
+        texts = _usual(asked, received, kind)
+        if texts is not None:
+            return texts
     return _any(asked, received)
 
 
@@ -73,15 +73,15 @@ def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequ
     if not answers:
         raise dns.resolver.NoAnswer
     family, length = _FAMILIES[kind]
-    at, found = len(asked), []
+    at, addresses_read = len(asked), []
     for _ in range(answers):
-        owner, held, network, _, size = _RECORD.unpack_from(received, at)
+        owner, record_kind, network, _, size = _RECORD.unpack_from(received, at)
         at += _RECORD.size + length
         shape = (_ASKED_NAME, kind, dns.rdataclass.IN, length)
-        if (owner, held, network, size) != shape or at > len(received):
+        if (owner, record_kind, network, size) != shape or at > len(received):
             return None
-        found.append(socket.inet_ntop(family, received[at - length : at]))
-    return found
+        addresses_read.append(socket.inet_ntop(family, received[at - length : at]))
+    return addresses_read
 
 
 def _any(asked: bytes, received: bytes) -> Sequence[str] | None:
@@ -91,13 +91,13 @@ def _any(asked: bytes, received: bytes) -> Sequence[str] | None:
         if not (is_response and isinstance(answer, dns.message.QueryMessage)):
             return None
         code = answer.rcode()
-        found = answer.resolve_chaining().answer if code == dns.rcode.NOERROR else None
+        rrset = answer.resolve_chaining().answer if code == dns.rcode.NOERROR else None
     except dns.exception.DNSException:
         return None
     if code == dns.rcode.NXDOMAIN:
         raise dns.resolver.NXDOMAIN
     if code != dns.rcode.NOERROR:
         return None
-    if found is None:
+    if rrset is None:
         raise dns.resolver.NoAnswer
-    return [str(record) for record in found]
+    return [str(record) for record in rrset]

@@ -95,18 +95,21 @@ def gather(
     lookups = asked.look_up(questions, policy)
     answering = [(key, it) for key, it in lookups.items() if it.answered]
     alive = {label for (_, label), it in answering if it.resolver != LITERAL}
-    found = {
+    evidence = {
         key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
         for key in keys
     }
-    found = {key: replace(item, note=policy.expired(key[2])) for key, item in found.items()}
+    evidence = {key: replace(item, note=policy.expired(key[2])) for key, item in evidence.items()}
     if Scope.EXTERNAL not in policy.resolvers:
-        found |= _with_search(found, resolvers[Scope.EXTERNAL], asked, policy.timeout)
-    return found
+        evidence |= _with_search(evidence, resolvers[Scope.EXTERNAL], asked, policy.timeout)
+    return evidence
 
 
 def _with_search(
-    found: Mapping[EvidenceKey, Evidence], resolver: Resolver | None, asked: Asked, seconds: float
+    evidence: Mapping[EvidenceKey, Evidence],
+    resolver: Resolver | None,
+    asked: Asked,
+    seconds: float,
 ) -> dict[EvidenceKey, Evidence]:
     """Those names without dots that only this machine's search domains make into names.
 
@@ -115,7 +118,7 @@ def _with_search(
     """
     short = [
         key
-        for key, item in found.items()
+        for key, item in evidence.items()
         if key[1] is Scope.EXTERNAL
         and "." not in key[2]
         and item.kind is EvidenceKind.NONE
@@ -131,7 +134,7 @@ def _with_search(
     for key, domain, name in full:
         if lookups[name.lower(), resolver.label].ok:
             hint = f"{name} does resolve, but only this machine is known to append {domain}"
-            hinted.setdefault(key, replace(found[key], hint=hint))
+            hinted.setdefault(key, replace(evidence[key], hint=hint))
     return hinted
 
 

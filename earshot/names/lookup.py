@@ -83,8 +83,8 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
     """
     seconds = max(item.seconds for item in each)
     if any(item.ok for item in each):
-        found = dict.fromkeys(address for item in each for address in item.addresses)
-        return Lookup(name, resolver, Diagnosis.OK, tuple(found), seconds, each=tuple(each))
+        addresses = dict.fromkeys(address for item in each for address in item.addresses)
+        return Lookup(name, resolver, Diagnosis.OK, tuple(addresses), seconds, each=tuple(each))
     diagnosis = next(it for it in _FAILURES if it in [item.diagnosis for item in each])
     texts = [item.detail or str(item.diagnosis) for item in each]
     if len(set(texts)) == 1:
@@ -134,16 +134,16 @@ def look_up(
     for name, resolver in questions:
         wanted.setdefault((name.lower(), resolver.label), (name, resolver))
     begun = clock()
-    found = _round(wanted, seconds)
+    lookups = _round(wanted, seconds)
     pause = _FIRST_PAUSE
-    while failed := {key: wanted[key] for key, item in found.items() if not item.ok}:
+    while failed := {key: wanted[key] for key, item in lookups.items() if not item.ok}:
         left = begun + retry - clock()
         if left <= pause:
             break
         sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
-        found |= _round(failed, min(seconds, left))
-    return found
+        lookups |= _round(failed, min(seconds, left))
+    return lookups
 
 
 _Key = tuple[str, str]
@@ -152,15 +152,15 @@ _Answers = queue.SimpleQueue[tuple[_Key, Lookup | Exception]]
 
 
 def _round(wanted: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[_Key, Lookup]:
-    found: dict[_Key, Lookup] = {}
+    lookups: dict[_Key, Lookup] = {}
     # a queue for each resolver: one that never answers must not hold up the others
     asked: dict[str, _Questions] = {}
     for key, (name, resolver) in wanted.items():
         if known := literal(name):
-            found[key] = known
+            lookups[key] = known
         else:
             asked.setdefault(resolver.label, queue.SimpleQueue()).put((key, name, resolver))
-    missing = len(wanted) - len(found)
+    missing = len(wanted) - len(lookups)
     answers: _Answers = queue.SimpleQueue()
     deadline = time.monotonic() + seconds
     workers = [
@@ -178,9 +178,9 @@ def _round(wanted: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[
             break
         if isinstance(answer, Exception):
             raise answer
-        found[key] = answer
+        lookups[key] = answer
     return {
-        key: found.get(key) or unanswered(name, resolver.label, seconds)
+        key: lookups.get(key) or unanswered(name, resolver.label, seconds)
         for key, (name, resolver) in wanted.items()
     }
 

@@ -49,11 +49,11 @@ def this_machine(
 
 def own_addresses() -> tuple[str, ...]:
     """Every address of every interface that psutil lists, and loopback."""
-    found = dict.fromkeys(("127.0.0.1", "::1"))
+    addresses = dict.fromkeys(("127.0.0.1", "::1"))
     rows = (row for rows in psutil.net_if_addrs().values() for row in rows)
     listed = (it.address for it in rows if it.family in (socket.AF_INET, socket.AF_INET6))
-    found |= dict.fromkeys(str(ip) for text in listed if (ip := ip_of(text)) is not None)
-    return tuple(sorted(found, key=lambda text: (":" in text, text)))
+    addresses |= dict.fromkeys(str(ip) for text in listed if (ip := ip_of(text)) is not None)
+    return tuple(sorted(addresses, key=lambda text: (":" in text, text)))
 
 
 def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, str]:

@@ -135,20 +135,20 @@ class _Server:
         return Lookup(name, self.label, diagnosis, addresses, took, detail, answered)
 
     def _ask(self, name: str, family: str, seconds: float) -> Lookup:
-        found = self._asked(name, family, seconds)
-        self.has_answered = self.has_answered or found.answered
-        return found
+        lookup = self._asked(name, family, seconds)
+        self.has_answered = self.has_answered or lookup.answered
+        return lookup
 
     def _asked(self, name: str, family: str, seconds: float) -> Lookup:
         if seconds <= 0:
             return unanswered(name, self.label, max(seconds, 0.0))
         begun = time.monotonic()
         try:
-            found = self._at_once(name, family, seconds)
-            if found is None:
-                found = self._patiently(name, family, begun + seconds - time.monotonic())
+            lookup = self._at_once(name, family, seconds)
+            if lookup is None:
+                lookup = self._patiently(name, family, begun + seconds - time.monotonic())
             took = time.monotonic() - begun
-            addresses = tuple(str(ipaddress.ip_address(text)) for text in found)
+            addresses = tuple(str(ipaddress.ip_address(text)) for text in lookup)
             return Lookup(name, self.label, Diagnosis.OK, addresses, took)
         except dns.resolver.NXDOMAIN:
             diagnosis, detail, answered = Diagnosis.NXDOMAIN, "the name does not exist", True

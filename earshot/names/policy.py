@@ -92,8 +92,9 @@ class ResolverPolicy(Frozen):
     def _servers(cls, value: dict[Scope, tuple[str, ...]]) -> dict[Scope, tuple[str, ...]]:
         for scope, servers in value.items():
             if SYSTEM in servers and len(servers) > 1:
+                listed = ", ".join(servers)
                 raise ValueError(
-                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {', '.join(servers)}"
+                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {listed}"
                 )
             for text in servers:
                 if text != SYSTEM:
@@ -156,14 +157,14 @@ class Asked:
         """`names.lookup.look_up` within the limits of ``policy``."""
         listed = list(questions)
         speaking = [(name, it) for name, it in listed if it.label not in self._silent]
-        found = look_up(speaking, policy.timeout, policy.retry)
-        answering = {item.resolver for item in found.values() if item.answered}
-        asked = {label for name, label in found if literal(name) is None}
+        lookups = look_up(speaking, policy.timeout, policy.retry)
+        answering = {item.resolver for item in lookups.values() if item.answered}
+        asked = {label for name, label in lookups if literal(name) is None}
         self._silent.update(asked - answering)
         silent = [(name, it.label) for name, it in listed]
         return {
             (name.lower(), label): unanswered(name, label, policy.timeout) for name, label in silent
-        } | found
+        } | lookups
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
         """Who answers for the clients of ``scope``, or None if there is no resolver."""

@@ -70,7 +70,7 @@ def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[D
         with contextlib.ExitStack() as stack:
             try:
                 client = stack.enter_context(connect(candidate))
-                found = _prepare(client, standpoint, cluster, say)
+                session = _prepare(client, standpoint, cluster, say)
             except EarshotError as error:
                 refusals.append(error)
                 continue
@@ -78,7 +78,7 @@ def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[D
                 where = f"Docker engine at {address_of(candidate)}"
                 refusals.append(EarshotError(where, observed=root_cause(reason)))
                 continue
-            yield found
+            yield session
             return
     if len(refusals) == 1:
         raise refusals[0]

@@ -52,8 +52,8 @@ def ask(
         answer = bucket.get(answer_to(order))
         if answer is not None:
             return _checked(answer, f"s3://{bucket.name}/{answer_to(order)}", contract)
-        said = bucket.get(STATUS)
-        status = Status.read(said.decode(errors="replace")) if said is not None else None
+        content = bucket.get(STATUS)
+        status = Status.read(content.decode(errors="replace")) if content is not None else None
         now = time.monotonic()
         if status is not None and status.ends(digest(order), standpoint.instance):
             raise _silent(standpoint, "cannot answer", status)

@@ -188,8 +188,8 @@ def shortcomings(report: Report) -> tuple[Problem, ...]:
     return _gravest_first([*problems(report), *map(_of_pairs, alike.values())])
 
 
-def _gravest_first(found: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(found, key=lambda item: gravity(item.verdict)))
+def _gravest_first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda item: gravity(item.verdict)))
 
 
 def _likeness(cell: Cell) -> tuple[str, ...]:
@@ -206,16 +206,16 @@ def _likeness(cell: Cell) -> tuple[str, ...]:
 
 def pairs(report: Report) -> tuple[Pair, ...]:
     """Deliveries by the listeners they took."""
-    found = grouped(report.delivery, lambda part: (part.written_through, part.read_through))
-    return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in found.items())
+    groups = grouped(report.delivery, lambda part: (part.written_through, part.read_through))
+    return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in groups.items())
 
 
 def copies(report: Report) -> tuple[Copies, ...]:
     """The followers of each leader."""
-    found = grouped(report.replication, lambda pair: (pair.leader, pair.verdict))
+    groups = grouped(report.replication, lambda pair: (pair.leader, pair.verdict))
     return tuple(
         Copies(leader, tuple(sorted(pair.follower for pair in pairs)), verdict)
-        for (leader, verdict), pairs in found.items()
+        for (leader, verdict), pairs in groups.items()
     )
 
 
@@ -227,10 +227,10 @@ def between_brokers(report: Report) -> str:
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """``items`` by what ``key`` says of each, in the order in which they stand."""
-    found: dict[K, list[T]] = {}
+    groups: dict[K, list[T]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

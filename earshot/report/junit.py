@@ -121,10 +121,10 @@ def _case(
         "testcase", classname=visible(classname), name=visible(name), time=f"{seconds:.3f}"
     )
     if verdict != Verdict.PASS:
-        said = ET.SubElement(case, _TAGS[verdict], message=visible(message).replace("\n", " "))
+        element = ET.SubElement(case, _TAGS[verdict], message=visible(message).replace("\n", " "))
         if verdict != Verdict.SKIP:
-            said.set("type", visible(kind))
-            said.text = visible(details) or None
+            element.set("type", visible(kind))
+            element.text = visible(details) or None
     return case
 
 

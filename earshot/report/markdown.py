@@ -68,13 +68,13 @@ def _entry(cell: Cell | None) -> str:
     return "not there" if cell is None else f"{MARKS[cell.verdict]} {wording.outcome(cell)}".strip()
 
 
-def _delivery(found: tuple[digest.Pair, ...]) -> Iterator[str]:
-    if not found:
+def _delivery(pairs: tuple[digest.Pair, ...]) -> Iterator[str]:
+    if not pairs:
         return
     yield "## Delivery"
     yield ""
     rows, examples = [], []
-    for pair in found:
+    for pair in pairs:
         through = [escape(pair.written_through), escape(pair.read_through)]
         rows.append([*through, f"{MARKS[pair.verdict]} {pair.verdict}", wording.fates(pair)])
         if pair.examples:
@@ -85,13 +85,13 @@ def _delivery(found: tuple[digest.Pair, ...]) -> Iterator[str]:
 
 
 def _replication(report: Report) -> Iterator[str]:
-    found = digest.copies(report)
-    if not found:
+    copies = digest.copies(report)
+    if not copies:
         return
     yield f"## Replication {escape(digest.between_brokers(report))}"
     yield ""
     rows = []
-    for it in found:
+    for it in copies:
         followers = ", ".join(map(str, it.followers))
         verdict = f"{MARKS[it.verdict]} {it.verdict}"
         rows.append([digest.broker_name(it.leader), followers, verdict])

@@ -132,9 +132,9 @@ def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
 def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
     """Of each pair of brokers the gravest that is known: it does not depend on who looked."""
     shown = chain(*(report.replication for report in reports))
-    found = grouped(shown, lambda pair: (pair.leader, pair.follower))
+    groups = grouped(shown, lambda pair: (pair.leader, pair.follower))
     chosen = []
-    for _, looks in sorted(found.items()):
+    for _, looks in sorted(groups.items()):
         # a failure, else a proof; who found out nothing takes neither away
         known = [pair for pair in looks if pair.verdict is not Verdict.INCONCLUSIVE] or looks
         chosen.append(min(known, key=lambda pair: gravity(pair.verdict)))

@@ -73,13 +73,13 @@ def _entry(cell: Cell | None, terminal: Terminal) -> Entry:
     return (f"{terminal.mark(cell.verdict)} {wording.outcome(cell)}".strip(), cell.verdict)
 
 
-def _delivery(found: tuple[digest.Pair, ...], terminal: Terminal) -> list[str]:
-    if not found:
+def _delivery(pairs: tuple[digest.Pair, ...], terminal: Terminal) -> list[str]:
+    if not pairs:
         return []
-    routes = [one_line(f"{pair.written_through} -> {pair.read_through}") for pair in found]
+    routes = [one_line(f"{pair.written_through} -> {pair.read_through}") for pair in pairs]
     width = max(map(len, routes))
     lines = [terminal.bold("delivery (written through -> read through)")]
-    for pair, route in zip(found, routes, strict=True):
+    for pair, route in zip(pairs, routes, strict=True):
         mark = terminal.tint(f"{terminal.mark(pair.verdict):<4}", pair.verdict)
         lines.append(f"  {route:<{width}}  {mark}  {wording.fates(pair)}")
         lines += [f"    {one_line(example)}" for example in pair.examples[:EXAMPLES]]
@@ -89,14 +89,14 @@ def _delivery(found: tuple[digest.Pair, ...], terminal: Terminal) -> list[str]:
 
 
 def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
-    found = digest.copies(report)
-    if not found:
+    copies = digest.copies(report)
+    if not copies:
         return
-    width = max(len(item.way) for item in found)
+    width = max(len(item.way) for item in copies)
     yield terminal.bold(
         one_line(f"replication (leader -> followers), {digest.between_brokers(report)}")
     )
-    for item in found:
+    for item in copies:
         mark = terminal.tint(terminal.mark(item.verdict), item.verdict)
         yield f"  {item.way:<{width}}  {mark}"
 

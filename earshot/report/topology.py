@@ -143,10 +143,10 @@ def _group_name(ids: Group) -> str:
 
 def _links(cells: Iterable[Cell], groups: Iterable[Group]) -> Links:
     home = {broker: group for group in groups for broker in group}
-    found: Links = {}
+    links: Links = {}
     for cell in cells:
-        found.setdefault((cell.listener, home[cell.broker]), []).append(cell.verdict)
-    return found
+        links.setdefault((cell.listener, home[cell.broker]), []).append(cell.verdict)
+    return links
 
 
 def _ends(links: Links, end: int, name: str | Group) -> list[Verdict]:

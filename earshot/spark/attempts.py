@@ -94,10 +94,10 @@ class Attempts:
         outcomes: list[JobAttempt[R]] = []
         groups, alone = _by_listener(routes), False
         for attempt in (1, 2, 3):
-            found = self._all(groups, attempt, action, watched=not alone)
-            failed = [route for item in found if item.problem for route in item.routes]
+            failures = self._all(groups, attempt, action, watched=not alone)
+            failed = [route for item in failures if item.problem for route in item.routes]
             dead = self._dead(failed) if self.end.left() else set()
-            outcomes += [part for item in found for part in _parts(item, dead)]
+            outcomes += [part for item in failures for part in _parts(item, dead)]
             living = [route for route in failed if route not in dead]
             if not living or alone or not self.end.left():
                 break
@@ -171,8 +171,8 @@ def _parts(outcome: JobAttempt[R], dead: Collection[Route]) -> Iterator[JobAttem
     if rest := tuple(route for route in outcome.routes if route not in dead):
         yield replace(outcome, routes=rest)
     for route in gone:
-        said = f"{route.address} accepted connections, but no more while the job ran"
-        problem = RouteProblem(RouteFailure.REFUSED, said)
+        observed = f"{route.address} accepted connections, but no more while the job ran"
+        problem = RouteProblem(RouteFailure.REFUSED, observed)
         yield replace(outcome, routes=(route,), problem=problem)
 
 

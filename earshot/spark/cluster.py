@@ -34,12 +34,12 @@ def strangers(
     if not routes:
         return {}
     with ThreadPoolExecutor(min(AT_A_TIME, len(routes)), thread_name_prefix="spark-ask") as pool:
-        found = pool.map(lambda it: _cluster_at(spark, it, options[it.listener], end), routes)
+        cluster_ids = pool.map(lambda it: _cluster_at(spark, it, options[it.listener], end), routes)
         return {
             route.key: RouteProblem(
                 RouteFailure.STRANGER, f"for Spark, {route.address} belongs to cluster {id}"
             )
-            for route, id in zip(routes, found, strict=True)
+            for route, id in zip(routes, cluster_ids, strict=True)
             if id and id != cluster_id
         }
 

@@ -16,7 +16,7 @@ Address = tuple[str, int, str, int, bool]
 
 
 def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """A function for `mapPartitions` that yields one dictionary: who looked, and what was found.
+    """A function for `mapPartitions` that yields one dictionary: the executor and its results.
 
     Every address is tried at the same time, for ``seconds`` at most.
     """
@@ -26,14 +26,14 @@ def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]]
 
         def look(address: Address) -> dict[str, Any]:
             listener, broker, host, port, plaintext = address
-            found: dict[str, Any] = {"listener": listener, "broker": broker}
-            found |= {"resolved": [], "cluster_id": ""}
+            row: dict[str, Any] = {"listener": listener, "broker": broker}
+            row |= {"resolved": [], "cluster_id": ""}
             try:
                 answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             except (OSError, ValueError) as error:  # ValueError: a label that IDNA cannot encode
-                said = getattr(error, "strerror", None) or error
-                return found | {"stage": "resolve", "error": f"{host}: {said}"}
-            found["resolved"] = sorted({str(answer[4][0]) for answer in answers})
+                text = getattr(error, "strerror", None) or error
+                return row | {"stage": "resolve", "error": f"{host}: {text}"}
+            row["resolved"] = sorted({str(answer[4][0]) for answer in answers})
             reason = ""
             for family, kind, protocol, _, place in answers:
                 try:  # a kernel without IPv6 makes no such socket
@@ -41,11 +41,11 @@ def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]]
                         attempt.settimeout(max(0.1, (end - time.monotonic()) / 2))
                         attempt.connect(place)
                         if plaintext:
-                            found["cluster_id"] = cluster_id(attempt)
-                        return found | {"stage": "", "error": ""}
+                            row["cluster_id"] = cluster_id(attempt)
+                        return row | {"stage": "", "error": ""}
                 except OSError as error:
                     reason = reason or f"{place[0]}:{port}: {error.strerror or error}"
-            return found | {"stage": "tcp", "error": reason}
+            return row | {"stage": "tcp", "error": reason}
 
         end = time.monotonic() + seconds
         with ThreadPoolExecutor(min(32, len(addresses))) as pool:

@@ -47,7 +47,7 @@ def probe(
     on_event(f"{expected} executor(s) resolve and connect")
     addresses = [(it.listener, it.broker, *it.address, it.listener in plaintext) for it in routes]
     look = executor_probe.prober(addresses, seconds=4.0)
-    found: dict[str, dict[str, Any]] = {}
+    executors: dict[str, dict[str, Any]] = {}
 
     def once() -> list[dict[str, Any]]:
         tasks = 2 * max(context.defaultParallelism, expected)
@@ -57,19 +57,19 @@ def probe(
     try:
         for _ in range(ROUNDS):
             for seen in pool.submit(once).result(end.left()):
-                found.setdefault(seen["executor"], seen)
-            if len(found) >= expected:
+                executors.setdefault(seen["executor"], seen)
+            if len(executors) >= expected:
                 break
     except TimeoutError:
         context.cancelAllJobs()
     except Exception as error:  # py4j's own: a Python that is missing there, or another version
-        if not found:
+        if not executors:
             raise NoExecutors(f"no executor could look: {innermost(str(error))}") from None
     finally:
         pool.shutdown(wait=False)
-    if not found:
+    if not executors:
         raise NoExecutors(f"no executor answered before the deadline of {end.seconds:g} s passed")
-    return tuple(vantage_of(found[name], routes) for name in sorted(found))
+    return tuple(vantage_of(executors[name], routes) for name in sorted(executors))
 
 
 def _await_executors(context: SparkContext, end: Deadline) -> int:

@@ -78,8 +78,8 @@ class Jvm:
         port, length = struct.unpack(">ii", (content := self._gateway_file.read_bytes())[:8])
         secret = content[8 : 8 + length].decode()
         with _environment(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret):
-            found: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
-        return found
+            gateway: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
+        return gateway
 
     def last_words(self, lines: int = 3) -> str:
         """What the JVM said last, without stack frames and chatter."""

@@ -96,8 +96,8 @@ def _driver(cell: Cell, proofs: _Proofs) -> Cell:
     }
     stages = []
     for stage in cell.stages:
-        said = filter(None, (stage.detail, details.get(stage.stage)))
-        stages.append(stage.model_copy(update={"detail": "; ".join(said)}))
+        details_shown = filter(None, (stage.detail, details.get(stage.stage)))
+        stages.append(stage.model_copy(update={"detail": "; ".join(details_shown)}))
     return _changed(cell, Verdict.PASS, stages=tuple(stages))
 
 
@@ -115,25 +115,25 @@ def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
         return _stranger(cell, problem.reason, proofs)
     if problem.trouble is RouteFailure.REFUSED:
         return _failed_at(cell, Stage.TCP, "refused", problem.reason)
-    said = "were not acknowledged" if stage is Stage.PRODUCE else "could not be read back"
-    return _failed_at(cell, stage, "spark", f"Spark's records {said}: {problem.reason}")
+    outcome = "were not acknowledged" if stage is Stage.PRODUCE else "could not be read back"
+    return _failed_at(cell, stage, "spark", f"Spark's records {outcome}: {problem.reason}")
 
 
 def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) -> Cell:
     """The cell of one executor: what it saw itself, and whether the executors' job succeeded."""
     blank = {"stages": (), "cause": None, "reason": "", "latency_ms": None}
     cell = _changed(model, Verdict.PASS, vantage=executor.name, **blank)
-    said = f"{executor.name} on {executor.where}: {seen.error}"
+    observed = f"{executor.name} on {executor.where}: {seen.error}"
     if not seen.resolved:
-        return _failed_at(cell, Stage.RESOLVE, "nxdomain", said)
+        return _failed_at(cell, Stage.RESOLVE, "nxdomain", observed)
     stages = [_passed(Stage.RESOLVE, ", ".join(seen.resolved))]
     if not seen.reached:
         cell = _changed(cell, Verdict.PASS, stages=tuple(stages))
         error = "refused" if "refused" in seen.error.lower() else "timeout"
-        return _failed_at(cell, Stage.TCP, error, said)
+        return _failed_at(cell, Stage.TCP, error, observed)
     if foreign(seen, proofs.cluster_id):
-        said = f"for {executor.name} on {executor.where}, {seen.address} belongs to cluster"
-        return _stranger(cell, f"{said} {seen.cluster_id}", proofs)
+        observed = f"for {executor.name} on {executor.where}, {seen.address} belongs to cluster"
+        return _stranger(cell, f"{observed} {seen.cluster_id}", proofs)
     stages.append(_passed(Stage.TCP))
     cell = _changed(cell, Verdict.PASS, stages=tuple(stages))
     key = (cell.listener, cell.broker)
@@ -194,7 +194,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 def _delivered(bad: Sequence[Delivery]) -> Cause:
-    said = [
+    observed = [
         f"of {item.acknowledged} records written through {item.written_through}, {count} {words} "
         f"through {item.read_through}"
         for item in bad
@@ -204,7 +204,7 @@ def _delivered(bad: Sequence[Delivery]) -> Cause:
     kind = next(field for field in _WORDS if any(getattr(item, field) for item in bad))
     return Cause(
         kind=kind.replace("_", "-"),
-        observed="; ".join(said),
+        observed="; ".join(observed),
         expected="every acknowledged record comes back once, in order, unchanged, through every "
         "listener",
         remedy=f"see the log of broker {bad[0].broker} for this time, and the network between its "

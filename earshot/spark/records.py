@@ -119,8 +119,8 @@ def _outline(row: Row, reader: str, homes: Mapping[str, Share]) -> Outline:
         return Outline(_astray(own, row, reader), proven=not own)
     whole = row["numbered"] == count == share.records and place == share.partition
     numbers = (row["first"], row["last"]) == (0, share.records - 1)
-    found = Tally(reader, share, place, count, distinct=count, corrupt=row["corrupt"])
-    return Outline(found, proven=whole and numbers and row["least"] == row["most"])
+    tally = Tally(reader, share, place, count, distinct=count, corrupt=row["corrupt"])
+    return Outline(tally, proven=whole and numbers and row["least"] == row["most"])
 
 
 def _astray(own: bool, row: Row, reader: str) -> Tally:
@@ -161,13 +161,13 @@ def exact(
         .collect()
     )
     by_origin = {origin(run, item): item for item in shares}
-    found = Counter[str | None]()
+    per_reader = Counter[str | None]()
     for row in counted:
-        found[row["origin"]] += row["distinct"]
+        per_reader[row["origin"]] += row["distinct"]
     gone = {
         whence: _missing(rows, whence, share)
         for whence, share in by_origin.items()
-        if share.records > found[whence] > 0
+        if share.records > per_reader[whence] > 0
     }
 
     def tally(row: Row) -> Tally:

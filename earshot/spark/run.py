@@ -176,8 +176,8 @@ def _prove(
 
 def entrances(living: Sequence[CellTarget], client: Mapping[str, str]) -> dict[str, Entrance]:
     """How to come in through each listener: by the brokers that live."""
-    found = {}
+    routes = {}
     for name, protocol in {it.listener: it.protocol for it in living}.items():
         bootstrap = ",".join(str(it.address) for it in living if it.listener == name)
-        found[name] = Entrance(bootstrap, protocol, client)
-    return found
+        routes[name] = Entrance(bootstrap, protocol, client)
+    return routes

@@ -209,15 +209,15 @@ def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, .
             raise EarshotError("--jars", observed=f"{', '.join(missing)}: no such file")
         return settings.jars
     if settings.jars_dir is not None:
-        found = tuple(sorted(settings.jars_dir.glob("*.jar")))
-        if not any(path.match(CONNECTOR_JAR) for path in found):
+        jars = tuple(sorted(settings.jars_dir.glob("*.jar")))
+        if not any(path.match(CONNECTOR_JAR) for path in jars):
             raise EarshotError(
                 f"jars directory {settings.jars_dir}",
-                observed=f"holds no {CONNECTOR_JAR} among {len(found)} jars",
+                observed=f"holds no {CONNECTOR_JAR} among {len(jars)} jars",
                 allowed="Spark's Kafka connector for this PySpark and the three jars it needs",
                 remedy="leave the directory out, and the jars are fetched",
             )
-        return found
+        return jars
     if given or list(pyspark_jars.glob(CONNECTOR_JAR)):
         return ()
     return spark_connector_jars()
@@ -343,9 +343,9 @@ def innermost(text: str) -> str:
 
     A text without any exception is returned as its first line.
     """
-    found = [(match["name"], match["text"].strip()) for match in _EXCEPTION.finditer(text)]
-    kafka = [item for item in found if item[0].startswith("org.apache.kafka.")]
-    if not found:
+    exceptions = [(match["name"], match["text"].strip()) for match in _EXCEPTION.finditer(text)]
+    kafka = [item for item in exceptions if item[0].startswith("org.apache.kafka.")]
+    if not exceptions:
         return text.strip().splitlines()[0] if text.strip() else "no reason was given"
-    name, words = (kafka or found)[-1]
+    name, words = (kafka or exceptions)[-1]
     return f"{name.rpartition('.')[2]}: {words}"

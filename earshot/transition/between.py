@@ -11,11 +11,11 @@ def candidates(current: ClusterPlan, wanted: ClusterPlan) -> tuple[ClusterPlan, 
 
     The first is ``current`` (without brokers that go), the last ``wanted``.
     """
-    found: list[ClusterPlan] = []
+    plans: list[ClusterPlan] = []
     for plan in _between(current, wanted):
-        if plan not in found:  # compared: pydantic's hash would read every node again and again
-            found.append(plan)
-    return tuple(found)
+        if plan not in plans:  # compared: pydantic's hash would read every node again and again
+            plans.append(plan)
+    return tuple(plans)
 
 
 def _between(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[ClusterPlan]:
@@ -77,11 +77,11 @@ def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -
 
 
 def _node(old: Node, new: Node, controller: str, keeping: Collection[str]) -> Node:
-    held = [item for item in old.listeners if new.is_broker or new.listener(item.name)]
+    kept = [item for item in old.listeners if new.is_broker or new.listener(item.name)]
     come = [item for item in new.listeners if old.listener(item.name) is None]
     # in the order of the old plan: a step back to it restarts no broker for the order alone
     listeners = [
-        item if item.name in keeping else new.listener(item.name) or item for item in held
+        item if item.name in keeping else new.listener(item.name) or item for item in kept
     ] + come
     # the controller's listener stays the last
     listeners.sort(key=lambda item: item.name == controller)

@@ -91,11 +91,11 @@ def _runs(
     )
 
 
-def _node(last: Node, found: NodeSettings) -> Node:
+def _node(last: Node, settings: NodeSettings) -> Node:
     """``last`` with the listeners that it runs with."""
-    bound = dict(parse_entries(found.values[_LISTENERS]))
-    advertised = dict(parse_entries(found.values[_ADVERTISED]))
-    protocols, scopes = _protocols(found.values), _scopes(found.notes)
+    bound = dict(parse_entries(settings.values[_LISTENERS]))
+    advertised = dict(parse_entries(settings.values[_ADVERTISED]))
+    protocols, scopes = _protocols(settings.values), _scopes(settings.notes)
     listeners = []
     for name, address in bound.items():
         before, at = last.listener(name), advertised.get(name, address)
@@ -118,10 +118,10 @@ def _node(last: Node, found: NodeSettings) -> Node:
     return last.model_copy(update={"listeners": tuple(listeners)})
 
 
-def _is_run(plan: ClusterPlan, id: int, found: NodeSettings) -> bool:
+def _is_run(plan: ClusterPlan, id: int, settings_found: NodeSettings) -> bool:
     """Whether the node with this ``id`` runs with the listeners that ``plan`` has for it."""
     node = next((it for it in plan.nodes if it.id == id), None)
-    return node is not None and _entries(settings(plan, node)) == _entries(found.values)
+    return node is not None and _entries(settings(plan, node)) == _entries(settings_found.values)
 
 
 def _entries(values: Mapping[str, str]) -> list[frozenset[str]]:

@@ -82,22 +82,22 @@ def takeovers(before: ClusterPlan, after: ClusterPlan) -> Iterator[Takeover]:
     nodes = {node.id: node for node in before.nodes}
     for node in after.nodes:
         if node.id in nodes:
-            held, wanted = _ports(nodes[node.id]), _ports(node)
+            old_ports, wanted = _ports(nodes[node.id]), _ports(node)
             taken = (
-                Takeover(node.id, key[1], held[key], name)
+                Takeover(node.id, key[1], old_ports[key], name)
                 for key, name in wanted.items()
-                if held.get(key, name) != name
+                if old_ports.get(key, name) != name
             )
             yield from dict.fromkeys(taken)
 
 
 def _ports(node: Node) -> dict[tuple[bool, int], str]:
     """The listener at each port, of the node itself, and of where clients outside find it."""
-    found = {(False, item.bind_port): item.name for item in node.listeners}
+    ports = {(False, item.bind_port): item.name for item in node.listeners}
     for item in node.listeners:
         if {Scope.HOST, Scope.EXTERNAL} & set(item.scopes):
-            found[(True, item.port)] = item.name
-    return found
+            ports[(True, item.port)] = item.name
+    return ports
 
 
 def clashes(plan: ClusterPlan) -> bool:

@@ -55,17 +55,17 @@ def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
 
 
 def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotError]:
-    held, asked = _voters(current), _voters(wanted)
-    if held.keys() != asked.keys():
+    old_voters, asked = _voters(current), _voters(wanted)
+    if old_voters.keys() != asked.keys():
         yield _refused(
-            f"the quorum has the voters {listed(held)} and would get {listed(asked)}: a "
+            f"the quorum has the voters {listed(old_voters)} and would get {listed(asked)}: a "
             "static quorum cannot change them",
             "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
             "its own, with new data",
         )
-    elif held != asked:
+    elif old_voters != asked:
         yield _refused(
-            f"the controllers would move from {listed(dict.fromkeys(held.values()))} to "
+            f"the controllers would move from {listed(dict.fromkeys(old_voters.values()))} to "
             f"{listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
             "each other during a rolling change",
             f"keep the controllers' addresses; or {STOP}",
@@ -123,12 +123,12 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
 
 def _own_security(plan: ClusterPlan) -> list[str]:
     """What a plan without `security` has of TLS, logins and permissions, as far as it shows."""
-    found = {
+    security = {
         f"{it.name} ({it.protocol})"
         for it in of_brokers(plan)
         if it.protocol is not Protocol.PLAINTEXT
     }
-    return [*sorted(found), *(key for key, _ in plan.extra if is_computed(key))]
+    return [*sorted(security), *(key for key, _ in plan.extra if is_computed(key))]
 
 
 def _changes_source(current: ClusterPlan, wanted: ClusterPlan) -> bool:
@@ -173,10 +173,10 @@ def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int,
 
 def _voters(plan: ClusterPlan) -> dict[int, str]:
     """By id, where the controllers listen; of a name that is not known yet, the port alone."""
-    found = ((node.id, node.listener(plan.controller)) for node in plan.controllers)
+    listeners = ((node.id, node.listener(plan.controller)) for node in plan.controllers)
     return {
         id: str(item.advertised) if item.known else f"port {item.port}"
-        for id, item in found
+        for id, item in listeners
         if item is not None
     }
 

@@ -51,10 +51,10 @@ def by_scope(plan: ClusterPlan, *others: ClusterPlan) -> dict[Scope, tuple[str, 
     kept = set.intersection(
         *({(item.name, item.protocol) for item in of_brokers(it)} for it in (plan, *others))
     )
-    found: dict[Scope, tuple[str, ...]] = {}
+    hosts: dict[Scope, tuple[str, ...]] = {}
     for scope in CLIENT_SCOPES:
-        held = [item for item in of_brokers(plan) if scope in item.scopes]
-        if held:
-            names = (item.name for item in held if (item.name, item.protocol) in kept)
-            found[scope] = tuple(dict.fromkeys(names))
-    return found
+        listeners = [item for item in of_brokers(plan) if scope in item.scopes]
+        if listeners:
+            names = (item.name for item in listeners if (item.name, item.protocol) in kept)
+            hosts[scope] = tuple(dict.fromkeys(names))
+    return hosts

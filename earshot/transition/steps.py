@@ -81,10 +81,10 @@ def _shortest(
 def _restarts(before: Sequence[ClusterPlan], after: ClusterPlan) -> tuple[int, ...]:
     """Nodes whose settings or certificates differ from those in any of the plans ``before``."""
     wanted = {node.id: (settings(after, node), after.security) for node in after.nodes}
-    held = [
+    nodes = [
         (node.id, (settings(plan, node), plan.security)) for plan in before for node in plan.nodes
     ]
-    changed = {id for id, own in held if id in wanted and wanted[id] != own}
+    changed = {id for id, own in nodes if id in wanted and wanted[id] != own}
     return tuple(id for id in wanted if id in changed)
 
 

@@ -108,8 +108,8 @@ async def _both(via: Via, address: Address, writer: StreamWriter, directions: _D
                 raise RelayError(str(fault)) from None
             except OSError:
                 pass  # a side that is gone
-        if tasks[1] in done and not writer.is_closing() and (said := await _complaint(stream)):
-            raise RelayError(said)
+        if tasks[1] in done and not writer.is_closing() and (complaint := await _complaint(stream)):
+            raise RelayError(complaint)
     finally:
         for task in tasks:
             task.cancel()

@@ -113,10 +113,10 @@ class Tunnel:
         self.problems = {it: why for it, why in zip(brokers, answers, strict=True) if why}
         self._first = sorted(brokers, key=lambda it: it in self.problems)
         if len(self.problems) == len(brokers):
-            said = "; ".join(f"{broker}: {why}" for broker, why in self.problems.items())
+            problems = "; ".join(f"{broker}: {why}" for broker, why in self.problems.items())
             raise EarshotError(
                 f"--via {self.via.text}",
-                observed=f"no broker is reached from there: {said}",
+                observed=f"no broker is reached from there: {problems}",
                 remedy="the names must resolve, and the ports be open, on that machine",
             )
 

@@ -67,8 +67,8 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _lean(text: str) -> str:
-    found = [line.strip() for line in text.splitlines()]
-    return "\n".join(it for it in found if it and not it.startswith("# ")) + "\n"
+    lines = [line.strip() for line in text.splitlines()]
+    return "\n".join(it for it in lines if it and not it.startswith("# ")) + "\n"
 
 
 @cache

@@ -134,7 +134,7 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
 def _own_listener(plan: ClusterPlan, node: Node) -> Listener:
     """Where a node asks after itself, by the name that the other nodes use."""
     name = plan.inter_broker if Role.BROKER in node.roles else plan.controller
-    found = node.listener(name)
-    if found is None:
+    listener = node.listener(name)
+    if listener is None:
         raise EarshotError(f"node {node.id}", observed=f"has no listener {name}")
-    return found
+    return listener

@@ -45,5 +45,5 @@ def _otherwise_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:
 
 def _keys(names: Iterable[str]) -> str:
     """``names`` in a message; one that is no plain word may be a secret that a line broke off."""
-    found = (name if re.fullmatch(r"[a-z0-9._-]+", name) else "a key" for name in names)
-    return ", ".join(dict.fromkeys(found))
+    keys = (name if re.fullmatch(r"[a-z0-9._-]+", name) else "a key" for name in names)
+    return ", ".join(dict.fromkeys(keys))

@@ -121,8 +121,8 @@ class Contract(Frozen):
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """The clients' scopes that it has listeners for, from the narrowest to the widest."""
-        held = {scope for item in self.listeners for scope in item.scopes}
-        return tuple(scope for scope in CLIENT_SCOPES if scope in held)
+        scopes = {scope for item in self.listeners for scope in item.scopes}
+        return tuple(scope for scope in CLIENT_SCOPES if scope in scopes)
 
     def identified(self, cluster_id: str) -> Contract:
         """The same, of the cluster with this id."""
@@ -138,9 +138,9 @@ class Contract(Frozen):
         kept = tuple(item for item in self.listeners if item.name in wanted)
         brokers = []
         for broker in self.brokers:
-            held = {name: it for name, it in broker.advertised.items() if name in wanted}
-            if held:
-                brokers.append(broker.model_copy(update={"advertised": held}))
+            advertised = {name: it for name, it in broker.advertised.items() if name in wanted}
+            if advertised:
+                brokers.append(broker.model_copy(update={"advertised": advertised}))
         return self.model_copy(update={"listeners": kept, "brokers": tuple(brokers)})
 
     def to_json(self) -> str:
@@ -161,12 +161,12 @@ class Contract(Frozen):
         """
         listeners, brokers = [], []
         for name in plan.listener_names:
-            held = [item for node in plan.brokers if (item := node.listener(name)) is not None]
+            of_name = [item for node in plan.brokers if (item := node.listener(name)) is not None]
             listener = ContractListener(
                 name=name,
-                protocol=held[0].protocol,
-                scopes=held[0].scopes,
-                bootstrap=_bootstrap(held),
+                protocol=of_name[0].protocol,
+                scopes=of_name[0].scopes,
+                bootstrap=_bootstrap(of_name),
                 leaving=name in leaving,
             )
             listeners.append(listener)
@@ -185,11 +185,11 @@ class Contract(Frozen):
         )
 
 
-def _bootstrap(held: Sequence[Listener]) -> str:
-    front = held[0].front
+def _bootstrap(listeners: Sequence[Listener]) -> str:
+    front = listeners[0].front
     if front is not None and front.bootstrap is not None:
         return str(front.bootstrap.address)
-    return ",".join(str(item.advertised) for item in held)
+    return ",".join(str(item.advertised) for item in listeners)
 
 
 def _repeated(values: Iterable[object]) -> list[object]:

@@ -113,7 +113,7 @@ def ask(
     patience = FIRST_PATIENCE
     while (left := begun + limit - time.monotonic()) > 0 and not stop.is_set():
         try:
-            found = admin.list_topics(NO_TOPIC, timeout=min(patience, left))
+            metadata = admin.list_topics(NO_TOPIC, timeout=min(patience, left))
         except KafkaException as error:
             # errors reach the callback only when the client is polled
             admin.poll(0)
@@ -122,10 +122,10 @@ def ask(
                 return first
             patience *= 2
             continue
-        listed = found.brokers.values()
+        listed = metadata.brokers.values()
         brokers = {item.id: Address(str(item.host), int(item.port or 0)) for item in listed}
         took = time.monotonic() - begun
-        return MetadataAnswer(address, found.cluster_id or NOT_SAID, brokers, took)
+        return MetadataAnswer(address, metadata.cluster_id or NOT_SAID, brokers, took)
     return errors.first() or late
 
 

@@ -38,7 +38,7 @@ def share_topic(
         chosen, missing = assign(there, wanted)
         if not missing:
             return chosen
-        leaderless = [sorted(held[1:]) for held in there.values() if held[0] < 0]
+        leaderless = [sorted(ids[1:]) for ids in there.values() if ids[0] < 0]
         new = [replicas for replicas in missing if sorted(replicas) not in leaderless]
         if not there:
             create_topic(admin, name, wanted, timeout)
@@ -47,11 +47,13 @@ def share_topic(
         if time.monotonic() - begun >= timeout:
             break
         time.sleep(SETTLE)
-    said = ", ".join("-".join(map(str, replicas)) for replicas in missing)
+    placements = ", ".join("-".join(map(str, replicas)) for replicas in missing)
     if not new:  # the quorum is no reason: the partitions are there
-        text = f"{name} has no leader; its replicas are on brokers {said}"
+        text = f"{name} has no leader; its replicas are on brokers {placements}"
         raise TopicError(Failure("no-leader", text))
-    raise TopicError(Failure("timeout", f"topic {name} shows no partitions on brokers {said}"))
+    raise TopicError(
+        Failure("timeout", f"topic {name} shows no partitions on brokers {placements}")
+    )
 
 
 def ends(

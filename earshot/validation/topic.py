@@ -151,15 +151,15 @@ def _outcomes(
     """By topic, how its request ended; an error with the code ``harmless`` is none."""
     wait(futures.values(), timeout=timeout + 0.5)
     admin.poll(0)
-    found: dict[str, Failure | None] = {}
+    outcomes: dict[str, Failure | None] = {}
     for name, future in futures.items():
         if not future.done():
-            found[name] = Failure("timeout", f"no answer within {timeout:g} s")
+            outcomes[name] = Failure("timeout", f"no answer within {timeout:g} s")
             continue
         error = future.exception()
         code = error.args[0].code() if isinstance(error, KafkaException) else None
-        found[name] = None if error is None or code == harmless else failure_of(error)
-    return found
+        outcomes[name] = None if error is None or code == harmless else failure_of(error)
+    return outcomes
 
 
 def plain(cluster: str) -> str:

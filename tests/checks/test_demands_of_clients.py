@@ -12,7 +12,7 @@ from earshot.sources.kubernetes import read_manifest
 from earshot.yaml_document import read_yaml_documents
 from tests.rules.deployment_examples import services
 
-Said = list[tuple[str, str, str]]
+FileOptions = list[tuple[str, str, str]]
 PROPERTIES = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@localhost:9093
@@ -23,7 +23,7 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OUTER:{},CONTROLLER:PLAINTEXT
 """
 
 
-def found(text: str) -> Said:
+def found(text: str) -> FileOptions:
     listed = mistakes(services(f"services:\n{text}\n"))
     return [(item.rule, item.container, item.observed) for item in listed]
 

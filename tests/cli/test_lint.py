@@ -15,7 +15,7 @@ import pytest
 from earshot.cli import lint, run
 from earshot.errors import EarshotError
 from earshot.lint.check import check
-from earshot.lint.model import Linted, Mistake, Place, Said
+from earshot.lint.model import FileOptions, Linted, Mistake, Place
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Severity
 from tests.lint.samples import finding
@@ -25,7 +25,7 @@ OF_FILES = "KL002, KL014, KL015, KL016, KL017, KL018, KL019, KL020, KL021, KL022
 CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 
-def double(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+def double(file: Path, variables: Mapping[str, str], said: FileOptions) -> Linted:
     """Takes each line `kafka RULE` for an error of that rule, and `kafka? RULE` for a warning."""
     text = file.read_text()
     if "%" in text:
@@ -314,7 +314,7 @@ class TestBaseline:
 def test_the_check_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, str] = {}
 
-    def check(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+    def check(file: Path, variables: Mapping[str, str], said: FileOptions) -> Linted:
         found[str(file)] = variables["EARSHOT_TEST_VARIABLE"]
         return Linted(str(file), "Compose file")
 

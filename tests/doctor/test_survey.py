@@ -374,7 +374,7 @@ def test_without_a_contract_an_answer_is_held_against_none() -> None:
     assert (first.answers_as, first.via, first.cluster_id, first.promised) == ("", None, "C", False)
     assert (second.answers_as, second.via, second.own) == (
         "",
-        sightings[targets[0].address, PLAIN].said,
+        sightings[targets[0].address, PLAIN].reply,
         None,
     )
 

@@ -17,7 +17,7 @@ KRAFT = {
     "KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER://:9093",
     "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
 }
-Said = list[tuple[str, int, str]]
+FileOptions = list[tuple[str, int, str]]
 
 
 def lines(advertised: str, indent: int, form: str = "{}: {}") -> str:
@@ -26,7 +26,7 @@ def lines(advertised: str, indent: int, form: str = "{}: {}") -> str:
     return "\n".join(" " * indent + form.format(*item) for item in listed.items())
 
 
-def told(folder: Path, name: str, text: str) -> tuple[str, Said]:
+def told(folder: Path, name: str, text: str) -> tuple[str, FileOptions]:
     """The kind of a file with this text, and its mistakes."""
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ ON_MACHINE = "        env: {KAFKA_BROKERS: 'localhost:9092'}\n"
         (github("localhost:9092", ports="9192:9092"), [("KL017", 18, "error")]),
     ],
 )
-def test_a_github_workflow(tmp_path: Path, text: str, said: Said) -> None:
+def test_a_github_workflow(tmp_path: Path, text: str, said: FileOptions) -> None:
     kind, found = told(tmp_path, ".github/workflows/test.yml", text)
     assert kind == "GitHub workflow"
     assert [(rule, level) for rule, _, level in found] == [(it[0], it[2]) for it in said]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from earshot.lint.check import check_compose
 from earshot.lint.fix import difference, fixed, with_lines
-from earshot.lint.model import Said
+from earshot.lint.model import FileOptions
 from earshot.rules.registry import LineToWrite
 from tests.checks.test_remedies import deployments
 
@@ -176,9 +176,11 @@ def test_a_diff_shows_no_secret() -> None:
 @settings(max_examples=20, deadline=None)
 @given(text=deployments())
 def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
-    before = check_compose(text, Path("a.yml"), {}, Said())
-    found = fixed(text, "a.yml", lambda content: check_compose(content, Path("a.yml"), {}, Said()))
-    after = check_compose(found.text, Path("a.yml"), {}, Said())
+    before = check_compose(text, Path("a.yml"), {}, FileOptions())
+    found = fixed(
+        text, "a.yml", lambda content: check_compose(content, Path("a.yml"), {}, FileOptions())
+    )
+    after = check_compose(found.text, Path("a.yml"), {}, FileOptions())
     assert len(after.mistakes) <= len(before.mistakes) - len(found.cured)
     assert (found.text == text) == (not found.cured)
     left = {item.finding.observed for item in after.mistakes}

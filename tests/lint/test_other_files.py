@@ -9,7 +9,7 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.lint.check import check
-from earshot.lint.model import Linted, Said
+from earshot.lint.model import FileOptions, Linted
 
 VARIABLES = """\
 # of the broker
@@ -34,10 +34,10 @@ CLOUD_CONFIG = "#cloud-config\nwrite_files:\n  - path: /etc/server.properties\n 
 )
 SCRIPT = f"#!/bin/bash\ncat > /etc/server.properties <<'END'\n{PROPERTIES}END\n"
 
-UNSAID = Said()
+UNSAID = FileOptions()
 
 
-def checked(folder: Path, name: str, text: str, said: Said = UNSAID) -> Linted:
+def checked(folder: Path, name: str, text: str, said: FileOptions = UNSAID) -> Linted:
     file = folder / name
     file.write_text(text)
     return check(file, {}, said)
@@ -120,7 +120,9 @@ def test_what_is_added_to_a_file_is_no_whole_file(tmp_path: Path) -> None:
 def test_a_release_that_is_said_counts_here_too(tmp_path: Path) -> None:
     text = SCRIPT.replace("0.0.0.0", "kafka").replace("=broker", "=broker,broker")
     assert checked(tmp_path, "boot.sh", text).mistakes == (), "Kafka 4.2 drops the second"
-    assert places(checked(tmp_path, "boot.sh", text, Said(release=(3, 9)))) == [("KL002", 3, 1)]
+    assert places(checked(tmp_path, "boot.sh", text, FileOptions(release=(3, 9)))) == [
+        ("KL002", 3, 1)
+    ]
 
 
 UNREAD = (
