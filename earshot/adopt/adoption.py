@@ -65,14 +65,14 @@ class Adoption:
     @property
     def exit_code(self) -> int:
         """1 where something is undecided, a rule is broken or no stack came of it, else 0."""
-        broken = any(item.is_certain_error for item in self.mistakes)
+        broken = any(mistake.is_certain_error for mistake in self.mistakes)
         return 1 if broken or self.undecided or self.document is None else 0
 
 
 def adopt_compose(
     compose: Compose,
     as_checked: Compose,
-    shown: str,
+    file_name: str,
     chosen: Sequence[str] = (),
     scopes: Scopes | None = None,
 ) -> Adoption:
@@ -82,32 +82,34 @@ def adopt_compose(
     variable that is not set is no mistake, and a mounted properties file counts.
     """
     brokers = brokers_in(compose.services, chosen, scopes or {})
-    if not any(item.is_broker for item in brokers):
-        raise EarshotError(shown, observed="runs controllers only", allowed="at least one broker")
-    names = [item.name for item in brokers]
+    if not any(broker.is_broker for broker in brokers):
+        raise EarshotError(
+            file_name, observed="runs controllers only", allowed="at least one broker"
+        )
+    names = [broker.name for broker in brokers]
     notes = [f"the variable {it} is not set, so it is read as empty text" for it in compose.missing]
     notes += [
-        f"service {item.name}: runs {item.replicas} times in the source, with one id and one "
+        f"service {service.name}: runs {service.replicas} times in the source, with one id and one "
         "advertised address; it is taken as one broker"
-        for item in compose.services
-        if item.replicas not in ("", "1") and item.name in names
+        for service in compose.services
+        if service.replicas not in ("", "1") and service.name in names
     ]
     findings = deployment.mistakes(as_checked.services)
     mistakes = tuple(finding for finding in findings if not chosen or finding.container in names)
-    return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {}, mistakes)
+    return _adoption(file_name, brokers, "docker", compose.services, notes, scopes or {}, mistakes)
 
 
-def adopt_properties(text: str, shown: str, scopes: Scopes | None = None) -> Adoption:
+def adopt_properties(text: str, file_name: str, scopes: Scopes | None = None) -> Adoption:
     """The broker of a properties file as a stack of placement `local`. Raises EarshotError."""
-    broker = read_broker(text, shown, scopes or {})
+    broker = read_broker(text, file_name, scopes or {})
     if not broker.is_broker:
-        raise EarshotError(shown, observed="is a controller only", allowed="a broker")
+        raise EarshotError(file_name, observed="is a controller only", allowed="a broker")
     mistakes = mistakes_in_properties(text) if is_of_broker(text) else ()
-    return _adoption(shown, (broker,), "local", (), [], scopes or {}, mistakes)
+    return _adoption(file_name, (broker,), "local", (), [], scopes or {}, mistakes)
 
 
 def _adoption(
-    shown: str,
+    file_name: str,
     brokers: Sequence[KafkaBroker],
     placement: str,
     services: Sequence[Service],
@@ -120,23 +122,27 @@ def _adoption(
         for it in broker.listeners:
             ports = broker.container.published_at(it.bind.port) if broker.container else ()
             listeners.append(Understood(broker.name, broker.id, it, tuple(map(str, ports))))
-    known = {item.listener.name for item in listeners}
+    known = {listener.listener.name for listener in listeners}
     for name in scopes:
         if name not in known:
             raise EarshotError(
                 f"--scope {name}",
-                observed=f"{shown} has no such listener",
+                observed=f"{file_name} has no such listener",
                 allowed=", ".join(sorted(known)) or "none: no listener could be read",
             )
     undecided = tuple(question for broker in brokers for question in _questions(broker))
-    clients = [item for item in listeners if Scope.CONTROLLER not in item.listener.audience.scopes]
+    clients = [
+        listener
+        for listener in listeners
+        if Scope.CONTROLLER not in listener.listener.audience.scopes
+    ]
     document: dict[str, Any] | None = None
     of_document: tuple[str, ...] = ()
     if clients and not undecided:
         build = docker_document(brokers) if placement == "docker" else local_document(brokers[0])
         document, of_document = build
     return Adoption(
-        source=shown,
+        source=file_name,
         listeners=tuple(listeners),
         undecided=undecided,
         mistakes=mistakes,
@@ -185,8 +191,8 @@ def _self_named(values: Mapping[str, str]) -> Iterator[str]:
 def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
     brokers_of: dict[str, list[int]] = {}
     for broker in brokers:
-        read = {item.name for item in broker.listeners}
-        asked = {item.listener for item in _questions(broker)}
+        read = {listener.name for listener in broker.listeners}
+        asked = {question.listener for question in _questions(broker)}
         known = read | asked | {*controller_names(broker.values)}
         for name, _ in readable(read_listeners(broker.values.get("listeners", ""))):
             if name not in known:

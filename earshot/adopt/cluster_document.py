@@ -41,7 +41,7 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tup
     Ids, service names, published ports and advertised addresses are kept.
     """
     notes: list[str] = []
-    serving = [item for item in brokers if item.is_broker]
+    serving = [broker for broker in brokers if broker.is_broker]
     version = version_of(serving[0].image) or DEFAULT_KAFKA
     if version_of(serving[0].image) == "":
         source = serving[0].image or "an image that is not named"
@@ -49,8 +49,8 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tup
     document: dict[str, Any] = {
         "placement": "docker",
         "brokers": len(serving),
-        "broker_ids": [item.id for item in serving],
-        "names": {item.id: item.name for item in serving},
+        "broker_ids": [broker.id for broker in serving],
+        "names": {broker.id: broker.name for broker in serving},
         "image": f"apache/kafka:{version}",
         "kafka_version": version,
         "listeners": [
@@ -154,7 +154,7 @@ def _published(container: Container, listener: ParsedListener) -> tuple[int, str
     ports = [(it.host_port, it.host_ip) for it in published if it.host_port is not None]
     if not ports or container.on_host_network:
         return None
-    return next((it for it in ports if it[0] == listener.advertised.port), ports[0])
+    return next((port for port in ports if port[0] == listener.advertised.port), ports[0])
 
 
 def _rest(
@@ -188,19 +188,22 @@ def _rest(
 
 
 def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, Any]:
-    controlling = [item for item in brokers if item.is_controller]
-    separate = [item for item in controlling if not item.is_broker]
+    controlling = [broker for broker in brokers if broker.is_controller]
+    separate = [broker for broker in controlling if not broker.is_broker]
     taken = {
-        listener.bind.port for item in brokers if item.is_broker for listener in item.listeners
+        listener.bind.port
+        for broker in brokers
+        if broker.is_broker
+        for listener in broker.listeners
     }
-    names = [name for item in controlling for name in controller_names(item.values)]
-    ports = [port for item in controlling for port in _controller_ports(item.values)]
+    names = [name for broker in controlling for name in controller_names(broker.values)]
+    ports = [port for broker in controlling for port in _controller_ports(broker.values)]
     free = next(port for port in range(CONTROLLER_PORT, 65536) if port not in taken)
     section: dict[str, Any] = {"mode": "separate" if separate else "combined"}
     if controlling:
         section["count"] = len(separate) or len(controlling)
     if separate:
-        ids = ", ".join(str(item.id) for item in separate)
+        ids = ", ".join(str(broker.id) for broker in separate)
         first = FIRST_SEPARATE_CONTROLLER
         notes.append(f"separate controllers have node ids from {first} on, and not {ids}")
     if names:

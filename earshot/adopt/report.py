@@ -30,13 +30,13 @@ _COMMENTS = {
 def as_text(adoption: Adoption, terminal: Terminal) -> str:
     """Understood, undecided, mistakes, what is not carried over, and what was not checked."""
     lines = [terminal.bold(f"{one_line(adoption.source)}: {_counted(adoption)}"), ""]
-    head, *rows = columns([HEAD, *(_row(item) for item in adoption.listeners)])
+    head, *rows = columns([HEAD, *(_row(listener) for listener in adoption.listeners)])
     lines += [terminal.bold(head), *rows]
     parts = (
         ("undecided: no stack file is written", _questions(adoption)),
         ("mistakes", (visible(str(item)) for item in grouped(adoption.mistakes))),
-        ("not carried over", (visible(str(item)) for item in adoption.leftovers)),
-        ("notes", (visible(item) for item in adoption.notes)),
+        ("not carried over", (visible(str(leftover)) for leftover in adoption.leftovers)),
+        ("notes", (visible(note) for note in adoption.notes)),
         ("not checked here", _by_reason(adoption.unchecked)),
     )
     for title, items in parts:
@@ -50,7 +50,7 @@ def as_json(adoption: Adoption) -> str:
     """The same as JSON, with the stack's `earshot:cluster` under `cluster`."""
     document: dict[str, Any] = {
         "source": adoption.source,
-        "listeners": [_facts(item) for item in adoption.listeners],
+        "listeners": [_facts(listener) for listener in adoption.listeners],
         "undecided": _attributes(adoption.undecided, "broker listener why remedy"),
         "mistakes": _attributes(
             adoption.mistakes,
@@ -106,7 +106,8 @@ def _facts(item: Understood) -> dict[str, Any]:
 
 def _questions(adoption: Adoption) -> Iterator[str]:
     alike = by_key(
-        ((it.listener, shape(it.why, [it.broker]), it.remedy), it) for it in adoption.undecided
+        ((question.listener, shape(question.why, [question.broker]), question.remedy), question)
+        for question in adoption.undecided
     )
     for listed in alike.values():
         first = listed[0]
@@ -126,7 +127,7 @@ def _item(text: str) -> str:
 
 
 def _counted(adoption: Adoption) -> str:
-    brokers = len({item.broker for item in adoption.listeners})
+    brokers = len({listener.broker for listener in adoption.listeners})
     counts = (
         (brokers, "broker"),
         (len(adoption.listeners), "listener"),
@@ -143,9 +144,12 @@ def stack_file(adoption: Adoption) -> str:
     lines = [f"# Adopted from {visible(adoption.source)}."]
     if groups := grouped(adoption.mistakes):
         lines.append("# Mistakes that were seen there; see that they are fixed here:")
-        lines += [f"# - {visible(item.subject)} [{item.first.rule}]" for item in groups]
+        lines += [f"# - {visible(group.subject)} [{group.first.rule}]" for group in groups]
     lines += ["config:", f"  {CLUSTER_KEY}:"]
-    reasons = {it.listener.name: it.listener.audience.why for it in reversed(adoption.listeners)}
+    reasons = {
+        listener.listener.name: listener.listener.audience.why
+        for listener in reversed(adoption.listeners)
+    }
     for key, value in adoption.document.items():
         if key in _COMMENTS:
             lines.append(f"    # {_COMMENTS[key]}")

@@ -197,7 +197,9 @@ def _builder(
 
 def _general_names(names: SubjectNames) -> list[x509.GeneralName]:
     general_names: list[x509.GeneralName] = [x509.DNSName(name) for name in names.dns]
-    return general_names + [x509.IPAddress(ipaddress.ip_address(it)) for it in names.addresses]
+    return general_names + [
+        x509.IPAddress(ipaddress.ip_address(address)) for address in names.addresses
+    ]
 
 
 def _usage(certificates: bool) -> x509.KeyUsage:

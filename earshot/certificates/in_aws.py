@@ -29,13 +29,13 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, Text]:
 
     ``region`` may be empty, for the environment's own. Raises EarshotError.
     """
-    parameters = [it for it in places if it.startswith(SSM)]
+    parameters = [place for place in places if place.startswith(SSM)]
     texts: dict[str, Text] = {}
     if parameters:
         with client("ssm", _named(parameters), region) as ssm:
             for first in range(0, len(parameters), AT_ONCE):
                 texts |= _parameters(ssm, parameters[first : first + AT_ONCE])
-    secrets = [it for it in places if it.startswith(SECRETS)]
+    secrets = [place for place in places if place.startswith(SECRETS)]
     if secrets:
         with client("secretsmanager", _named(secrets), region) as manager:
             texts |= {place: _secret(manager, place) for place in secrets}
@@ -48,10 +48,10 @@ def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, Text]:
     given = {"Names": list(names), "WithDecryption": True}
     response = answer(_named(places), permissions, ssm.get_parameters, **given)
     texts: dict[str, Text] = {}
-    for item in response["Parameters"]:
-        text = Text(item["Value"].encode(), item["Type"] == "SecureString")
-        selector = item.get("Selector", "")  # the `:3` of a version, which `Name` is without
-        asked = (f"{it}{selector}" for it in (item["Name"], item.get("ARN")))
+    for parameter in response["Parameters"]:
+        text = Text(parameter["Value"].encode(), parameter["Type"] == "SecureString")
+        selector = parameter.get("Selector", "")  # the `:3` of a version, which `Name` is without
+        asked = (f"{it}{selector}" for it in (parameter["Name"], parameter.get("ARN")))
         texts |= {names[name]: text for name in asked if name in names}
     missing = [place for place in places if place not in texts]
     if missing:

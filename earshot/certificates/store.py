@@ -88,7 +88,10 @@ class WantedCertificates:
     @property
     def passwords(self) -> dict[str, str]:
         """The file of each user's password, by user."""
-        return {it: numbered(f"{it}.password", self.numbers.get(it, _FIRST)) for it in self.users}
+        return {
+            user: numbered(f"{user}.password", self.numbers.get(user, _FIRST))
+            for user in self.users
+        }
 
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:
@@ -147,7 +150,11 @@ class Store:
         authorities = {number: self._authority(number) for number in wanted.authorities}
         issuer = authorities[wanted.issuer]
         own = issuer.certificate if issuer else ""
-        due = [numbered(AUTHORITY, number) for number, it in authorities.items() if it is None]
+        due = [
+            numbered(AUTHORITY, number)
+            for number, authority in authorities.items()
+            if authority is None
+        ]
         if wanted.trusts_more and (due or not self._trusts(wanted)):
             due.append(TRUSTED)
         for name, hosts in wanted.hosts.items():
@@ -309,7 +316,7 @@ class Store:
             return
         stores = sorted(self.folder.glob("node-*.pem"))
         paths = [path for kind in _PUBLIC for path in self.folder.glob(kind)]
-        known = [self._read(it.name) for it in paths if it.name not in _files(wanted.issuer)]
+        known = [self._read(path.name) for path in paths if path.name not in _files(wanted.issuer)]
         left = [path.name for path in stores if not _is_of_any(self._read(path.name), known)]
         if not left and (stores or not issued):
             return
@@ -388,6 +395,6 @@ def _files(number: int) -> tuple[str, str]:
 def _is_of_any(pem: str, authorities: Iterable[str]) -> bool:
     """Whether one of these has issued it; a text that is no certificate, or of no authority."""
     try:
-        return any(is_issued_by(pem, item) for item in authorities)
+        return any(is_issued_by(pem, authority) for authority in authorities)
     except ValueError:
         return False

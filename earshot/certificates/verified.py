@@ -68,7 +68,7 @@ def refusal(
     the node shows it.
     """
     # Java's path ends at the first certificate that is trusted
-    last = next(place for place, item in enumerate(path) if item in trusted)
+    last = next(place for place, certificate in enumerate(path) if certificate in trusted)
     if (refused := next(_refused_by_java(path[: last + 1]), None)) is not None:
         return refused
     flags = _NO_CHECK_TIME | (_POLICY_CHECK if path[last] is path[-1] else 0)
@@ -87,7 +87,7 @@ def _refused_by_openssl(
     store: str, trusted: Certificates, flags: int, *, servers: bool, clients: bool
 ) -> tuple[int | str, str]:
     """The reason and message of OpenSSL's refusal; an empty message where it accepts the chain."""
-    authorities = b"".join(item.public_bytes(Encoding.DER) for item in trusted)
+    authorities = b"".join(authority.public_bytes(Encoding.DER) for authority in trusted)
     asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     asking.check_hostname = False
     asking.verify_mode = ssl.CERT_REQUIRED if servers else ssl.CERT_NONE
@@ -124,10 +124,10 @@ def _step(side: ssl.SSLObject) -> None:
 def _refused_by_java(path: Certificates) -> Iterator[Refusal]:
     """What Java's verifier in Kafka refuses, and OpenSSL does not."""
     own, anchor = path[0], path[-1]
-    for item in path:
-        key = item.public_key()
+    for certificate in path:
+        key = certificate.public_key()
         if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in _CURVES:
-            yield _weak_key(path, item, f"EC on {key.curve.name}")
+            yield _weak_key(path, certificate, f"EC on {key.curve.name}")
     if own is not anchor:  # a certificate that is trusted itself is not looked into
         usage = _usage(own)
         if usage is not None and not usage.digital_signature:
@@ -145,44 +145,44 @@ _NO_SIGNATURE: Final = Refusal(
 )
 
 
-def _weak_key(path: Certificates, item: x509.Certificate, kind: str) -> Refusal:
+def _weak_key(path: Certificates, certificate: x509.Certificate, kind: str) -> Refusal:
     remedy = "make such a key, and have a certificate issued for it"
-    if item is not path[0]:
+    if certificate is not path[0]:
         remedy = "have the certificate issued by an authority with such a key"
-    return Refusal(f"{_certificate(path, item)} has a key of {kind}", _KEYS, remedy)
+    return Refusal(f"{_certificate(path, certificate)} has a key of {kind}", _KEYS, remedy)
 
 
-def _weak_signature(path: Certificates, item: x509.Certificate) -> Refusal:
-    digest = item.signature_hash_algorithm
+def _weak_signature(path: Certificates, certificate: x509.Certificate) -> Refusal:
+    digest = certificate.signature_hash_algorithm
     kind = digest.name.upper() if digest is not None else "a weak algorithm"
     return Refusal(
-        f"{_certificate(path, item)} is signed with {kind}",
+        f"{_certificate(path, certificate)} is signed with {kind}",
         "a signature with SHA-256, SHA-384 or SHA-512",
         "have it issued again with such a signature",
     )
 
 
-def _no_authority(path: Certificates, item: x509.Certificate) -> Refusal:
+def _no_authority(path: Certificates, certificate: x509.Certificate) -> Refusal:
     return Refusal(
-        f"the basic constraints of {_certificate(path, item)} lack CA:TRUE",
+        f"the basic constraints of {_certificate(path, certificate)} lack CA:TRUE",
         "CA:TRUE in every certificate that has issued another one",
         "have it issued with CA:TRUE, or the node's by an authority",
     )
 
 
 def _too_small(path: Certificates) -> Refusal | None:
-    for item in path:
-        key = item.public_key()
+    for certificate in path:
+        key = certificate.public_key()
         if isinstance(key, rsa.RSAPublicKey) and key.key_size < _RSA_BITS:
-            return _weak_key(path, item, f"RSA with {key.key_size} bits")
+            return _weak_key(path, certificate, f"RSA with {key.key_size} bits")
     return None
 
 
 def _badly_signed(path: Certificates) -> Refusal | None:
-    for item in path[:-1]:
-        digest = item.signature_hash_algorithm
+    for certificate in path[:-1]:
+        digest = certificate.signature_hash_algorithm
         if digest is not None and digest.name not in _DIGESTS:
-            return _weak_signature(path, item)
+            return _weak_signature(path, certificate)
     return None
 
 
@@ -190,14 +190,14 @@ def _wrong_purpose(path: Certificates) -> Refusal | None:
     usage = _usage(path[0])
     if usage is not None and not usage.digital_signature:
         return _NO_SIGNATURE
-    for item in path:
+    for certificate in path:
         try:
-            uses = item.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+            uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         except x509.ExtensionNotFound:
             continue
         if lacking := [name for side, name in _SIDES.items() if side not in uses]:
             return Refusal(
-                f"the extended key usage of {_certificate(path, item)} lacks "
+                f"the extended key usage of {_certificate(path, certificate)} lacks "
                 f"{' and '.join(lacking)}",
                 "serverAuth and clientAuth, or no extended key usage: nodes are both",
                 "have it issued so, or the node's by another authority",
@@ -206,24 +206,24 @@ def _wrong_purpose(path: Certificates) -> Refusal | None:
 
 
 def _no_signer(path: Certificates) -> Refusal | None:
-    for item in path[1:]:
-        usage = _usage(item)
+    for certificate in path[1:]:
+        usage = _usage(certificate)
         if usage is not None and not usage.key_cert_sign:
             return Refusal(
-                f"the key usage of {_certificate(path, item)} lacks keyCertSign",
+                f"the key usage of {_certificate(path, certificate)} lacks keyCertSign",
                 "keyCertSign in every certificate that has issued another one",
                 "have it issued with keyCertSign, or the node's by another authority",
             )
         # clients trust an authority of version 1 of X.509, which has no extensions
-        is_old_root = item is path[-1] and item.version is not x509.Version.v3
-        if not is_old_root and not is_authority(item):
-            return _no_authority(path, item)
+        is_old_root = certificate is path[-1] and certificate.version is not x509.Version.v3
+        if not is_old_root and not is_authority(certificate):
+            return _no_authority(path, certificate)
     return None
 
 
 def _too_long(path: Certificates) -> Refusal | None:
     for place, item in enumerate(path):
-        below = sum(it.subject != it.issuer for it in path[1:place])
+        below = sum(certificate.subject != certificate.issuer for certificate in path[1:place])
         try:
             allowed = item.extensions.get_extension_for_class(x509.BasicConstraints).value
         except x509.ExtensionNotFound:
@@ -240,11 +240,11 @@ def _too_long(path: Certificates) -> Refusal | None:
 
 
 def _unknown_extension(path: Certificates) -> Refusal | None:
-    for item in path:
-        for extension in item.extensions:
+    for certificate in path:
+        for extension in certificate.extensions:
             if extension.critical and not isinstance(extension.value, _KNOWN):
                 return Refusal(
-                    f"{_certificate(path, item)} has the critical extension "
+                    f"{_certificate(path, certificate)} has the critical extension "
                     f"{extension.oid.dotted_string}, which clients do not know",
                     "critical extensions of RFC 5280 alone",
                     "have it issued without that extension, or with the extension not critical",
@@ -253,13 +253,13 @@ def _unknown_extension(path: Certificates) -> Refusal | None:
 
 
 def _constrained(path: Certificates) -> Refusal | None:
-    for item in path[1:]:
+    for certificate in path[1:]:
         try:
-            item.extensions.get_extension_for_class(x509.NameConstraints)
+            certificate.extensions.get_extension_for_class(x509.NameConstraints)
         except x509.ExtensionNotFound:
             continue
         return Refusal(
-            f"the name constraints of {_certificate(path, item)} forbid a name below it",
+            f"the name constraints of {_certificate(path, certificate)} forbid a name below it",
             "names that the authority may issue for",
             "have the node's certificate issued for such names alone, or by another authority",
         )
@@ -302,14 +302,14 @@ _BY_REASON: Final[Mapping[int | str, Callable[[Certificates], Refusal | None]]] 
 """What explains OpenSSL's refusal, by its reason or X509_V_ERR number (x509_vfy.h)."""
 
 
-def _certificate(path: Certificates, item: x509.Certificate) -> str:
-    if item is path[0]:
+def _certificate(path: Certificates, certificate: x509.Certificate) -> str:
+    if certificate is path[0]:
         return "its certificate"
-    return f"the certificate of {item.subject.rfc4514_string()}"
+    return f"the certificate of {certificate.subject.rfc4514_string()}"
 
 
-def _usage(item: x509.Certificate) -> x509.KeyUsage | None:
+def _usage(certificate: x509.Certificate) -> x509.KeyUsage | None:
     try:
-        return item.extensions.get_extension_for_class(x509.KeyUsage).value
+        return certificate.extensions.get_extension_for_class(x509.KeyUsage).value
     except x509.ExtensionNotFound:
         return None

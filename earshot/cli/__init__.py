@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line; the result is the exit code."""
     debug = DEBUG in arguments or bool(os.environ.get("EARSHOT_DEBUG"))
     try:
-        words = [item for item in arguments if item != DEBUG]
+        words = [argument for argument in arguments if argument != DEBUG]
         if words[:1] == ["lint"]:
             from earshot.cli.lint_options import main as lint
 

@@ -110,7 +110,7 @@ def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
     """``adoption`` without the mistakes that a comment in the file ignores, which become notes."""
     text, shown, mistakes = text_of(file), str(file), adoption.mistakes
     placed = (
-        ((item, in_properties(text, shown, item)) for item in mistakes)
+        ((mistake, in_properties(text, shown, mistake)) for mistake in mistakes)
         if file.suffix in PROPERTIES
         else in_files(((text, shown), *over), mistakes)
     )

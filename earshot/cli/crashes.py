@@ -29,7 +29,7 @@ reason = ""
 
 def may_crash(arguments: Sequence[str]) -> bool:
     """True if ``arguments`` are those of a command that uses librdkafka on addresses of others."""
-    command = next((item for item in arguments if not item.startswith("-")), "")
+    command = next((argument for argument in arguments if not argument.startswith("-")), "")
     return command in COMMANDS and hasattr(os, "fork")
 
 
@@ -95,7 +95,7 @@ def _say(arguments: Sequence[str], number: int) -> None:
     from earshot.cli.output import to_stderr
     from earshot.errors import EarshotError
 
-    command = next(item for item in arguments if item in COMMANDS)
+    command = next(argument for argument in arguments if argument in COMMANDS)
     remedy = f"earshot doctor {WITHOUT_RECORDS} asks the same addresses without librdkafka"
     if WITHOUT_RECORDS in arguments:
         remedy = "see what answers at these addresses"

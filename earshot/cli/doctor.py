@@ -74,7 +74,7 @@ def run(
     if idle is not None:
         idle_results = hold(_held(report, contract, client), client, idle)
         report = report.model_copy(update={"notes": (*report.notes, *notes(idle_results, idle))})
-        lost = any(item.made and item.error for item in idle_results)
+        lost = any(result.made and result.error for result in idle_results)
     show(report, files, format)
     return 1 if lost else report.exit_code
 
@@ -85,7 +85,7 @@ def _held(
     """The addresses in ``report``, with the protocol that is spoken there."""
     if contract is None:
         return [(cell.address, protocol_of(client)) for cell in report.cells]
-    spoken = {item.name: item.protocol for item in contract.listeners}
+    spoken = {listener.name: listener.protocol for listener in contract.listeners}
     return [(cell.address, spoken[cell.listener]) for cell in report.cells]
 
 

@@ -145,7 +145,7 @@ def _is_baseline(file: Path) -> bool:
 
 
 def _outcome(
-    paths: Sequence[Path], choice: Choice, known: frozenset[Recorded]
+    paths: Sequence[Path], choice: Choice, baseline: frozenset[Recorded]
 ) -> tuple[Outcome, frozenset[Recorded]]:
     """What became of all files, and the baseline, which may have just been made from them."""
     select = _selected(choice)
@@ -170,13 +170,13 @@ def _outcome(
             linted.append(with_comments(result, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))
-    if choice.write_baseline is not None or known:
+    if choice.write_baseline is not None or baseline:
         from earshot.lint.baseline import recorded, with_baseline  # slow to import
 
         if choice.write_baseline is not None:
-            known = recorded(linted, root, known)
-        linted = [with_baseline(item, known, root, today) for item in linted]
-    return Outcome((*linted, *chosen.passed_over), failed, root, lines), known
+            baseline = recorded(linted, root, baseline)
+        linted = [with_baseline(item, baseline, root, today) for item in linted]
+    return Outcome((*linted, *chosen.passed_over), failed, root, lines), baseline
 
 
 def _selected(choice: Choice) -> frozenset[str]:

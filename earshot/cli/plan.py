@@ -187,7 +187,7 @@ def _table(planned: Planned, width: int) -> list[str]:
         for node in nodes
         for turn, _ in enumerate(node.listeners)
     ]
-    sockets = [_socket(planned, node, item) for node in nodes for item in node.listeners]
+    sockets = [_socket(planned, node, listener) for node in nodes for listener in node.listeners]
     owner_head, head = (
         (DOCKER_HEAD[:2], DOCKER_HEAD[2:]) if planned.containers else (HEAD[:1], HEAD[1:])
     )
@@ -214,14 +214,14 @@ def _owner(planned: Planned, node: Node, *, first: bool) -> tuple[str, ...]:
     return (who, planned.container_of(node.id) if first else "")
 
 
-def _socket(planned: Planned, node: Node, item: Listener) -> tuple[str, ...]:
+def _socket(planned: Planned, node: Node, listener: Listener) -> tuple[str, ...]:
     """The columns of one socket."""
-    what = (item.name, "+".join(item.scopes), item.protocol, str(item.bind))
-    address = str(item).removeprefix(f"{item.name}://")
+    what = (listener.name, "+".join(listener.scopes), listener.protocol, str(listener.bind))
+    address = str(listener).removeprefix(f"{listener.name}://")
     if not planned.containers:
         return (*what, address)
     published = planned.containers[node.id].ports
-    ports = [str(port) for port in published if port.container_port == item.bind_port]
+    ports = [str(port) for port in published if port.container_port == listener.bind_port]
     return (*what, ", ".join(ports) or "-", address)
 
 
@@ -238,7 +238,7 @@ def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
     if container := planned.containers.get(node.id):
         variables = container.variables(cluster_id)
         return "".join(f"{name}={value}\n" for name, value in variables.items())
-    if not all(item.known for item in node.listeners):
+    if not all(listener.known for listener in node.listeners):
         raise EarshotError(
             f"--render {node.id}",
             observed="its names are not known before AWS has given them",
@@ -247,13 +247,13 @@ def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
     return server_properties(planned.plan, node)
 
 
-def _nodes(plan: ClusterPlan, wanted: str) -> tuple[Node, ...]:
-    if wanted == "all":
+def _nodes(plan: ClusterPlan, node_id: str) -> tuple[Node, ...]:
+    if node_id == "all":
         return plan.nodes
-    nodes = tuple(node for node in plan.nodes if str(node.id) == wanted)
+    nodes = tuple(node for node in plan.nodes if str(node.id) == node_id)
     if not nodes:
         raise EarshotError(
-            f"--render {wanted}",
+            f"--render {node_id}",
             observed="the plan has no such node",
             allowed=", ".join(["all", *(str(node.id) for node in plan.nodes)]),
         )

@@ -132,7 +132,7 @@ def _with_names(hosts: Path | None, folder: Path) -> list[str]:
     switch = folder / "nsswitch.conf"
     if Path(_SWITCH).exists():
         lines = Path(_SWITCH).read_text(errors="replace").splitlines(keepends=True)
-        kept = (it for it in lines if not it.lstrip().startswith("hosts:"))
+        kept = (line for line in lines if not line.lstrip().startswith("hosts:"))
         switch.write_text("".join([*kept, _HOSTS_FIRST]))
     given = [str(hosts), str(switch), _SWITCH]
     return [*_unshare(), "sh", "-c", _ENTER, "sh", *given]
@@ -161,35 +161,39 @@ def _check_mounts() -> None:
     )
 
 
-def _listener(named: Target, name: str | None) -> ContractListener | None:
+def _listener(target: Target, name: str | None) -> ContractListener | None:
     """The listener that is meant; None without a contract. Raises EarshotError."""
-    if named.contract is None:
+    if target.contract is None:
         if name is not None:
             raise EarshotError("--listener", observed="needs a --stack or a --contract")
         return None
-    listeners = {str(it.name): it for it in named.contract.listeners}
+    listeners = {str(listener.name): listener for listener in target.contract.listeners}
     if name is not None:
         if name not in listeners:
             allowed = ", ".join(listeners)
             raise EarshotError("--listener", observed=f"found {name!r}", allowed=allowed)
         return listeners[name]
     for scope in (Scope.EXTERNAL, Scope.INTERNAL):
-        usable = [it for it in named.contract.listeners if scope in it.scopes and not it.leaving]
+        usable = [
+            listener
+            for listener in target.contract.listeners
+            if scope in listener.scopes and not listener.leaving
+        ]
         if len(usable) == 1:
             return usable[0]
         if usable:
-            allowed = ", ".join(str(it.name) for it in usable)
+            allowed = ", ".join(str(listener.name) for listener in usable)
             raise EarshotError("--listener", observed="is not given", allowed=allowed)
     raise EarshotError(
         "--contract", observed="has no listener for clients on other machines", allowed="one"
     )
 
 
-def _brokers(named: Target, chosen: ContractListener | None) -> list[Address]:
+def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
     """Where the tunnel leads; those of --bootstrap first."""
-    if named.contract is None or chosen is None:
-        return list(named.bootstrap)
-    ordered = sorted(named.contract.brokers, key=lambda it: it.id)
+    if target.contract is None or chosen is None:
+        return list(target.bootstrap)
+    ordered = sorted(target.contract.brokers, key=lambda it: it.id)
     return [it.advertised[chosen.name].address for it in ordered if chosen.name in it.advertised]
 
 

@@ -133,7 +133,7 @@ def _beyond_the_deadline(standpoints: Sequence[Standpoint] | None) -> float:
     return CLEAN_UP + IMAGE_SECONDS + max((item.patience for item in standpoints), default=0.0)
 
 
-def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint, ...] | None:
+def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoint, ...] | None:
     """Where to stand for each scope; None: here, for all of them.
 
     ``asked`` says that there are credentials for listeners that a deploy has none for.
@@ -146,15 +146,15 @@ def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint
         return None
     if choice.vantages is not None:
         return read_standpoints(choice.vantages)
-    if named.project is not None:
-        kept = named.project.contract_file(named.stack).with_name(standpoint.FILE)
+    if target.project is not None:
+        kept = target.project.contract_file(target.stack).with_name(standpoint.FILE)
         if kept.exists():
             # what a deploy leaves out is looked at where it is asked for, or can be
             return tuple(
                 it.model_copy(update={"without": {}}) if asked or it.name in choice.only else it
                 for it in read_standpoints(kept)
             )
-    if named.contract is not None and in_containers(named.contract.placement):
+    if target.contract is not None and in_containers(target.contract.placement):
         return HOST_ALONE
     if choice.only:
         allowed = "with a stack on Docker hosts, or with --vantages FILE"
@@ -162,11 +162,11 @@ def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint
     return None
 
 
-def _defaults(named: Target) -> ValidationSpec:
+def _defaults(target: Target) -> ValidationSpec:
     """What the stack's file says; a stack that was deployed elsewhere may have none here."""
-    if named.project is None or not named.project.stack_file(named.stack).exists():
+    if target.project is None or not target.project.stack_file(target.stack).exists():
         return ValidationSpec()
-    return named.project.read_cluster(named.stack).validation
+    return target.project.read_cluster(target.stack).validation
 
 
 def _options(choice: Choice, defaults: ValidationSpec) -> ValidationOptions:

@@ -86,15 +86,15 @@ def mark_inconclusive(
 
     ``limit`` in seconds bounds each of two questions, asked one after the other.
     """
-    failed = [item for item in report.cells if item.vantage == vantage and _may_be_ours(item)]
+    failed = [cell for cell in report.cells if cell.vantage == vantage and _may_be_ours(cell)]
     reasons = _reasons(failed, place or OwnNetwork(), limit) if failed else {}
     if not reasons:
         return report
     cells = tuple(
-        _undecided(item, reasons[item.address.host])
-        if item in failed and item.address.host in reasons
-        else item
-        for item in report.cells
+        _undecided(cell, reasons[cell.address.host])
+        if cell in failed and cell.address.host in reasons
+        else cell
+        for cell in report.cells
     )
     broken = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
     vantages = tuple(
@@ -113,8 +113,8 @@ def _may_be_ours(cell: Cell) -> bool:
 
 def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str, str]:
     """By host, what this place lacks to say anything about it; hosts it can check are left out."""
-    unresolved = {item.address.host for item in cells if item.failed_stage is Stage.RESOLVE}
-    others = {item.address.host for item in cells} - unresolved
+    unresolved = {cell.address.host for cell in cells if cell.failed_stage is Stage.RESOLVE}
+    others = {cell.address.host for cell in cells} - unresolved
     lookups = place.resolve(sorted(others), limit) if others else {}
     unresolved |= {host for host, it in lookups.items() if it.diagnosis in _UNKNOWN}
     reasons = {}
@@ -144,10 +144,10 @@ def _no_dns(place: OwnNetwork, limit: float) -> str:
 def _undecided(cell: Cell, reason: str) -> Cell:
     """``cell``, with its failure as the observation, and this place as the cause."""
     stages = tuple(
-        item.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
-        if item.verdict is Verdict.FAIL
-        else item
-        for item in cell.stages
+        stage.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
+        if stage.verdict is Verdict.FAIL
+        else stage
+        for stage in cell.stages
     )
     changes = {"verdict": Verdict.INCONCLUSIVE, "stages": stages, "cause": None, "reason": reason}
     return cell.model_copy(update=changes)

@@ -121,7 +121,7 @@ class _Course:
 
     def complete(self) -> tuple[StageResult, ...]:
         """All seven stages; those after the failed one are skipped for that reason."""
-        done = {item.stage: item for item in self.results}
+        done = {result.stage: result for result in self.results}
         reason = f"{self.failed_stage.stage} failed" if self.failed_stage else "not reached"
         return tuple(
             done.get(stage) or StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason)
@@ -259,12 +259,12 @@ def _obstacle(contact: Contact, facts: Observed) -> FailedStage | None:
     if not contact.lookup.ok:
         return _unresolved(target, contact.lookup)
     if not contact.connected:
-        tried = [str(item) for item in contact.attempts]
+        tried = [str(attempt) for attempt in contact.attempts]
         if untried := contact.lookup.addresses[len(tried) :]:
             tried.append(f"{len(untried)} more addresses were not tried")
         seen = "; ".join(tried)
         # without IPv6 `localhost` still leads to [::1] too: the last that had a route says most
-        routed = [item for item in contact.attempts if item.error != "no-route"]
+        routed = [attempt for attempt in contact.attempts if attempt.error != "no-route"]
         error = (routed or contact.attempts)[-1].error
         return FailedStage(Stage.TCP, error, f"{target.address}: {seen}")
     insecure = contact.security

@@ -87,7 +87,7 @@ def examine(
             draft.targets = targets_seen(target, protocol_of(run.client), [])
             facts = run.by_address(target)
             draft.cluster_id = _cluster_id(facts)
-        draft.targets = [item.target for item in facts]
+        draft.targets = [fact.target for fact in facts]
         draft.brokers = max([0, *map(_listed, facts)])
         if _blind(facts):
             draft.broken = BLIND
@@ -102,7 +102,9 @@ def examine(
 def _listed(facts: Observed) -> int:
     """How many brokers the answers about one target list."""
     answers = (facts.own, facts.via)
-    return max(len(it.brokers) if isinstance(it, MetadataAnswer) else 0 for it in answers)
+    return max(
+        len(answer.brokers) if isinstance(answer, MetadataAnswer) else 0 for answer in answers
+    )
 
 
 @contextlib.contextmanager
@@ -116,7 +118,7 @@ def _workers(end: Deadline) -> Iterator[ThreadPoolExecutor]:
 
 
 def _cluster_id(facts: Sequence[Observed]) -> str:
-    return next((item.cluster_id for item in facts if item.cluster_id), "")
+    return next((fact.cluster_id for fact in facts if fact.cluster_id), "")
 
 
 def _not_compared(contract: Contract, facts: Sequence[Observed]) -> list[str]:
@@ -132,7 +134,7 @@ def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, st
     name = match_listener(contract, address, None)
     if name is not None:
         return contract.listener(name).protocol
-    spoken = {item.protocol for item in contract.listeners}
+    spoken = {listener.protocol for listener in contract.listeners}
     return spoken.pop() if len(spoken) == 1 else protocol_of(client)
 
 
@@ -150,8 +152,8 @@ def _seed_note(address: Address, name: str | None, sighting: Sighting, expected:
 
 def _blind(facts: Sequence[Observed]) -> bool:
     """Whether no name resolved and this machine is to blame."""
-    lookups = [item.contact.lookup for item in facts if item.contact is not None]
-    return bool(lookups) and not any(item.ok for item in lookups) and not vantage_resolves()
+    lookups = [fact.contact.lookup for fact in facts if fact.contact is not None]
+    return bool(lookups) and not any(lookup.ok for lookup in lookups) and not vantage_resolves()
 
 
 @dataclass
@@ -169,7 +171,7 @@ class _Examination:
     def by_contract(self, contract: Contract, bootstrap: Sequence[Address]) -> list[Observed]:
         """What is seen at the addresses of ``contract``, and at those of ``bootstrap``."""
         targets = targets_of(contract)
-        addresses: list[ListenerAddress] = [(item.address, item.protocol) for item in targets]
+        addresses: list[ListenerAddress] = [(target.address, target.protocol) for target in targets]
         given = [(address, _seed_protocol(contract, address, self.client)) for address in bootstrap]
         shared = bootstraps_of(contract)
         addresses += [(item.address, item.protocol) for item in shared]
@@ -196,12 +198,14 @@ class _Examination:
         protocol = protocol_of(self.client)
         places = [(seed, protocol) for seed in seeds]
         sightings = look(places, self.client, self.end, self.pool)
-        answers = [item.answer for item in sightings.values() if item.answer is not None]
+        answers = [
+            sighting.answer for sighting in sightings.values() if sighting.answer is not None
+        ]
         targets = targets_seen(seeds, protocol, answers)
         new = [it for target in targets if (it := (target.address, protocol)) not in sightings]
         sightings |= look(new, self.client, self.end, self.pool)
         groups = {
-            name: [item for item in answers if str(item.asked) in name.split(",")]
+            name: [answer for answer in answers if str(answer.asked) in name.split(",")]
             for name in (target.listener for target in targets)
         }
         return facts_of(targets, sightings, groups, None)
@@ -209,14 +213,14 @@ class _Examination:
     def decide(self, facts: Sequence[Observed], produce: bool, cluster: str) -> None:
         """Puts a cell per entry of ``facts`` into the draft; ``cluster`` is in the topic's name."""
         waiting: dict[int, Observed] = {}
-        for index, item in enumerate(facts):
-            if produce and ready(item):
-                waiting[index] = item
+        for index, fact in enumerate(facts):
+            if produce and ready(fact):
+                waiting[index] = fact
             else:
-                self._decide(index, item if produce else replace(item, skip=NOT_ASKED))
+                self._decide(index, fact if produce else replace(fact, skip=NOT_ASKED))
         with contextlib.closing(self._exchange(waiting, cluster)) as exchanged:
-            for index, item in exchanged:
-                self._decide(index, item)
+            for index, fact in exchanged:
+                self._decide(index, fact)
         self.draft.notes += _untold(self.passed)
 
     def _decide(self, index: int, facts: Observed) -> None:

@@ -75,8 +75,8 @@ def hold(
 
 def notes(results: Sequence[Held], seconds: float) -> Iterator[str]:
     """``results`` in words, for a report."""
-    lost = [item for item in results if item.made and item.error]
-    kept = [item for item in results if not item.error]
+    lost = [result for result in results if result.made and result.error]
+    kept = [result for result in results if not result.error]
     if kept:
         yield f"{len(kept)} connections answered after {seconds:g} s without traffic"
     for item in results:

@@ -65,8 +65,8 @@ class Records:
 
     def _submit(self, pool: Executor, work: Any, cells: Cells) -> None:
         """``work`` on ``cells``, those of each listener on their own."""
-        for listener in dict.fromkeys(item.target.listener for item in cells.values()):
-            own = {index: it for index, it in cells.items() if it.target.listener == listener}
+        for listener in dict.fromkeys(cell.target.listener for cell in cells.values()):
+            own = {index: cell for index, cell in cells.items() if cell.target.listener == listener}
             pool.submit(self._finish, work, own, pool)
 
     def _finish(self, work: Any, cells: Cells, pool: Executor) -> None:
@@ -76,7 +76,7 @@ class Records:
             self._done.put(error)
 
     def _send(self, cells: Cells, pool: Executor) -> None:
-        places = {self.partitions[it.target.broker]: index for index, it in cells.items()}
+        places = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
         destinations = []
         for partition, index in places.items():
             to = cells[index].target
@@ -93,8 +93,8 @@ class Records:
                 pool.submit(self._finish, self._confirm, {index: item}, pool)
 
     def _read(self, cells: Cells, pool: Executor) -> None:
-        places = {self.partitions[it.target.broker]: index for index, it in cells.items()}
-        sent = ((it.target.address, it.produced) for it in cells.values())
+        places = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
+        sent = ((cell.target.address, cell.produced) for cell in cells.values())
         records = [(address, it) for address, it in sent if isinstance(it, Sent)]
         left, values = self.end.left(), self._values(cells)
         for partition, back in exchange.consume(values, self.topic, records, self.run, self.end):
@@ -105,7 +105,7 @@ class Records:
 
     def _values(self, cells: Cells) -> dict[str, Any]:
         """For a client that comes in by any of ``cells``, which have one listener."""
-        targets = [item.target for item in cells.values()]
+        targets = [cell.target for cell in cells.values()]
         bootstrap = ",".join(str(target.address) for target in targets)
         return configuration(bootstrap, targets[0].protocol, self.client)
 

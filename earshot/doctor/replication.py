@@ -170,7 +170,11 @@ def gone(
     outcomes: Mapping[Pair, Failure | None], addresses: Mapping[int, Address]
 ) -> dict[Pair, Failure | None]:
     """Those uncopied of ``outcomes`` with a broker that died meanwhile: they tell nothing."""
-    uncopied = [pair for pair, it in outcomes.items() if it is not None and it.error in _UNCOPIED]
+    uncopied = [
+        pair
+        for pair, outcome in outcomes.items()
+        if outcome is not None and outcome.error in _UNCOPIED
+    ]
     ids = sorted({id for pair in uncopied for id in pair})
     if not ids:
         return {}
@@ -238,12 +242,16 @@ def check_replication(
         for cell in cells
         if cell.listener == contract.inter_broker and cell.cause is not None
     }
-    uncopied = {pair for pair, it in outcomes.items() if it is not None and it.error in _UNCOPIED}
+    uncopied = {
+        pair
+        for pair, outcome in outcomes.items()
+        if outcome is not None and outcome.error in _UNCOPIED
+    }
 
     def cause(pair: Pair) -> Cause:
         leader, follower = pair
-        led = {it for it in outcomes if it[0] == leader}
-        followed = {it for it in outcomes if it[1] == follower}
+        led = {outcome for outcome in outcomes if outcome[0] == leader}
+        followed = {outcome for outcome in outcomes if outcome[1] == follower}
         if led <= uncopied and len(led) > 1:
             return _unreplicated(sorted(led), contract, known)
         return _unreplicated(sorted(followed) if followed <= uncopied else [pair], contract, known)

@@ -102,8 +102,8 @@ class RunTopic:
         self._name = topic_name(self.cluster, self.run, self.lifetime) + self.suffix
         self._shared_name = shared_name(self.cluster) + self.suffix
 
-    def create(self, wanted: Sequence[Replicas]) -> Partitions | Failure:
-        """A partition for each of ``wanted``, or why there is none.
+    def create(self, replicas: Sequence[Replicas]) -> Partitions | Failure:
+        """A partition for each of ``replicas``, or why there is none.
 
         A failure with the word `timeout` means that nothing changes the cluster at the moment:
         its quorum is lost.
@@ -114,7 +114,7 @@ class RunTopic:
             if left < 0.1:
                 break
             try:
-                self._created = self._create(wanted, left)
+                self._created = self._create(replicas, left)
                 break
             except TopicError as error:
                 self._created = error.failure
@@ -128,7 +128,7 @@ class RunTopic:
         self._admin = self.access.steered(self._admin)
         return self._admin
 
-    def _create(self, wanted: Sequence[Replicas], limit: float) -> Partitions:
+    def _create(self, replicas: Sequence[Replicas], limit: float) -> Partitions:
         admin = self._steered()
         if not self._asked:
             self._kept = undeletable(admin, self._name, limit)
@@ -136,14 +136,14 @@ class RunTopic:
         if self._kept is None:
             before, self._sent = self._sent, True
             try:
-                create_topic(admin, self._name, wanted, limit)
+                create_topic(admin, self._name, replicas, limit)
             except TopicError as error:
                 if error.failure.error not in UNANSWERED:
                     self._sent = before
                 raise
-            numbers = tuple(range(len(wanted)))
+            numbers = tuple(range(len(replicas)))
             return Partitions(self._name, numbers, dict.fromkeys(numbers, 0))
-        numbers = share_topic(admin, self._shared_name, wanted, limit)
+        numbers = share_topic(admin, self._shared_name, replicas, limit)
         return Partitions(self._shared_name, numbers, ends(admin, self._shared_name, numbers))
 
     def sweep(self) -> list[str]:

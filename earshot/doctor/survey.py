@@ -92,8 +92,11 @@ class Sighting:
         answers = [contact.security, self.reply]
         silent = (
             contact.lookup.diagnosis is Diagnosis.TIMEOUT
-            or (not contact.connected and any(it.error == "timeout" for it in contact.attempts))
-            or any(isinstance(it, Failure) and it.error == "timeout" for it in answers)
+            or (
+                not contact.connected
+                and any(attempt.error == "timeout" for attempt in contact.attempts)
+            )
+            or any(isinstance(answer, Failure) and answer.error == "timeout" for answer in answers)
         )
         if not silent or self.waited >= PATIENCE:
             return ""
@@ -317,13 +320,13 @@ def failed_bootstraps(
     """
     facts = facts_of(targets, sightings, {}, contract)
     return [
-        item
-        for item in facts
-        if not item.surplus
+        fact
+        for fact in facts
+        if not fact.surplus
         and (
-            not isinstance(item.own, MetadataAnswer)
-            or item.answers_as
-            or item.own.cluster_id not in (item.cluster_id, NOT_SAID)
+            not isinstance(fact.own, MetadataAnswer)
+            or fact.answers_as
+            or fact.own.cluster_id not in (fact.cluster_id, NOT_SAID)
         )
     ]
 

@@ -32,7 +32,7 @@ class _Error:
     def __str__(self) -> str:
         if not self.exceptions:
             return self.text
-        telling = [item for item in self.exceptions if item[0] not in _WRAPPERS]
+        telling = [exception for exception in self.exceptions if exception[0] not in _WRAPPERS]
         kind, message = (telling or self.exceptions[-1:])[0]
         text = f"{kind}: {message}" if message else kind
         cause, reason = self.exceptions[-1]

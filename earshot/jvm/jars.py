@@ -140,17 +140,17 @@ def fetch(
     return tuple(sorted(folder.glob("*.jar")))
 
 
-def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -> None:
+def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Path) -> None:
     work = folder / "ivy"
     work.mkdir()
     settings, module = work / "settings.xml", work / "ivy.xml"
     settings.write_text(_settings_file(work / "cache"))
-    module.write_text(_module_file(wanted, excluded))
+    module.write_text(_module_file(coordinates, excluded))
     command: list[str | Path] = [
         find_java().executable, "-jar", _ivy_jar(), "-settings", settings, "-ivy", module,
         "-confs", "default", "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
-    named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in wanted)
+    named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in coordinates)
     mirror, problem = "a mirror of Maven's central repository", ""
     for attempt in range(1, ATTEMPTS + 1):
         output = _run_ivy(command)
@@ -265,11 +265,11 @@ def _settings_file(folder: Path) -> str:
 """
 
 
-def _module_file(wanted: Iterable[Coordinate], excluded: Iterable[Coordinate]) -> str:
+def _module_file(coordinates: Iterable[Coordinate], excluded: Iterable[Coordinate]) -> str:
     dependencies = "".join(
         f"    <dependency org={quoteattr(c.group)} name={quoteattr(c.artifact)}"
         f' rev={quoteattr(c.version)} conf="default-&gt;default"/>\n'
-        for c in wanted
+        for c in coordinates
     )
     exclusions = "".join(
         f"    <exclude org={quoteattr(c.group)} module={quoteattr(c.artifact)}/>\n"

@@ -67,14 +67,14 @@ def recorded(
         for mistake in item.mistakes
         if not mistake.ignored
     )
-    return frozenset(known.get(item, item) for item in problems)
+    return frozenset(known.get(problem, problem) for problem in problems)
 
 
 def as_text(mistakes: Collection[Recorded]) -> str:
     """``mistakes`` as the JSON that `read_baseline` reads, in an order that stays."""
     rows = [
-        item.texts | ({"until": item.until} if item.until else {})
-        for item in sorted(mistakes, key=lambda item: [*item.texts.values()])
+        mistake.texts | ({"until": mistake.until} if mistake.until else {})
+        for mistake in sorted(mistakes, key=lambda item: [*item.texts.values()])
     ]
     return json.dumps({"version": 1, "mistakes": rows}, indent=2) + "\n"
 
@@ -128,7 +128,7 @@ def with_baseline(
     linted: Linted, baseline: Collection[Recorded], root: Path, today: date
 ) -> Linted:
     """``linted`` with the mistakes of ``baseline`` ignored, until their day where they have one."""
-    known = {item: item.until for item in baseline}
+    known = {entry: entry.until for entry in baseline}
 
     def checked(mistake: Mistake) -> Mistake:
         until = known.get(Recorded.of(mistake, root))

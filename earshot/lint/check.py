@@ -171,14 +171,16 @@ def check_together(
     return check_compose(text_of(first), first, variables, options, over)
 
 
-def _properties(text: str, shown: str, options: FileOptions) -> Linted:
+def _properties(text: str, file_name: str, options: FileOptions) -> Linted:
     if not is_of_broker(text):
-        return Linted(shown, "", unchecked=("is not a broker configuration",))
+        return Linted(file_name, "", unchecked=("is not a broker configuration",))
     findings = mistakes_in_properties(text, options.release) or advice_in_properties(
         text, options.release
     )
-    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in findings)
-    return Linted(shown, "properties file", placed)
+    placed = tuple(
+        Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
+    )
+    return Linted(file_name, "properties file", placed)
 
 
 def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> Linted:
@@ -215,42 +217,44 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
     return replace(linted, unchecked=(*linted.unchecked, *left_out)) if linted.kind else linted
 
 
-def _is_cut_by_braces(text: str, shown: str) -> bool:
+def _is_cut_by_braces(text: str, file_name: str) -> bool:
     """Whether it is no YAML, and `{{` says that something shall yet become of it."""
     if "{{" not in text:
         return False
     try:
-        read_yaml_documents(text, shown, unique=False)
+        read_yaml_documents(text, file_name, unique=False)
     except EarshotError:
         return True
     return False
 
 
-def _other_than_compose(text: str, shown: str) -> Linted:
+def _other_than_compose(text: str, file_name: str) -> Linted:
     if _OF_REDPANDA.search(text):
         from earshot.lint import other_files
 
-        return other_files.redpanda(text, shown)
+        return other_files.redpanda(text, file_name)
     if _INCLUDE.search(text):
         why = "includes other files, which are not read: check those, or the output of "
-        return Linted(shown, "", unchecked=(f"{why}`docker compose config`",))
-    return Linted(shown, "", unchecked=_NOT_COMPOSE)
+        return Linted(file_name, "", unchecked=(f"{why}`docker compose config`",))
+    return Linted(file_name, "", unchecked=_NOT_COMPOSE)
 
 
 def _unknown_images(services: Sequence[Service]) -> list[str]:
     """Brokers, by the name of their image, whose advertised addresses are unknown."""
     return [
-        f"service {item.name}: {item.container.image} looks like a broker, and what it makes of "
-        "its variables is not known"
-        for item in services
-        if not item.command and may_be_broker(item.container)
+        f"service {service.name}: {service.container.image} looks like a broker, and what it makes "
+        "of its variables is not known"
+        for service in services
+        if not service.command and may_be_broker(service.container)
     ]
 
 
 def _unknown(compose: Compose) -> list[str]:
     """What the file leaves open, each once."""
     notes = [f"{name} is not set: what depends on it is not known" for name in compose.missing]
-    notes += [f"{item}, which Compose refuses: it is not known" for item in compose.malformed]
+    notes += [
+        f"{expression}, which Compose refuses: it is not known" for expression in compose.malformed
+    ]
     for service in compose.services:
         notes += [
             f"service {service.name}: {what} could not be read"

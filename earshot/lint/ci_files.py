@@ -32,9 +32,9 @@ def is_workflow(name: str, document: object) -> bool:
     return ".gitlab-ci" in name or bool(github_jobs(document))
 
 
-def check_workflow(text: str, shown: str, document: object, options: FileOptions) -> Linted:
+def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> Linted:
     """What is wrong in the services of each job."""
-    is_gitlab = ".gitlab-ci" in Path(shown).name
+    is_gitlab = ".gitlab-ci" in Path(file_name).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
     by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
     unknown: list[str] = []
@@ -49,15 +49,17 @@ def check_workflow(text: str, shown: str, document: object, options: FileOptions
             paths = list(_paths(job, item))
             by_place.setdefault((item.line, paths[0]), (item, paths))
         unknown += (
-            f"job {job.name}, service {it.name}: {what} could not be read"
-            for it in services
-            for what in it.container.unknown
+            f"job {job.name}, service {service.name}: {what} could not be read"
+            for service in services
+            for what in service.container.unknown
         )
     if not has_broker:
-        return Linted(shown, "", unchecked=_NO_BROKER)
-    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, by_place.values()))
+        return Linted(file_name, "", unchecked=_NO_BROKER)
+    placed = tuple(
+        Mistake(item, place) for item, place in at_paths(text, file_name, by_place.values())
+    )
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
-    return Linted(shown, kind, placed, tuple(dict.fromkeys(unknown)))
+    return Linted(file_name, kind, placed, tuple(dict.fromkeys(unknown)))
 
 
 def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:
@@ -90,14 +92,14 @@ def check_units(file: Path, text: str, options: FileOptions) -> Linted:
     placed = tuple(Mistake(item, _line(text, shown, item)) for item in listed)
     unknown = [
         f"{what} could not be read"
-        for item in services
-        if item.name == own
-        for what in item.container.unknown
+        for service in services
+        if service.name == own
+        for what in service.container.unknown
     ]
     return Linted(shown, "Podman unit", placed, tuple(unknown))
 
 
-def _line(text: str, shown: str, finding: Finding) -> Place:
+def _line(text: str, file_name: str, finding: Finding) -> Place:
     names = {name for key in finding.inputs for name in spellings(key)}
     keys = {"ports": "PublishPort", "command": "Exec", "image": "Image"}
     wanted = [f"{name}=" for name in names] + [
@@ -105,8 +107,8 @@ def _line(text: str, shown: str, finding: Finding) -> Place:
     ]
     for number, line in enumerate(text.splitlines(), 1):
         if any(item in line for item in wanted):
-            return Place(shown, number, len(line) - len(line.lstrip()) + 1)
-    return Place(shown, 1, 1)
+            return Place(file_name, number, len(line) - len(line.lstrip()) + 1)
+    return Place(file_name, 1, 1)
 
 
 def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
@@ -127,4 +129,4 @@ def _has_broker(services: Sequence[Service]) -> bool:
 
 
 def _of_release(services: Iterable[Service], options: FileOptions) -> tuple[Service, ...]:
-    return tuple(replace(item, release=options.release) for item in services)
+    return tuple(replace(service, release=options.release) for service in services)

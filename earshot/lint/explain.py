@@ -39,7 +39,11 @@ def explained(
     whole = _in_manifest(files, options) or _in_compose(files, options, variables)
     walks = [walk(whole, item) for item in _clients(whole, client)]
     if not walks:
-        known = {item.service: None for item in whole.bootstraps if item.service != OUTSIDE}
+        known = {
+            bootstrap.service: None
+            for bootstrap in whole.bootstraps
+            if bootstrap.service != OUTSIDE
+        }
         raise EarshotError(
             f"--explain {client}",
             observed="no client in the file has this name, or its addresses are not known",
@@ -64,12 +68,12 @@ def _in_compose(
 ) -> Deployment:
     first, *others = files
     over = others or list(laid_over(first))
-    texts = [(text_of(item), str(item)) for item in over]
+    texts = [(text_of(file), str(file)) for file in over]
     return deployment(services_in(text_of(first), first, variables, options, texts))
 
 
 def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
-    named = [item for item in whole.bootstraps if item.service == client]
+    named = [bootstrap for bootstrap in whole.bootstraps if bootstrap.service == client]
     if named or client != MACHINE or client in whole.containers:
         return named
     if isinstance(whole, PodDeployment):
@@ -77,11 +81,11 @@ def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
     return list(clients_by_published_ports(whole))
 
 
-def _lines(item: Walk) -> Iterator[str]:
-    client = item.client
+def _lines(client_walk: Walk) -> Iterator[str]:
+    client = client_walk.client
     place = "the machine" if client.service == HOST else client.service
-    yield f"{place}, {client.setting}: {item.answer}"
-    for entrance in item.entrances:
+    yield f"{place}, {client.setting}: {client_walk.answer}"
+    for entrance in client_walk.entrances:
         yield f"  {entrance.trace.address}: {entrance.answer}"
         yield from _hops(entrance.hops, "    ")
         for sent in entrance.sent:

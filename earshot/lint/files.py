@@ -187,4 +187,4 @@ def _named(file: Path) -> tuple[Path, ...]:
 
 def _first(beside: Path, names: Iterable[str]) -> Path | None:
     paths = (beside.with_name(name) for name in names)
-    return next((item for item in paths if item.is_file()), None)
+    return next((path for path in paths if path.is_file()), None)

@@ -43,7 +43,7 @@ class _NotCertainError(Exception):
     """A line has no place, or more than one."""
 
 
-def fixed(text: str, shown: str, checked: Callable[[str], Linted]) -> Fixed:
+def fixed(text: str, file_name: str, checked: Callable[[str], Linted]) -> Fixed:
     """``text`` without the mistakes that have one remedy alone, as far as its lines have a place.
 
     ``checked`` checks a text of it: what is written has to cure its mistake, and to make none.
@@ -57,7 +57,7 @@ def fixed(text: str, shown: str, checked: Callable[[str], Linted]) -> Fixed:
             if mistake.ignored or not finding.is_only_way or finding in tried:
                 continue
             tried.add(finding)
-            new = with_lines(text, shown, finding.lines)
+            new = with_lines(text, file_name, finding.lines)
             after = checked(new) if new is not None else None
             if new is None or after is None or not _is_better(linted, after, mistake):
                 continue
@@ -72,21 +72,26 @@ def fixed(text: str, shown: str, checked: Callable[[str], Linted]) -> Fixed:
 def _is_better(before: Linted, after: Linted, cured: Mistake) -> bool:
     kinds = [
         {
-            (it.finding.rule, it.finding.subject, it.finding.observed, bool(it.ignored))
-            for it in linted.mistakes
-            if it is not cured
+            (
+                mistake.finding.rule,
+                mistake.finding.subject,
+                mistake.finding.observed,
+                bool(mistake.ignored),
+            )
+            for mistake in linted.mistakes
+            if mistake is not cured
         }
         for linted in (before, after)
     ]
     return kinds[1] <= kinds[0]
 
 
-def with_lines(text: str, shown: str, lines: Sequence[LineToWrite]) -> str | None:
+def with_lines(text: str, file_name: str, lines: Sequence[LineToWrite]) -> str | None:
     """``text`` with ``lines``, or None where the place of one of them is not certain."""
     if _OTHER_BREAKS.search(text):
         return None  # lines would be counted in another way than by YAML
     try:
-        source = _Source(text, shown)
+        source = _Source(text, file_name)
         edits = sorted(source.edit(line) for line in lines)
         new = source.with_edits(edits)
         return new if _is_the_same_elsewhere(text, new, lines) else None
@@ -94,14 +99,16 @@ def with_lines(text: str, shown: str, lines: Sequence[LineToWrite]) -> str | Non
         return None
 
 
-def difference(before: str, after: str, shown: str) -> str:
+def difference(before: str, after: str, file_name: str) -> str:
     """The change of ``before`` as a unified diff; possible secrets are shown as `***`.
 
     The lines around it are left out: which of them hold a secret is not certain.
     """
     import difflib  # slow to import, and rarely needed
 
-    lines = difflib.unified_diff(_shown(before), _shown(after), shown, f"{shown} (fixed)", n=0)
+    lines = difflib.unified_diff(
+        _shown(before), _shown(after), file_name, f"{file_name} (fixed)", n=0
+    )
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -113,13 +120,13 @@ def _shown(text: str) -> list[str]:
 class _Source:
     """The nodes of a file and where they stand."""
 
-    def __init__(self, text: str, shown: str) -> None:
+    def __init__(self, text: str, file_name: str) -> None:
         self.text = text
         self.lines = text.split("\n")
         self.starts = [0]
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
-        root = yaml_nodes(text, shown)
+        root = yaml_nodes(text, file_name)
         self.uses = Counter(_ids(root))
         top = _entries(root)
         self.services = _entries(top["services"][1] if "services" in top else root)
@@ -269,8 +276,8 @@ def _ids(node: yaml.Node | None) -> Iterator[int]:
             yield from _ids(key)
             yield from _ids(value)
     elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _ids(item)
+        for node_below in node.value:
+            yield from _ids(node_below)
 
 
 def _entries(node: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
@@ -291,9 +298,9 @@ def _value(parts: Mapping[str, tuple[yaml.Node, yaml.Node]], key: str) -> yaml.N
     return parts[key][1]
 
 
-def _port_of(item: yaml.ScalarNode) -> object:
+def _port_of(node: yaml.ScalarNode) -> object:
     try:
-        return read_port(item.value, "ports")
+        return read_port(node.value, "ports")
     except EarshotError:
         return None
 

@@ -14,20 +14,20 @@ _IN_PROPERTIES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
 def github(outcome: Outcome) -> str:
     """A command for each file that could not be checked or was not judged, and for each mistake
     that is not ignored; then the summary."""
-    lines = [_failed(item, outcome) for item in outcome.failed]
-    lines += [_not_judged(item, outcome) for item in outcome.not_judged]
-    lines += [_mistake(item, outcome) for item in outcome.mistakes if not item.ignored]
+    lines = [_failed(failure, outcome) for failure in outcome.failed]
+    lines += [_not_judged(file, outcome) for file in outcome.not_judged]
+    lines += [_mistake(mistake, outcome) for mistake in outcome.mistakes if not mistake.ignored]
     return "\n".join([*lines, f"earshot lint: {outcome.headline}"]) + "\n"
 
 
-def _failed(item: Failed, outcome: Outcome) -> str:
-    properties = {"file": outcome.relative(item.file), "title": "could not be checked"}
-    return _command("error", properties, str(item.error))
+def _failed(failure: Failed, outcome: Outcome) -> str:
+    properties = {"file": outcome.relative(failure.file), "title": "could not be checked"}
+    return _command("error", properties, str(failure.error))
 
 
-def _not_judged(item: Linted, outcome: Outcome) -> str:
-    properties = {"file": outcome.relative(item.file), "title": "not judged"}
-    return _command("error", properties, ", ".join(item.unchecked))
+def _not_judged(linted: Linted, outcome: Outcome) -> str:
+    properties = {"file": outcome.relative(linted.file), "title": "not judged"}
+    return _command("error", properties, ", ".join(linted.unchecked))
 
 
 def _mistake(mistake: Mistake, outcome: Outcome) -> str:

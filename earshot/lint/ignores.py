@@ -48,7 +48,7 @@ def of_rules(linted: Linted, select: Collection[str], ignore: Collection[str]) -
 
     return replace(
         linted,
-        mistakes=tuple(item for item in linted.mistakes if counts(item.finding.rule)),
+        mistakes=tuple(mistake for mistake in linted.mistakes if counts(mistake.finding.rule)),
         unchecked=tuple(
             text
             for text in linted.unchecked

@@ -25,24 +25,24 @@ def json(outcome: Outcome) -> str:
             "exit_code": outcome.exit_code,
             "headline": outcome.headline,
         },
-        "files": [_file(item) for item in outcome.checked],
+        "files": [_file(file) for file in outcome.checked],
         "passed_over": list(map(_skipped, outcome.passed_over)),
         "not_judged": list(map(_skipped, outcome.not_judged)),
-        "failed": [{"file": item.file, "why": str(item.error)} for item in outcome.failed],
+        "failed": [{"file": failure.file, "why": str(failure.error)} for failure in outcome.failed],
     }
     return encoder.dumps(document, indent=2) + "\n"
 
 
-def _skipped(item: Linted) -> dict[str, Any]:
-    return {"file": item.file, "why": list(item.unchecked)}
+def _skipped(linted: Linted) -> dict[str, Any]:
+    return {"file": linted.file, "why": list(linted.unchecked)}
 
 
-def _file(item: Linted) -> dict[str, Any]:
+def _file(linted: Linted) -> dict[str, Any]:
     return {
-        "file": item.file,
-        "kind": item.kind,
-        "mistakes": [_mistake(mistake) for mistake in item.mistakes],
-        "not_checked": list(item.unchecked),
+        "file": linted.file,
+        "kind": linted.kind,
+        "mistakes": [_mistake(mistake) for mistake in linted.mistakes],
+        "not_checked": list(linted.unchecked),
     }
 
 

@@ -18,13 +18,13 @@ _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit(outcome: Outcome) -> str:
     """``outcome`` as one XML document."""
     root = ET.Element("testsuites", name="earshot lint")
-    for item in outcome.checked:
-        clean = _case(item.file, f"{item.kind}: no mistake")
-        _suite(root, item.file, [_mistake(it) for it in item.mistakes] or [clean])
+    for file in outcome.checked:
+        clean = _case(file.file, f"{file.kind}: no mistake")
+        _suite(root, file.file, [_mistake(mistake) for mistake in file.mistakes] or [clean])
     for failed in outcome.failed:
         _suite(root, failed.file, [_error(failed.file, failed.error.line, "unreadable")])
-    for item in outcome.not_judged:
-        _suite(root, item.file, [_error(item.file, ", ".join(item.unchecked), "not judged")])
+    for file in outcome.not_judged:
+        _suite(root, file.file, [_error(file.file, ", ".join(file.unchecked), "not judged")])
     if outcome.passed_over:
         _suite(root, "passed over", [_skipped(reason) for reason in unchecked(outcome.passed_over)])
     for name in ("tests", *_NUMBERS):

@@ -21,9 +21,9 @@ def markdown(outcome: Outcome) -> str:
     """``outcome`` with a table for each file that has mistakes."""
     verdict = _VERDICTS.get(outcome.exit_code, Verdict.INCONCLUSIVE)
     blocks = [[f"# {MARKS[verdict]} earshot lint: {escape(outcome.headline)}"]]
-    blocks += [list(_file(item)) for item in outcome.checked if item.mistakes]
+    blocks += [list(_file(file)) for file in outcome.checked if file.mistakes]
     parts = (
-        ("Could not be checked", [item.error.line for item in outcome.failed]),
+        ("Could not be checked", [failure.error.line for failure in outcome.failed]),
         ("Not checked", unchecked(outcome.checked)),
         ("Passed over", unchecked(outcome.passed_over)),
         ("Not judged", unchecked(outcome.not_judged)),
@@ -36,19 +36,19 @@ def markdown(outcome: Outcome) -> str:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _file(item: Linted) -> Iterator[str]:
-    yield f"## {escape(item.file)} ({escape(item.kind)})"
-    counted = [mistake for mistake in item.mistakes if not mistake.ignored]
+def _file(linted: Linted) -> Iterator[str]:
+    yield f"## {escape(linted.file)} ({escape(linted.kind)})"
+    counted = [mistake for mistake in linted.mistakes if not mistake.ignored]
     if counted:
         yield ""
         yield _row(_HEAD)
         yield _row(["---"] * len(_HEAD))
-        yield from (_row(_fields(mistake, item.file)) for mistake in counted)
-    if len(counted) < len(item.mistakes):
+        yield from (_row(_fields(mistake, linted.file)) for mistake in counted)
+    if len(counted) < len(linted.mistakes):
         yield ""
-    for it in item.mistakes:
+    for it in linted.mistakes:
         if it.ignored:
-            yield f"- {_line(it, item.file)} {it.finding.rule} ignored: {escape(it.ignored)}"
+            yield f"- {_line(it, linted.file)} {it.finding.rule} ignored: {escape(it.ignored)}"
 
 
 def _fields(mistake: Mistake, file: str) -> tuple[str, ...]:

@@ -130,14 +130,14 @@ class Outcome:
         file that was not judged, else 0."""
         if self.failed:
             return 2
-        if any(item.is_error for item in self.mistakes):
+        if any(mistake.is_error for mistake in self.mistakes):
             return 1
         return 3 if self.not_judged else 0
 
     @property
     def counts(self) -> Counter[str]:
         """How many there are of `error`, `warning`, `note`, and apart from these of `ignored`."""
-        return Counter("ignored" if item.ignored else item.level for item in self.mistakes)
+        return Counter("ignored" if mistake.ignored else mistake.level for mistake in self.mistakes)
 
     @property
     def headline(self) -> str:
@@ -158,7 +158,7 @@ class Outcome:
 
     def _reasons(self) -> Iterator[str]:
         """The files that were not judged, by the reason."""
-        pairs = ((", ".join(item.unchecked), item.file) for item in self.not_judged)
+        pairs = ((", ".join(file.unchecked), file.file) for file in self.not_judged)
         for reason, files in by_key(pairs).items():
             yield f"{shortened(files)} ({reason})"
 

@@ -34,46 +34,48 @@ _STATEMENT = re.compile(r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))
 _READ = "read are files in a cloud-config, here-documents in a script"
 
 
-def variables(text: str, shown: str, known: Mapping[str, str], release: Release) -> Linted:
+def variables(text: str, file_name: str, known: Mapping[str, str], release: Release) -> Linted:
     """What is wrong in a file of variables; those ``known`` are of the environment.
 
     Raises EarshotError where it is none.
     """
     if _STATEMENT.search(text):
-        return Linted(shown, "", unchecked=("is a template: check what it renders",))
-    values = read_env_file(text, shown, Variables(known, keep=True))
+        return Linted(file_name, "", unchecked=("is a template: check what it renders",))
+    values = read_env_file(text, file_name, Variables(known, keep=True))
     if not are_of_broker(values):
-        return Linted(shown, "", unchecked=("sets no variables of a broker",))
+        return Linted(file_name, "", unchecked=("sets no variables of a broker",))
     mistakes = mistakes_in_variables(values, release) or advice_in_variables(values, release)
-    placed = tuple(Mistake(item, in_env_file(text, shown, item)) for item in mistakes)
-    return Linted(shown, "environment file", placed)
+    placed = tuple(Mistake(mistake, in_env_file(text, file_name, mistake)) for mistake in mistakes)
+    return Linted(file_name, "environment file", placed)
 
 
-def user_data(text: str, shown: str, release: Release) -> Linted:
+def user_data(text: str, file_name: str, release: Release) -> Linted:
     """What is wrong in the properties of brokers that the user data of an instance write."""
     written = broker_files(text)
     if not written:
         why = "sets up no broker"
         if speaks_of_brokers(text):
             why = f"sets advertised.listeners in a way that is not read here ({_READ})"
-        return Linted(shown, "", unchecked=(why,))
+        return Linted(file_name, "", unchecked=(why,))
     findings = mistakes_in_user_data(written, release) or advice_in_user_data(written, release)
-    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in findings)
+    placed = tuple(
+        Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
+    )
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
-    return Linted(shown, "user data", placed, open_ends)
+    return Linted(file_name, "user data", placed, open_ends)
 
 
-def redpanda(text: str, shown: str) -> Linted:
+def redpanda(text: str, file_name: str) -> Linted:
     """What is wrong in a redpanda.yaml by itself: reachability takes more than that file."""
     listeners = listeners_in(text)
     if not listeners:
         why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"
-        return Linted(shown, "", unchecked=(why,))
+        return Linted(file_name, "", unchecked=(why,))
     placed = (
-        Mistake(it, in_properties(text, shown, it))
-        for it in redpanda_refusals(listeners, ADVERTISED)
+        Mistake(refusal, in_properties(text, file_name, refusal))
+        for refusal in redpanda_refusals(listeners, ADVERTISED)
     )
-    return Linted(shown, "Redpanda's settings", tuple(placed))
+    return Linted(file_name, "Redpanda's settings", tuple(placed))
 
 
 def _unknown(file: UserDataFile) -> Iterator[str]:
@@ -91,30 +93,32 @@ def is_manifest(documents: Sequence[object]) -> bool:
 
 
 def check_manifest(
-    text: str, shown: str, documents: Sequence[object], options: FileOptions
+    text: str, file_name: str, documents: Sequence[object], options: FileOptions
 ) -> Linted:
     """The pods of a file, and what Strimzi shall make of it."""
     manifest, kafkas = of_release(read_manifest(documents), options), read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
-        return Linted(shown, "", unchecked=("no container of it is known to run a Kafka broker",))
-    containers = {item.name: item for item in manifest.containers}
+        return Linted(
+            file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
+        )
+    containers = {container.name: container for container in manifest.containers}
     mistakes = [
-        (item, of_container(containers[item.container], item))
-        for item in kubernetes.mistakes(manifest)
+        (mistake, of_container(containers[mistake.container], mistake))
+        for mistake in kubernetes.mistakes(manifest)
     ]
     paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
     facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
     mistakes += [
         (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
     ]
-    services = [item.service for item in manifest.brokers]
+    services = [broker.service for broker in manifest.brokers]
     mistakes += [
-        (item, of_container(containers[item.container], item))
-        for item in advice_on_services(services, [item for item, _ in mistakes])
-        if item.container in containers
+        (service, of_container(containers[service.container], service))
+        for service in advice_on_services(services, [item for item, _ in mistakes])
+        if service.container in containers
     ]
-    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, mistakes))
+    placed = tuple(Mistake(item, place) for item, place in at_paths(text, file_name, mistakes))
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
     left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
@@ -124,14 +128,14 @@ def check_manifest(
         for listener in item.kafka.listeners
         if (text := listener.address_of_node)
     ]
-    return Linted(shown, kind, placed, (*_unknown_of(manifest), *left_open))
+    return Linted(file_name, kind, placed, (*_unknown_of(manifest), *left_open))
 
 
 def of_release(manifest: Manifest, options: FileOptions) -> Manifest:
     """``manifest`` with the Kafka release that the user states for its images."""
     containers = (
-        replace(item, service=replace(item.service, release=options.release))
-        for item in manifest.containers
+        replace(container, service=replace(container.service, release=options.release))
+        for container in manifest.containers
     )
     return replace(manifest, containers=tuple(containers))
 

@@ -31,38 +31,38 @@ def in_files(
     for finding in wanted:
         holders = [item for item in reversed(read) if _is_set(item[0], finding)]
         places = [_place(services, finding, shown) for services, shown in (*holders, *read)]
-        yield finding, next((it for it in places if it.line), Place(files[0][1]))
+        yield finding, next((place for place in places if place.line), Place(files[0][1]))
 
 
-def in_properties(text: str, shown: str, finding: Finding) -> Place:
+def in_properties(text: str, file_name: str, finding: Finding) -> Place:
     """The last line that sets what the finding is about, as Kafka takes the last."""
-    return _last_line(text, shown, finding.inputs)
+    return _last_line(text, file_name, finding.inputs)
 
 
-def in_env_file(text: str, shown: str, finding: Finding) -> Place:
+def in_env_file(text: str, file_name: str, finding: Finding) -> Place:
     """The same in a file of variables."""
-    return _last_line(text, shown, {name for key in finding.inputs for name in spellings(key)})
+    return _last_line(text, file_name, {name for key in finding.inputs for name in spellings(key)})
 
 
-def _last_line(text: str, shown: str, names: Collection[str]) -> Place:
-    place = Place(shown)
+def _last_line(text: str, file_name: str, names: Collection[str]) -> Place:
+    place = Place(file_name)
     for number, line in enumerate(text.splitlines(), 1):
         own = line.strip().removeprefix("export ").lstrip()
         if re.split(r"[=:\s]", own, maxsplit=1)[0] in names:
-            place = Place(shown, number, len(line.rstrip()) - len(own) + 1)
+            place = Place(file_name, number, len(line.rstrip()) - len(own) + 1)
     return place
 
 
 def at_paths(
-    text: str, shown: str, findings: Iterable[tuple[Finding, Iterable[Keys]]]
+    text: str, file_name: str, findings: Iterable[tuple[Finding, Iterable[Keys]]]
 ) -> Iterator[tuple[Finding, Place]]:
     """Each finding with the first of its paths that is there, in a file of several documents."""
     wanted = list(findings)
-    documents = yaml_nodes_of_documents(text, shown) if wanted else []
+    documents = yaml_nodes_of_documents(text, file_name) if wanted else []
     for finding, paths in wanted:
         nodes = (_node(documents, path) for path in paths)
         node = next((item for item in nodes if item is not None), None)
-        yield finding, Place(shown) if node is None else _at(node, shown)
+        yield finding, Place(file_name) if node is None else _at(node, file_name)
 
 
 def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
@@ -110,15 +110,17 @@ def _is_set(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding) 
     return section is not None and any(_setting(section, name) for name in finding.inputs)
 
 
-def _place(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding, shown: str) -> Place:
+def _place(
+    services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding, file_name: str
+) -> Place:
     if finding.container not in services:
-        return Place(shown)
+        return Place(file_name)
     key, section = services[finding.container]
     for name in finding.inputs:
         node = _setting(section, name)
         if node is not None:
-            return _at(node, shown)
-    return _at(key, shown)
+            return _at(node, file_name)
+    return _at(key, file_name)
 
 
 def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
@@ -144,7 +146,7 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
 def _advertises(command: yaml.Node) -> bool:
     """Whether a flag there says what is advertised, as Redpanda's or `--override` do."""
     parts = command.value if isinstance(command, yaml.SequenceNode) else [command]
-    return any("advertise" in str(item.value) for item in parts)
+    return any("advertise" in str(part.value) for part in parts)
 
 
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
@@ -171,5 +173,5 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.
         yield str(key.value), (key, value)
 
 
-def _at(node: yaml.Node, shown: str) -> Place:
-    return Place(shown, node.start_mark.line + 1, node.start_mark.column + 1)
+def _at(node: yaml.Node, file_name: str) -> Place:
+    return Place(file_name, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -24,8 +24,8 @@ _INDEX = {rule.id: index for index, rule in enumerate(RULES)}
 
 def sarif(outcome: Outcome) -> str:
     """``outcome`` as one run with every rule; what is ignored is a suppressed result."""
-    notes = [("error", str(item.error), item.file) for item in outcome.failed]
-    notes += [("note", text, item.file) for item in outcome.checked for text in item.unchecked]
+    notes = [("error", str(failure.error), failure.file) for failure in outcome.failed]
+    notes += [("note", text, file.file) for file in outcome.checked for text in file.unchecked]
     notes += [
         (level, f"{word}: {text}", item.file)
         for level, word, listed in (
@@ -48,7 +48,7 @@ def sarif(outcome: Outcome) -> str:
                 "executionSuccessful": not (outcome.failed or outcome.not_judged),
                 "exitCode": outcome.exit_code,
                 "exitCodeDescription": visible(outcome.headline),
-                "toolExecutionNotifications": [_notification(*it, outcome) for it in notes],
+                "toolExecutionNotifications": [_notification(*note, outcome) for note in notes],
             }
         ],
         "columnKind": "unicodeCodePoints",

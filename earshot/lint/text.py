@@ -22,7 +22,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
     """``outcome`` for a reader; ``terminal`` says what may be used (default: plain ASCII)."""
     ink = terminal or Terminal()
     blocks = [
-        block for item in outcome.checked if item.mistakes for block in _file(item, outcome, ink)
+        block for file in outcome.checked if file.mistakes for block in _file(file, outcome, ink)
     ]
     blocks += [
         [ink.bold(title), *(f"- {one_line(line)}" for line in lines)]
@@ -30,7 +30,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
             ("not checked", unchecked(outcome.checked)),
             ("passed over", unchecked(outcome.passed_over)),
             ("not judged", unchecked(outcome.not_judged)),
-            ("could not be checked", [item.file for item in outcome.failed]),
+            ("could not be checked", [failure.file for failure in outcome.failed]),
         )
         if lines
     ]
@@ -50,13 +50,20 @@ def _names(files: Sequence[str]) -> str:
     return ", ".join(files)
 
 
-def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
-    yield [ink.bold(one_line(f"{item.file} ({item.kind})"))]
-    alike = by_key(((it.level, _facts(it)), it) for it in item.mistakes if not it.ignored)
+def _file(linted: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
+    yield [ink.bold(one_line(f"{linted.file} ({linted.kind})"))]
+    alike = by_key(
+        ((mistake.level, _facts(mistake)), mistake)
+        for mistake in linted.mistakes
+        if not mistake.ignored
+    )
     yield from (list(_block(mistakes, outcome, ink)) for mistakes in alike.values())
-    ignored = [it for it in item.mistakes if it.ignored]
+    ignored = [mistake for mistake in linted.mistakes if mistake.ignored]
     if ignored:
-        yield [one_line(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}") for it in ignored]
+        yield [
+            one_line(f"{where(mistake)}: {mistake.finding.rule} ignored: {mistake.ignored}")
+            for mistake in ignored
+        ]
 
 
 def _block(mistakes: Sequence[Mistake], outcome: Outcome, ink: Terminal) -> Iterator[str]:

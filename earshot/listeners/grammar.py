@@ -76,7 +76,7 @@ def parse_entries(text: str) -> list[tuple[str, Address]]:
 
     Raises AddressError for the first entry that the grammar refuses, repeated names included.
     """
-    return [_only(item) for item in read_listeners(text)]
+    return [_only(listener) for listener in read_listeners(text)]
 
 
 def parse_voters(text: str) -> dict[int, Address]:

@@ -222,7 +222,7 @@ class Node(Frozen):
         return Role.CONTROLLER in self.roles
 
     def listener(self, name: str) -> Listener | None:
-        return next((item for item in self.listeners if item.name == name), None)
+        return next((listener for listener in self.listeners if listener.name == name), None)
 
 
 class SecurityPlan(Frozen):
@@ -282,17 +282,21 @@ class ClusterPlan(Frozen):
 
     def address_of(self, broker: Node) -> Address:
         """Where the other nodes reach ``broker``: every broker has the inter-broker listener."""
-        (address,) = (it.advertised for it in broker.listeners if it.name == self.inter_broker)
+        (address,) = (
+            listener.advertised
+            for listener in broker.listeners
+            if listener.name == self.inter_broker
+        )
         return address
 
     @property
     def listener_names(self) -> tuple[str, ...]:
         """Client listeners in the order of their first appearance."""
         names = dict.fromkeys(
-            item.name
+            listener.name
             for node in self.brokers
-            for item in node.listeners
-            if item.name != self.controller
+            for listener in node.listeners
+            if listener.name != self.controller
         )
         return tuple(names)
 

@@ -84,7 +84,7 @@ def malformed_keys(text: str) -> list[str]:
     """
     lines = [line for line, is_comment in _logical_lines(text) if not is_comment]
     entries = filter(None, map(_ENTRY.fullmatch, lines))
-    return [item["key"] for item in entries if _MALFORMED.search(item[0].replace(r"\\", ""))]
+    return [entry["key"] for entry in entries if _MALFORMED.search(entry[0].replace(r"\\", ""))]
 
 
 def write_properties(settings: NodeSettings) -> str:

@@ -41,7 +41,7 @@ def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
     if not node.is_broker:
         del values["advertised.listeners"]
         values["listeners"] = ",".join(
-            f"{item.name}://{_own_address(node, item)}" for item in node.listeners
+            f"{listener.name}://{_own_address(node, listener)}" for listener in node.listeners
         )
     reads = property_of_3 if plan.kafka_version.startswith("3.") else property_of
     return write_environment(NodeSettings(values, settings.notes), reads)
@@ -54,16 +54,16 @@ def annotated(plan: ClusterPlan, node: Node) -> NodeSettings:
 
 def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     """The broker properties of ``node``, in a stable order."""
-    protocols = {item.name: item.protocol for item in node.listeners}
+    protocols = {listener.name: listener.protocol for listener in node.listeners}
     # a broker-only node needs the controller's entry in the map too, or Kafka refuses to start
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values = {
         "process.roles": ",".join(node.roles),
         "node.id": str(node.id),
-        "listeners": ",".join(f"{item.name}://{item.bind}" for item in node.listeners),
+        "listeners": ",".join(f"{listener.name}://{listener.bind}" for listener in node.listeners),
         # Kafka 3.9 and later lets a controller advertise, and requires it: see rule KL002, C10
         "advertised.listeners": ",".join(
-            f"{item.name}://{item.advertised}" for item in node.listeners
+            f"{listener.name}://{listener.advertised}" for listener in node.listeners
         ),
         "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in protocols.items()),
         "controller.listener.names": plan.controller,
@@ -102,7 +102,7 @@ def voters(plan: ClusterPlan) -> str:
 
 def notes(plan: ClusterPlan, node: Node) -> dict[str, str]:
     """What earshot must know to read a node back and Kafka has no setting for."""
-    scopes = ",".join(f"{item.name}:{'+'.join(item.scopes)}" for item in node.listeners)
+    scopes = ",".join(f"{listener.name}:{'+'.join(listener.scopes)}" for listener in node.listeners)
     return {"kafka_version": plan.kafka_version, "scopes": scopes}
 
 

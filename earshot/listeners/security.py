@@ -116,8 +116,8 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     security = plan.security
     if security is None:
         return {}
-    protocols = {item.name: item.protocol for item in node.listeners}
-    own = {item.name: item for item in node.listeners}
+    protocols = {listener.name: listener.protocol for listener in node.listeners}
+    own = {listener.name: listener for listener in node.listeners}
     # a broker connects to the quorum with what it has for the quorum's listener
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values: dict[str, str] = {}
@@ -164,7 +164,7 @@ def _is_open(plan: ClusterPlan) -> bool:
     text changes, and where its quorum stays so. They may do what they could do before."""
     protocols = {
         plan.controller_protocol,
-        *(it.protocol for node in plan.brokers for it in node.listeners),
+        *(listener.protocol for node in plan.brokers for listener in node.listeners),
     }
     return Protocol.PLAINTEXT in protocols
 

@@ -87,7 +87,7 @@ def configuration(platform: str = sys.platform) -> Configuration:
     system = read_resolv_conf(_text(RESOLV_CONF))
     behind = nameservers(BEHIND_STUB)
     if behind and _STUBS & set(system.servers):
-        others = [item for item in system.servers if item not in _STUBS]
+        others = [server for server in system.servers if server not in _STUBS]
         system = Configuration(_usable([*behind, *others]), system.search)
     if platform == "darwin":
         more = read_scutil(_scutil())

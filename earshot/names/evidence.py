@@ -93,7 +93,7 @@ def gather(
         if (resolver := resolvers[scope]) is not None and not policy.waiver(host)
     ]
     lookups = asked.look_up(questions, policy)
-    answering = [(key, it) for key, it in lookups.items() if it.answered]
+    answering = [(key, lookup) for key, lookup in lookups.items() if lookup.answered]
     alive = {label for (_, label), it in answering if it.resolver != LITERAL}
     evidence = {
         key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)

@@ -56,7 +56,7 @@ class Lookup:
     def unresolved_at(self) -> tuple[str, ...]:
         """The servers that did not resolve what others did, each with what it said."""
         failed = (item for item in self.each if not item.ok) if self.ok else ()
-        return tuple(f"{item.resolver}: {item.diagnosis}" for item in failed)
+        return tuple(f"{failure.resolver}: {failure.diagnosis}" for failure in failed)
 
     def said_by(self, address: str) -> tuple[str, ...]:
         """The servers that gave ``address``, where not all gave it."""
@@ -136,7 +136,7 @@ def look_up(
     begun = clock()
     lookups = _round(wanted, seconds)
     pause = _FIRST_PAUSE
-    while failed := {key: wanted[key] for key, item in lookups.items() if not item.ok}:
+    while failed := {key: wanted[key] for key, lookup in lookups.items() if not lookup.ok}:
         left = begun + retry - clock()
         if left <= pause:
             break
@@ -151,16 +151,16 @@ _Questions = queue.SimpleQueue[tuple[_Key, str, Resolver]]
 _Answers = queue.SimpleQueue[tuple[_Key, Lookup | Exception]]
 
 
-def _round(wanted: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[_Key, Lookup]:
+def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[_Key, Lookup]:
     lookups: dict[_Key, Lookup] = {}
     # a queue for each resolver: one that never answers must not hold up the others
     asked: dict[str, _Questions] = {}
-    for key, (name, resolver) in wanted.items():
+    for key, (name, resolver) in queries.items():
         if known := literal(name):
             lookups[key] = known
         else:
             asked.setdefault(resolver.label, queue.SimpleQueue()).put((key, name, resolver))
-    missing = len(wanted) - len(lookups)
+    missing = len(queries) - len(lookups)
     answers: _Answers = queue.SimpleQueue()
     deadline = time.monotonic() + seconds
     workers = [
@@ -181,7 +181,7 @@ def _round(wanted: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[
         lookups[key] = answer
     return {
         key: lookups.get(key) or unanswered(name, resolver.label, seconds)
-        for key, (name, resolver) in wanted.items()
+        for key, (name, resolver) in queries.items()
     }
 
 

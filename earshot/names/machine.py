@@ -51,7 +51,7 @@ def own_addresses() -> tuple[str, ...]:
     """Every address of every interface that psutil lists, and loopback."""
     addresses = dict.fromkeys(("127.0.0.1", "::1"))
     rows = (row for rows in psutil.net_if_addrs().values() for row in rows)
-    listed = (it.address for it in rows if it.family in (socket.AF_INET, socket.AF_INET6))
+    listed = (row.address for row in rows if row.family in (socket.AF_INET, socket.AF_INET6))
     addresses |= dict.fromkeys(str(ip) for text in listed if (ip := ip_of(text)) is not None)
     return tuple(sorted(addresses, key=lambda text: (":" in text, text)))
 

@@ -158,7 +158,7 @@ class Asked:
         listed = list(questions)
         speaking = [(name, it) for name, it in listed if it.label not in self._silent]
         lookups = look_up(speaking, policy.timeout, policy.retry)
-        answering = {item.resolver for item in lookups.values() if item.answered}
+        answering = {lookup.resolver for lookup in lookups.values() if lookup.answered}
         asked = {label for name, label in lookups if literal(name) is None}
         self._silent.update(asked - answering)
         silent = [(name, it.label) for name, it in listed]

@@ -298,6 +298,7 @@ def _placed(report: Report, session: DockerHostSession) -> Report:
         # the engine's own server, which a container sees, only passes questions on to these
         changes["resolvers"] = session.standpoint.dns
     placed = tuple(
-        item.model_copy(update=changes) if item.name == name else item for item in report.vantages
+        vantage.model_copy(update=changes) if vantage.name == name else vantage
+        for vantage in report.vantages
     )
     return report.model_copy(update={"vantages": placed})

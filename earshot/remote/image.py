@@ -128,7 +128,7 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
 
     old: list[str] = []
     for image in client.images.list(filters={"label": LABEL}):
-        ours = all(it.startswith(f"{NAME}:") for it in image.tags)
+        ours = all(tag.startswith(f"{NAME}:") for tag in image.tags)
         current = image.labels[LABEL] == digest and image.tags
         if ours and not current and _idle(image.attrs):
             old += image.tags or [image.id]  # two that made the same at once leave one nameless

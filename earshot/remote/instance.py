@@ -85,7 +85,7 @@ def _checked(answer: bytes, source: str, contract: Contract) -> Report:
         allowed = "a report on the contract that was asked about"
         raise EarshotError(source, observed=observed, allowed=allowed)
     vantages = tuple(
-        item.model_copy(update={"kind": "remote"}) if item.kind == "host" else item
-        for item in report.vantages
+        vantage.model_copy(update={"kind": "remote"}) if vantage.kind == "host" else vantage
+        for vantage in report.vantages
     )
     return report.model_copy(update={"vantages": vantages})

@@ -74,8 +74,8 @@ def validate_from(
     validating.
     """
     started, begun = datetime.now(UTC), time.monotonic()
-    _check(only, (item.name for item in standpoints))
-    by_scope = {item.scope: item for item in standpoints}
+    _check(only, (standpoint.name for standpoint in standpoints))
+    by_scope = {standpoint.scope: standpoint for standpoint in standpoints}
     with contextlib.ExitStack() as engines, unwinding_on_sigterm():
         known = {} if known is None else known
         asked = _Asked(options, on_event, only, engines, known)
@@ -120,7 +120,9 @@ class _Asked:
             reason = f"not asked for: --only {' --only '.join(self.only)}"
             return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
         left = {
-            it.name: why for it in contract.listeners if (why := standpoint.leaves_out(it.name))
+            listener.name: why
+            for listener in contract.listeners
+            if (why := standpoint.leaves_out(listener.name))
         }
         if not left:
             return self._standing(standpoint, contract)
@@ -129,7 +131,7 @@ class _Asked:
             for it, why in left.items()
         ]
         cells = tuple(cell for part in parts for cell in part.cells)
-        rest = [it.name for it in contract.listeners if it.name not in left]
+        rest = [listener.name for listener in contract.listeners if listener.name not in left]
         if not rest:
             return _settled(parts[0].model_copy(update={"cells": cells}))
         turn = self._standing(standpoint, contract.with_listeners(rest))
@@ -188,7 +190,7 @@ def unfinished(
     standpoints: Sequence[Standpoint], contract: Contract, known: Known, reason: str
 ) -> Report:
     """The report of a validation that ended, for ``reason``, after what is ``known``."""
-    by_scope = {item.scope: item.name for item in standpoints}
+    by_scope = {standpoint.scope: standpoint.name for standpoint in standpoints}
     reports = []
     for scope in contract.scopes:
         name = by_scope.get(scope, scope)
@@ -203,7 +205,7 @@ def unfinished(
 def _unscoped(contract: Contract) -> list[Report]:
     """The report on listeners that no vantage is for, if there are any: none of them is decided."""
     scopes = set(contract.scopes)
-    names = [it.name for it in contract.listeners if not scopes & set(it.scopes)]
+    names = [listener.name for listener in contract.listeners if not scopes & set(listener.scopes)]
     if not names:
         return []
     reason = "the contract says no scope of its clients: give it `scopes`, or use --vantage NAME"

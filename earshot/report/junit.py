@@ -25,7 +25,9 @@ def junit(report: Report) -> str:
     root = ET.Element("testsuites", name=f"earshot {report.kind}")
     for matrix in digest.matrices(report):
         _suite(root, report, matrix.vantage.name, matrix.vantage.where, list(_cells(matrix)))
-    others = [it for it in report.vantages if it.verdict != Verdict.PASS or it.reached]
+    others = [
+        vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS or vantage.reached
+    ]
     if others:
         _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in others])
     if report.delivery:

@@ -91,10 +91,10 @@ def _replication(report: Report) -> Iterator[str]:
     yield f"## Replication {escape(digest.between_brokers(report))}"
     yield ""
     rows = []
-    for it in copies:
-        followers = ", ".join(map(str, it.followers))
-        verdict = f"{MARKS[it.verdict]} {it.verdict}"
-        rows.append([digest.broker_name(it.leader), followers, verdict])
+    for copy in copies:
+        followers = ", ".join(map(str, copy.followers))
+        verdict = f"{MARKS[copy.verdict]} {copy.verdict}"
+        rows.append([digest.broker_name(copy.leader), followers, verdict])
     yield from _table(["leader", "followers", "verdict"], rows)
 
 

@@ -105,7 +105,7 @@ def _without(report: Report, names: Set[str], later: Report) -> Report:
     listeners = {cell.listener for cell in cells}
     kept: dict[str, Sequence[object]] = {
         "cells": cells,
-        "vantages": [item for item in report.vantages if item.name not in names],
+        "vantages": [vantage for vantage in report.vantages if vantage.name not in names],
         "delivery": [
             it for it in report.delivery if {it.written_through, it.read_through} <= listeners
         ],
@@ -124,7 +124,7 @@ def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
     for vantage in vantages(report):
         if vantage.name in others:
             names[vantage.name] = f"{vantage.name} on {vantage.where or report.run}"
-    cells = tuple(it.model_copy(update={"vantage": names[it.vantage]}) for it in report.cells)
+    cells = tuple(cell.model_copy(update={"vantage": names[cell.vantage]}) for cell in report.cells)
     named = tuple(it.model_copy(update={"name": names[it.name]}) for it in report.vantages)
     return report.model_copy(update={"cells": cells, "vantages": named})
 

@@ -51,9 +51,11 @@ def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
 
 
 def _rows(matrix: digest.Matrix, terminal: Terminal, brokers_down: bool) -> list[list[Entry]]:
-    names: list[Entry] = [(one_line(it), None) for it in matrix.listeners]
-    scopes: list[Entry] = [("+".join(matrix.scopes(it)), None) for it in matrix.listeners]
-    brokers: list[Entry] = [(digest.broker_name(it), None) for it in matrix.brokers]
+    names: list[Entry] = [(one_line(listener), None) for listener in matrix.listeners]
+    scopes: list[Entry] = [
+        ("+".join(matrix.scopes(listener)), None) for listener in matrix.listeners
+    ]
+    brokers: list[Entry] = [(digest.broker_name(broker), None) for broker in matrix.brokers]
     columns = [
         [_entry(matrix.cell(name, broker), terminal) for name in matrix.listeners]
         for broker in matrix.brokers
@@ -92,7 +94,7 @@ def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
     copies = digest.copies(report)
     if not copies:
         return
-    width = max(len(item.way) for item in copies)
+    width = max(len(copy.way) for copy in copies)
     yield terminal.bold(
         one_line(f"replication (leader -> followers), {digest.between_brokers(report)}")
     )

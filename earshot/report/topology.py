@@ -122,8 +122,8 @@ def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
     for cell in cells:
         if cell.vantage == vantage.name:
             met[cell.listener].append(cell.verdict)
-    for item in vantage.reached:
-        met[item.listener].append(Verdict.PASS if item.reached else Verdict.FAIL)
+    for target in vantage.reached:
+        met[target.listener].append(Verdict.PASS if target.reached else Verdict.FAIL)
     return {listener: worst(verdicts) for listener, verdicts in met.items()}
 
 

@@ -101,18 +101,18 @@ def standpoint(vantage: Vantage) -> str:
 
 def reached(vantage: Vantage) -> str:
     """`2 of 3 addresses reached`."""
-    count = sum(item.reached for item in vantage.reached)
+    count = sum(target.reached for target in vantage.reached)
     return f"{count} of {len(vantage.reached)} addresses reached"
 
 
 def unreached(vantage: Vantage) -> tuple[str, ...]:
     """One line for each address that this vantage could not connect to."""
     return tuple(
-        f"{item.listener}, {broker_name(item.broker)} ({item.address}): "
-        f"{'resolved to ' + ', '.join(item.resolved) if item.resolved else 'not resolved'}; "
-        f"{item.error or 'not reached'}"
-        for item in vantage.reached
-        if not item.reached
+        f"{target.listener}, {broker_name(target.broker)} ({target.address}): "
+        f"{'resolved to ' + ', '.join(target.resolved) if target.resolved else 'not resolved'}; "
+        f"{target.error or 'not reached'}"
+        for target in vantage.reached
+        if not target.reached
     )
 
 

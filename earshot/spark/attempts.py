@@ -95,9 +95,9 @@ class Attempts:
         groups, alone = _by_listener(routes), False
         for attempt in (1, 2, 3):
             failures = self._all(groups, attempt, action, watched=not alone)
-            failed = [route for item in failures if item.problem for route in item.routes]
+            failed = [route for failure in failures if failure.problem for route in failure.routes]
             dead = self._dead(failed) if self.end.left() else set()
-            outcomes += [part for item in failures for part in _parts(item, dead)]
+            outcomes += [part for failure in failures for part in _parts(failure, dead)]
             living = [route for route in failed if route not in dead]
             if not living or alone or not self.end.left():
                 break
@@ -192,11 +192,13 @@ def _outcome(routes: Group, attempt: int, future: Future[R], end: Deadline) -> J
 
 def unproven(outcomes: Sequence[JobAttempt[R]]) -> dict[Key, RouteProblem]:
     """The last problem of every route that no attempt succeeded for."""
-    done = {route.key for item in outcomes if item.problem is None for route in item.routes}
+    done = {
+        route.key for outcome in outcomes if outcome.problem is None for route in outcome.routes
+    }
     return {
-        route.key: item.problem
-        for item in outcomes
-        if item.problem is not None
-        for route in item.routes
+        route.key: outcome.problem
+        for outcome in outcomes
+        if outcome.problem is not None
+        for route in outcome.routes
         if route.key not in done
     }

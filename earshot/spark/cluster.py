@@ -52,10 +52,10 @@ def foreign(seen: Reached, cluster_id: str | None) -> bool:
 def met_strangers(executors: Iterable[Vantage], cluster_id: str | None) -> set[Key]:
     """Where any of ``executors`` met another cluster: any of them may be the one that writes."""
     return {
-        (item.listener, item.broker)
+        (target.listener, target.broker)
         for executor in executors
-        for item in executor.reached
-        if foreign(item, cluster_id)
+        for target in executor.reached
+        if foreign(target, cluster_id)
     }
 
 

@@ -45,7 +45,10 @@ def probe(
     on_event("waiting for executors")
     expected = _await_executors(context, end)
     on_event(f"{expected} executor(s) resolve and connect")
-    addresses = [(it.listener, it.broker, *it.address, it.listener in plaintext) for it in routes]
+    addresses = [
+        (route.listener, route.broker, *route.address, route.listener in plaintext)
+        for route in routes
+    ]
     look = executor_probe.prober(addresses, seconds=4.0)
     executors: dict[str, dict[str, Any]] = {}
 
@@ -91,9 +94,9 @@ def _await_executors(context: SparkContext, end: Deadline) -> int:
 def is_reached(route: Route, executors: Collection[Vantage]) -> bool:
     """Whether any executor reaches it; without executors the driver is the one that does."""
     return not executors or any(
-        (it.listener, it.broker) == route.key and it.reached
+        (target.listener, target.broker) == route.key and target.reached
         for executor in executors
-        for it in executor.reached
+        for target in executor.reached
     )
 
 

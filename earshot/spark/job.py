@@ -125,7 +125,9 @@ class Job:
             options = {name: entrance.options for name, entrance in self.entrances.items()}
             strange = strangers(self.spark, routes, options, self.cluster_id, self.end)
         avoided = strange.keys() | met_strangers(executors, self.cluster_id)
-        usable = [it for it in routes if is_reached(it, executors) and it.key not in avoided]
+        usable = [
+            route for route in routes if is_reached(route, executors) and route.key not in avoided
+        ]
         shares, unwritten = self._write(usable, records)
         unwritten |= strange
         holding = {share.broker for share in shares if share.acknowledged}
@@ -149,9 +151,9 @@ class Job:
         self.on_event(f"{records} records through each of {len(routes)} addresses")
         outcomes = self._attempts.run(routes, write)
         shares = [
-            _share(route, item.attempt, records, item.problem is None)
-            for item in outcomes
-            for route in item.routes
+            _share(route, outcome.attempt, records, outcome.problem is None)
+            for outcome in outcomes
+            for route in outcome.routes
         ]
         return tuple(sorted(shares, key=lambda it: it.partition)), unproven(outcomes)
 
@@ -166,7 +168,7 @@ class Job:
             reader = chosen[0].listener
             partitions = sorted({it for route in chosen for it in homes[route.broker]})
             options = self.entrances[reader].options | dict(READING)
-            begin = {str(it): self.begin[it] for it in partitions}
+            begin = {str(partition): self.begin[partition] for partition in partitions}
             options["assign"] = json.dumps({self.topic: partitions})
             options["startingOffsets"] = json.dumps({self.topic: begin})
             rows = self.spark.read.format("kafka").options(**options).load()
@@ -176,9 +178,13 @@ class Job:
             reader = chosen[0].listener
             outlines = spark_records.outline(records(chosen), reader, self.run, shares)
             # the exact figures of unknown and of foreign records do not matter
-            checked = [it for it in outlines if it.tally.own and _is_known(it.tally.share)]
-            if all(item.proven for item in checked):
-                return tuple(item.tally for item in outlines)
+            checked = [
+                outline
+                for outline in outlines
+                if outline.tally.own and _is_known(outline.tally.share)
+            ]
+            if all(file.proven for file in checked):
+                return tuple(outline.tally for outline in outlines)
             self.on_event(f"counting one by one what came back through {reader}")
             return spark_records.exact(records(chosen), reader, self.run, shares)
 
@@ -186,12 +192,12 @@ class Job:
         outcomes = self._attempts.run(routes, read)
         reads = {
             (route.listener, partition)
-            for item in outcomes
-            if item.problem is None
-            for route in item.routes
+            for outcome in outcomes
+            if outcome.problem is None
+            for route in outcome.routes
             for partition in homes[route.broker]
         }
-        tallies = tuple(it for item in outcomes for it in item.result or ())
+        tallies = tuple(it for outcome in outcomes for it in outcome.result or ())
         return tallies, frozenset(reads), unproven(outcomes)
 
 

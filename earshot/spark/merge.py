@@ -28,9 +28,9 @@ def merge(
     here = tuple(_driver(cell, proofs) for cell in cells)
     models = {(cell.listener, cell.broker): cell for cell in cells}
     return here + tuple(
-        _executor(models[item.listener, item.broker], executor, item, proofs)
+        _executor(models[target.listener, target.broker], executor, target, proofs)
         for executor in findings.executors
-        for item in executor.reached
+        for target in executor.reached
     )
 
 
@@ -54,10 +54,10 @@ class _Proofs:
         self.blamed = blame(findings.deliveries)
         self.acknowledged: dict[Key, int] = defaultdict(int)
         self.readers: dict[Key, list[str]] = defaultdict(list)
-        for item in findings.deliveries:
-            key = (item.written_through, item.broker)
-            self.acknowledged[key] = item.acknowledged
-            self.readers[key].append(item.read_through)
+        for delivery in findings.deliveries:
+            key = (delivery.written_through, delivery.broker)
+            self.acknowledged[key] = delivery.acknowledged
+            self.readers[key].append(delivery.read_through)
         # where and why Spark could not do its part
         self.problems = {key: (Stage.CONSUME, it) for key, it in findings.unread.items()}
         self.problems |= {key: (Stage.PRODUCE, it) for key, it in findings.unwritten.items()}
@@ -66,14 +66,14 @@ class _Proofs:
 def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
     """The failed deliveries by the (listener, broker) that they speak against."""
     read: dict[Key, list[Delivery]] = defaultdict(list)
-    for item in deliveries:
-        read[item.written_through, item.broker].append(item)
+    for delivery in deliveries:
+        read[delivery.written_through, delivery.broker].append(delivery)
     blamed: dict[Key, list[Delivery]] = defaultdict(list)
     for (writer, broker), group in read.items():
-        bad = [item for item in group if item.verdict is Verdict.FAIL]
-        for item in bad:
-            culprit = writer if len(bad) == len(group) else item.read_through
-            blamed[culprit, broker].append(item)
+        bad = [delivery for delivery in group if delivery.verdict is Verdict.FAIL]
+        for delivery in bad:
+            culprit = writer if len(bad) == len(group) else delivery.read_through
+            blamed[culprit, broker].append(delivery)
     return dict(blamed)
 
 
@@ -161,7 +161,7 @@ def _passed(stage: Stage, detail: str = "") -> StageResult:
 def _failed(cell: Cell, at: Stage, cause: Cause) -> Cell:
     """``cell`` failed ``at`` a stage; earlier stages are kept, later stages are skipped."""
     order = list(Stage)
-    before = [it for it in cell.stages if order.index(it.stage) < order.index(at)]
+    before = [stage for stage in cell.stages if order.index(stage.stage) < order.index(at)]
     later = [
         StageResult(stage=it, verdict=Verdict.SKIP, detail=f"{at} failed")
         for it in order[order.index(at) + 1 :]

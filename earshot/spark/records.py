@@ -38,7 +38,7 @@ def written(spark: SparkSession, run: str, shares: Sequence[Share]) -> DataFrame
 
     size = shares[0].records
     index = (f.col("id") / size).cast("int")
-    whence = _pick([f.lit(origin(run, item)) for item in shares], index)
+    whence = _pick([f.lit(origin(run, share)) for share in shares], index)
     sequence = (f.col("id") % size).cast("string")
     payload = f.rpad(f.concat_ws("/", whence, sequence, f.lit("")), PAYLOAD, "earshot.")
     values = (whence, sequence, f.crc32(payload.cast("binary")).cast("string"))
@@ -47,7 +47,7 @@ def written(spark: SparkSession, run: str, shares: Sequence[Share]) -> DataFrame
         for key, value in zip(HEADERS, values, strict=True)
     ]
     return spark.range(0, size * len(shares), 1, len(shares)).select(
-        _pick([f.lit(item.partition) for item in shares], index).alias("partition"),
+        _pick([f.lit(share.partition) for share in shares], index).alias("partition"),
         payload.alias("value"),
         f.array(*headers).alias("headers"),
     )
@@ -108,7 +108,7 @@ def outline(records: DataFrame, reader: str, run: str, shares: Collection[Share]
         )
         .collect()
     )
-    homes = {origin(run, item): item for item in shares}
+    homes = {origin(run, share): share for share in shares}
     return [_outline(row, reader, homes) for row in rows]
 
 
@@ -136,7 +136,7 @@ def exact(
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    written_as = [(origin(run, item), item.partition, item.records) for item in shares]
+    written_as = [(origin(run, share), share.partition, share.records) for share in shares]
     homes = records.sparkSession.createDataFrame(written_as, "origin string, home int, size long")
     known = f.coalesce(f.col("sequence").between(0, f.col("size") - 1), f.lit(False))
     rows = (
@@ -160,7 +160,7 @@ def exact(
         )
         .collect()
     )
-    by_origin = {origin(run, item): item for item in shares}
+    by_origin = {origin(run, share): share for share in shares}
     per_reader = Counter[str | None]()
     for row in counted:
         per_reader[row["origin"]] += row["distinct"]

@@ -62,7 +62,9 @@ class ValidationOptions:
 
     def spark(self, contract: Contract) -> SparkSettings:
         """The settings of Spark for ``contract``."""
-        secured = any(it.protocol is not Protocol.PLAINTEXT for it in contract.listeners)
+        secured = any(
+            listener.protocol is not Protocol.PLAINTEXT for listener in contract.listeners
+        )
         return SparkSettings(self.jars, self.jars_dir, self.spark_conf, secured, self.record)
 
 
@@ -145,7 +147,7 @@ def _prove(
     access = ReachedBrokers.widest(living, options.client)
     topic = RunTopic(contract.cluster, run, options.deadline, access, end)
     try:
-        created = topic.create([(it.broker,) for it in living])
+        created = topic.create([(route.broker,) for route in living])
         if isinstance(created, Failure):
             reason = f"no topic could be created for Spark's records: {created.text}"
             return without_spark(cells, reason, refusal(created)), Findings()
@@ -164,7 +166,9 @@ def _prove(
         name, begin, cluster_id = created.topic, created.begin, contract.cluster_id
         job = Job(session, ways_in, name, begin, run, end, on_event, cluster_id)
         findings = job.prove(routes, share)
-        if spark.is_recorded and all(it.verdict is Verdict.PASS for it in findings.deliveries):
+        if spark.is_recorded and all(
+            delivery.verdict is Verdict.PASS for delivery in findings.deliveries
+        ):
             on_event("keeping Spark's classes, so that later runs start sooner (once)")
             spark.finish(end.left(RECORD_SECONDS))
         return merge(cells, findings, cluster_id), findings
@@ -177,7 +181,7 @@ def _prove(
 def entrances(living: Sequence[CellTarget], client: Mapping[str, str]) -> dict[str, Entrance]:
     """How to come in through each listener: by the brokers that live."""
     routes = {}
-    for name, protocol in {it.listener: it.protocol for it in living}.items():
-        bootstrap = ",".join(str(it.address) for it in living if it.listener == name)
+    for name, protocol in {route.listener: route.protocol for route in living}.items():
+        bootstrap = ",".join(str(route.address) for route in living if route.listener == name)
         routes[name] = Entrance(bootstrap, protocol, client)
     return routes

@@ -344,7 +344,7 @@ def innermost(text: str) -> str:
     A text without any exception is returned as its first line.
     """
     exceptions = [(match["name"], match["text"].strip()) for match in _EXCEPTION.finditer(text)]
-    kafka = [item for item in exceptions if item[0].startswith("org.apache.kafka.")]
+    kafka = [exception for exception in exceptions if exception[0].startswith("org.apache.kafka.")]
     if not exceptions:
         return text.strip().splitlines()[0] if text.strip() else "no reason was given"
     name, words = (kafka or exceptions)[-1]

@@ -77,8 +77,8 @@ def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -
 
 
 def _node(old: Node, new: Node, controller: str, keeping: Collection[str]) -> Node:
-    kept = [item for item in old.listeners if new.is_broker or new.listener(item.name)]
-    come = [item for item in new.listeners if old.listener(item.name) is None]
+    kept = [listener for listener in old.listeners if new.is_broker or new.listener(listener.name)]
+    come = [listener for listener in new.listeners if old.listener(listener.name) is None]
     # in the order of the old plan: a step back to it restarts no broker for the order alone
     listeners = [
         item if item.name in keeping else new.listener(item.name) or item for item in kept

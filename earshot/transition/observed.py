@@ -41,7 +41,7 @@ def corrected(
     if memory.complete is None:
         return memory, ""
     remembered = (memory.complete, *memory.begun)
-    known = {it.id for plan in remembered for it in plan.nodes}
+    known = {node.id for plan in remembered for node in plan.nodes}
     running = {id: it for id, it in observed.items() if id in known and _ADVERTISED in it.values}
     others = sorted(
         id for id, it in running.items() if not any(_is_run(plan, id, it) for plan in remembered)
@@ -77,7 +77,9 @@ def _runs(
     ids = {node.id for node in wanted.nodes}
     if all(id in ids and _is_run(wanted, id, it) for id, it in running.items()):
         return wanted
-    nodes = tuple(_node(it, running[it.id]) if it.id in running else it for it in last.nodes)
+    nodes = tuple(
+        _node(node, running[node.id]) if node.id in running else node for node in last.nodes
+    )
     values = next(iter(running.values())).values
     protocols = _protocols(values)
     controller = values["controller.listener.names"]

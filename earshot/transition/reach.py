@@ -59,18 +59,20 @@ def reaches(one: ClusterPlan, other: ClusterPlan) -> bool:
 
 def is_internal(plan: ClusterPlan, name: str) -> bool:
     """Whether the listener ``name`` of every broker is for brokers, too."""
-    return all(Scope.INTERNAL in item.scopes for item in of_brokers(plan) if item.name == name)
+    return all(
+        Scope.INTERNAL in listener.scopes for listener in of_brokers(plan) if listener.name == name
+    )
 
 
 def protocols(plan: ClusterPlan, name: str) -> set[Protocol]:
     """Those of the listener ``name``: one for all brokers, or none where no broker has it."""
-    return {item.protocol for item in of_brokers(plan) if item.name == name}
+    return {listener.protocol for listener in of_brokers(plan) if listener.name == name}
 
 
 def of_brokers(plan: ClusterPlan) -> Iterator[Listener]:
     """The client listeners of every broker."""
     for node in plan.brokers:
-        yield from (item for item in node.listeners if item.name != plan.controller)
+        yield from (listener for listener in node.listeners if listener.name != plan.controller)
 
 
 def takeovers(before: ClusterPlan, after: ClusterPlan) -> Iterator[Takeover]:
@@ -93,7 +95,7 @@ def takeovers(before: ClusterPlan, after: ClusterPlan) -> Iterator[Takeover]:
 
 def _ports(node: Node) -> dict[tuple[bool, int], str]:
     """The listener at each port, of the node itself, and of where clients outside find it."""
-    ports = {(False, item.bind_port): item.name for item in node.listeners}
+    ports = {(False, listener.bind_port): listener.name for listener in node.listeners}
     for item in node.listeners:
         if {Scope.HOST, Scope.EXTERNAL} & set(item.scopes):
             ports[(True, item.port)] = item.name
@@ -105,5 +107,5 @@ def clashes(plan: ClusterPlan) -> bool:
     return any(
         most > 1
         for node in plan.nodes
-        for most in Counter(item.bind_port for item in node.listeners).values()
+        for most in Counter(listener.bind_port for listener in node.listeners).values()
     )

@@ -124,9 +124,9 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
 def _own_security(plan: ClusterPlan) -> list[str]:
     """What a plan without `security` has of TLS, logins and permissions, as far as it shows."""
     security = {
-        f"{it.name} ({it.protocol})"
-        for it in of_brokers(plan)
-        if it.protocol is not Protocol.PLAINTEXT
+        f"{listener.name} ({listener.protocol})"
+        for listener in of_brokers(plan)
+        if listener.protocol is not Protocol.PLAINTEXT
     }
     return [*sorted(security), *(key for key, _ in plan.extra if is_computed(key))]
 
@@ -159,11 +159,11 @@ def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int,
     ids = ({node.id for node in plan.brokers} for plan in (current, wanted))
     before, after = ids
     at = {
-        str(item.advertised): node.id
+        str(listener.advertised): node.id
         for node in current.brokers
         if node.id not in after
-        for item in node.listeners
-        if item.known
+        for listener in node.listeners
+        if listener.known
     }
     for node in wanted.brokers:
         for item in node.listeners if node.id not in before else ():

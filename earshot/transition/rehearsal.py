@@ -37,7 +37,9 @@ def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[Rehearsed,
             by_scope(step.plan),
             {
                 node.id: tuple(
-                    str(item) for item in node.listeners if item.name != step.plan.controller
+                    str(listener)
+                    for listener in node.listeners
+                    if listener.name != step.plan.controller
                 )
                 for node in step.plan.brokers
             },
@@ -49,12 +51,19 @@ def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[Rehearsed,
 def by_scope(plan: ClusterPlan, *others: ClusterPlan) -> dict[Scope, tuple[str, ...]]:
     """The listeners of ``plan`` that all plans have with one protocol, by their clients' scope."""
     kept = set.intersection(
-        *({(item.name, item.protocol) for item in of_brokers(it)} for it in (plan, *others))
+        *(
+            {(listener.name, listener.protocol) for listener in of_brokers(it)}
+            for it in (plan, *others)
+        )
     )
     hosts: dict[Scope, tuple[str, ...]] = {}
     for scope in CLIENT_SCOPES:
-        listeners = [item for item in of_brokers(plan) if scope in item.scopes]
+        listeners = [listener for listener in of_brokers(plan) if scope in listener.scopes]
         if listeners:
-            names = (item.name for item in listeners if (item.name, item.protocol) in kept)
+            names = (
+                listener.name
+                for listener in listeners
+                if (listener.name, listener.protocol) in kept
+            )
             hosts[scope] = tuple(dict.fromkeys(names))
     return hosts

@@ -59,7 +59,7 @@ def loopback_addresses(addresses: Sequence[Address], seed: str) -> dict[str, str
     The same for the same ``seed``, so that what clients remember stays right. Raises EarshotError
     for hosts that no file of hosts can give another address.
     """
-    hosts = list(dict.fromkeys(it.host.lower() for it in addresses))
+    hosts = list(dict.fromkeys(address.host.lower() for address in addresses))
     for host in hosts:
         if ip_of(host) is not None or host == "localhost":
             raise EarshotError(

@@ -74,7 +74,11 @@ SHOWN_CLIENTS = 12
 
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
-    refuse([f"found {it!r}; allowed: printable words" for it in words if not it.isprintable()][:1])
+    refuse(
+        [f"found {word!r}; allowed: printable words" for word in words if not word.isprintable()][
+            :1
+        ]
+    )
     return words
 
 

@@ -38,7 +38,7 @@ def cloud_config(
     """
     text = _document(files, scripts, commands)
     if len(text.encode()) > LIMIT:
-        ours = {path: it for path, it in files.items() if path.endswith((".service", ".conf"))}
+        ours = {path: file for path, file in files.items() if path.endswith((".service", ".conf"))}
         lean = {path: _lean(it) for path, it in (ours | scripts).items()}
         text = _document(
             files | {it: lean[it] for it in ours}, {it: lean[it] for it in scripts}, commands
@@ -68,7 +68,7 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
 
 def _lean(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
-    return "\n".join(it for it in lines if it and not it.startswith("# ")) + "\n"
+    return "\n".join(line for line in lines if line and not line.startswith("# ")) + "\n"
 
 
 @cache

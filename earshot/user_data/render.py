@@ -63,7 +63,7 @@ def digest(text: str) -> str:
 
 
 def _check(plan: ClusterPlan, node: Node, who: str) -> None:
-    voters = [item.listener(plan.controller) for item in plan.controllers]
+    voters = [controller.listener(plan.controller) for controller in plan.controllers]
     for listener in (*node.listeners, *filter(None, voters)):
         if not listener.known:
             raise EarshotError(

@@ -78,10 +78,13 @@ class Contract(Frozen):
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contract:
-        places = sum(len(it.advertised) for it in self.brokers)
+        places = sum(len(broker.advertised) for broker in self.brokers)
         if places > MOST_PLACES:
             refuse([f"brokers: found {places:,} addresses; allowed: {MOST_PLACES:,} at most"])
-        names, ids = [it.name for it in self.listeners], [it.id for it in self.brokers]
+        names, ids = (
+            [listener.name for listener in self.listeners],
+            [broker.id for broker in self.brokers],
+        )
         problems = [f"listeners: {name} occurs twice" for name in _repeated(names)]
         problems += [f"brokers: the id {id} occurs twice" for id in _repeated(ids)]
         problems += [
@@ -116,12 +119,12 @@ class Contract(Frozen):
         ]
 
     def listener(self, name: str) -> ContractListener:
-        return next(item for item in self.listeners if item.name == name)
+        return next(listener for listener in self.listeners if listener.name == name)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """The clients' scopes that it has listeners for, from the narrowest to the widest."""
-        scopes = {scope for item in self.listeners for scope in item.scopes}
+        scopes = {scope for listener in self.listeners for scope in listener.scopes}
         return tuple(scope for scope in CLIENT_SCOPES if scope in scopes)
 
     def identified(self, cluster_id: str) -> Contract:
@@ -130,12 +133,14 @@ class Contract(Frozen):
 
     def for_scope(self, scope: Scope) -> Contract:
         """The same with the listeners of ``scope`` (one of `scopes`) alone, and who has them."""
-        return self.with_listeners(item.name for item in self.listeners if scope in item.scopes)
+        return self.with_listeners(
+            listener.name for listener in self.listeners if scope in listener.scopes
+        )
 
     def with_listeners(self, names: Iterable[str]) -> Contract:
         """The same with the listeners called ``names`` (at least one) alone, and who has them."""
         wanted = set(names)
-        kept = tuple(item for item in self.listeners if item.name in wanted)
+        kept = tuple(listener for listener in self.listeners if listener.name in wanted)
         brokers = []
         for broker in self.brokers:
             advertised = {name: it for name, it in broker.advertised.items() if name in wanted}
@@ -189,7 +194,7 @@ def _bootstrap(listeners: Sequence[Listener]) -> str:
     front = listeners[0].front
     if front is not None and front.bootstrap is not None:
         return str(front.bootstrap.address)
-    return ",".join(str(item.advertised) for item in listeners)
+    return ",".join(str(listener.advertised) for listener in listeners)
 
 
 def _repeated(values: Iterable[object]) -> list[object]:

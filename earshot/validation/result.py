@@ -82,7 +82,7 @@ class Cell(Frozen):
 
     @property
     def failed_stage(self) -> Stage | None:
-        return next((item.stage for item in self.stages if item.verdict == Verdict.FAIL), None)
+        return next((stage.stage for stage in self.stages if stage.verdict == Verdict.FAIL), None)
 
 
 class Reached(Frozen):

@@ -111,8 +111,11 @@ def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas
     if topic.error is not None and (failure := failure_of(topic.error)).error == "authorization":
         raise TopicError(failure)
     return {
-        id: (it.leader, *(other for other in it.replicas if other != it.leader))
-        for id, it in topic.partitions.items()
+        id: (
+            partition.leader,
+            *(other for other in partition.replicas if other != partition.leader),
+        )
+        for id, partition in topic.partitions.items()
     }
 
 

@@ -69,7 +69,7 @@ def verdict_of(
     for share in shares:
         written[share.listener, share.broker].append(share)
     return tuple(
-        _deliver(reader, parts, [item for item in tallies if item.read_through == reader])
+        _deliver(reader, parts, [tally for tally in tallies if tally.read_through == reader])
         for parts in written.values()
         for reader in readers
         if (reader, parts[0].partition) in reads
@@ -78,21 +78,21 @@ def verdict_of(
 
 def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> Delivery:
     home = shares[0].partition
-    own = [item for item in tallies if item.share in shares]
+    own = [tally for tally in tallies if tally.share in shares]
     checked = [item for item in own if item.share is not None and item.share.acknowledged]
-    strays = [item for item in tallies if item.share is None and item.partition == home]
-    acknowledged = sum(item.records for item in shares if item.acknowledged)
-    distinct = sum(item.distinct for item in checked)
+    strays = [tally for tally in tallies if tally.share is None and tally.partition == home]
+    acknowledged = sum(share.records for share in shares if share.acknowledged)
+    distinct = sum(file.distinct for file in checked)
     return Delivery(
         written_through=shares[0].listener,
         read_through=reader,
         broker=shares[0].broker,
         acknowledged=acknowledged,
-        unknown=sum(item.records for item in shares if not item.acknowledged),
+        unknown=sum(share.records for share in shares if not share.acknowledged),
         read=sum(item.records for item in own),
         lost=acknowledged - distinct,
-        duplicated=sum(item.records for item in checked) - distinct,
-        out_of_order=sum(item.descents for item in checked),
+        duplicated=sum(file.records for file in checked) - distinct,
+        out_of_order=sum(file.descents for file in checked),
         corrupt=sum(item.corrupt for item in [*own, *strays]),
         misrouted=sum(item.records for item in own if item.partition != home),
         foreign=sum(item.records for item in strays if not item.own),
@@ -105,16 +105,16 @@ def _examples(
 ) -> Iterator[str]:
     home = shares[0].partition
     for share in shares:
-        met = [item for item in own if item.share == share]
+        met = [tally for tally in own if tally.share == share]
         missing = met[0].missing if met else range(min(share.records, EXAMPLES))
         if share.acknowledged:
             yield from (f"record {number} never came back" for number in missing)
-    for item in own:
-        if item.corrupt:
-            yield f"{item.corrupt} records in partition {item.partition} with another checksum"
-    for item in own:
-        if item.partition != home:
-            yield f"{item.records} records in partition {item.partition} instead of {home}"
-    for item in strays:
-        if item.own:
-            yield f"{item.records} records whose headers name no record that was written"
+    for tally in own:
+        if tally.corrupt:
+            yield f"{tally.corrupt} records in partition {tally.partition} with another checksum"
+    for tally in own:
+        if tally.partition != home:
+            yield f"{tally.records} records in partition {tally.partition} instead of {home}"
+    for tally in strays:
+        if tally.own:
+            yield f"{tally.records} records whose headers name no record that was written"
