@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.placement.node_container import DATA
-from earshot_pulumi.docker import kafka_protocol, labels, throwaway
+from earshot.validation.cluster_state import ClusterState
+from earshot.validation.wire import ExchangeError
+from earshot_pulumi.docker import inner_listener, labels, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.kafka_protocol import NoAnswer
 from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume, WantedStack
 from earshot_pulumi.node_data import replicas
 from earshot_pulumi.refusals import holds_replicas
@@ -39,7 +40,7 @@ def problems(
     gone = removed(wanted, seen)
     if not gone:
         return
-    known = _metadata(engines, wanted, seen)
+    known = _state(engines, wanted, seen)
     for id, left in gone.items():
         try:
             if known is not None:
@@ -53,16 +54,15 @@ def problems(
             yield holds_replicas(id, held)
 
 
-def _metadata(engines: Engines, wanted: WantedStack, seen: Seen) -> kafka_protocol.Metadata | None:
-    """The metadata of a broker that stays and runs; None where none answers."""
+def _state(engines: Engines, wanted: WantedStack, seen: Seen) -> ClusterState | None:
+    """What a broker that stays and runs knows of the cluster; None where none answers."""
     running = {it.node: it for it in seen.containers if wanted.owns(it.labels) and it.running}
     for node in wanted.plan.brokers:
         address = wanted.address_of(node.id)
         if node.id in running and address.can_be_asked:
-            with contextlib.suppress(NoAnswer, EarshotError):
-                return kafka_protocol.metadata(
-                    engines.of(address), running[node.id].id, address.endpoint
-                )
+            with contextlib.suppress(ExchangeError, EarshotError):
+                client = engines.of(address)
+                return inner_listener.state(client, running[node.id].id, address.endpoint)
     return None
 
 

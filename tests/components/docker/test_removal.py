@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import kafka_protocol, labels, removal, throwaway
-from earshot_pulumi.docker.kafka_protocol import Metadata, NoAnswer, Partition
+from earshot_pulumi.docker import inner_listener, labels, removal, throwaway
 from earshot_pulumi.docker.on_engines import Seen
 from earshot_pulumi.docker.throwaway import NotAsked
 
+from earshot.validation.cluster_state import ClusterState, Partition
+from earshot.validation.wire import ExchangeError
 from tests.components.docker.test_on_engines import container, everything, volume, wanted
 
 ENGINES: Any = SimpleNamespace(of=lambda host: host.name)
@@ -30,7 +31,7 @@ def said(monkeypatch: pytest.MonkeyPatch, listing: str | None) -> tuple[list[str
         return listing
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    monkeypatch.setattr(removal, "_metadata", lambda *_: None)
+    monkeypatch.setattr(removal, "_state", lambda *_: None)
     seen = everything(wanted(brokers=2, kafka_version="4.0.1"))
     now = wanted(brokers=1, kafka_version="4.1.1")
     return list(removal.problems(ENGINES, now, seen, now.hosts)), tried
@@ -67,13 +68,13 @@ def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
     running = replace(seen, containers=(replace(first, running=False), second, *rest))
     asked: list[str] = []
 
-    def metadata(_client: object, container: str, _endpoint: object) -> Metadata:
+    def state(_client: object, container: str, _endpoint: object) -> ClusterState:
         asked.append(container)
         if len(asked) == 1:
-            raise NoAnswer("not yet")
-        return Metadata((3, 4), (Partition("t", 0, 3, (3, 5), (3, 5)),))
+            raise ExchangeError("timeout", "not yet")
+        return ClusterState((3, 4), (Partition("t", 0, 3, (3, 5), (3, 5)),))
 
-    monkeypatch.setattr(kafka_protocol, "metadata", metadata)
+    monkeypatch.setattr(inner_listener, "state", state)
     found = list(removal.problems(ENGINES_OF_PLACES, now, running, now.hosts))
     assert asked == ["id-2", "id-3"], "broker 1 does not run, and 2 does not answer"
     assert found == [
@@ -94,7 +95,7 @@ def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.Monk
         raise NotAsked("the volumes", observed="no image is there")
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    monkeypatch.setattr(removal, "_metadata", lambda *_: None)
+    monkeypatch.setattr(removal, "_state", lambda *_: None)
     now = wanted(brokers=1)
     found = list(removal.problems(ENGINES, now, everything(wanted(brokers=3)), now.hosts))
     assert found == [

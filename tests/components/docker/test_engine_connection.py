@@ -1,4 +1,4 @@
-"""A request through TLS that is done here, over bytes that a command in a container passes on."""
+"""TLS that is done here, over bytes that a command in a container passes on."""
 
 from __future__ import annotations
 
@@ -13,15 +13,23 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from earshot_pulumi.docker.tls_exchange import MOST_BYTES, MOST_FILE_BYTES, NodeKeys, exchange
+from earshot_pulumi.docker.inner_listener import (
+    MOST_FILE_BYTES,
+    InnerListener,
+    NodeKeys,
+    opened,
+)
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store, WantedCertificates
-from earshot.errors import EarshotError
 from earshot.listeners.security import NODE, NODES
 from earshot.remote.archive import archive
+from earshot.validation.cluster_state import MOST_STATE_BYTES
+from earshot.validation.wire import ExchangeError
 
-RESPONSE = b"ears" + bytes(range(256)) * 200
+NUMBER = b"\0\0\0\1"
+"""Of the first request on a connection, which its answer repeats."""
+RESPONSE = NUMBER + bytes(range(256)) * 200
 """More than one record of TLS holds."""
 
 
@@ -108,16 +116,20 @@ class EngineDouble:
             connection.sendall(b"\1\0\0\0" + len(content).to_bytes(4, "big") + content)
 
 
+REQUEST = (17).to_bytes(4, "big") + b"\0\x12\0\0" + NUMBER + b"\0\7earshot"
+
+
 def asked(engine: EngineDouble, root: Path, host: str = "kafka-1") -> bytes:
     keys = NodeKeys(str(root), "node-1", host)
-    with exchange(cast(Any, engine), "kafka-1", ("127.0.0.1", 19092), keys) as ask:
-        return ask(b"request")
+    listener = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
+    with opened(cast(Any, engine), "kafka-1", listener) as exchange:
+        return exchange.request(18, 0, b"").rest
 
 
 def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE)
-    assert asked(engine, root) == RESPONSE
-    assert engine.asked == [b"request"]
+    assert asked(engine, root) == RESPONSE[4:]
+    assert engine.asked == [REQUEST]
     ((*_, host, port),) = engine.commands
     assert (host, port) == ("127.0.0.1", "19092")
     assert "PRIVATE" not in str(engine.commands)
@@ -132,9 +144,9 @@ def test_the_files_of_the_container_count_before_those_of_this_machine(root: Pat
         "/keys/1-node-1.pem": store.key_store("node-1").read_text(),
     }
     issued(root)
-    assert asked(engine, root) == RESPONSE
+    assert asked(engine, root) == RESPONSE[4:]
     engine.files = {}
-    with pytest.raises(OSError, match="certificate"):
+    with pytest.raises(ExchangeError, match="certificate"):
         asked(engine, root)
 
 
@@ -153,13 +165,13 @@ def test_a_file_of_the_container_that_is_too_long_is_not_read(root: Path) -> Non
         return chunks(), {}
 
     engine.api.get_archive = endless
-    assert asked(engine, root) == RESPONSE, "with the files of this machine"
+    assert asked(engine, root) == RESPONSE[4:], "with the files of this machine"
     assert len(sent) == 5
 
 
 def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE)
-    with pytest.raises(OSError, match="kafka-2"):
+    with pytest.raises(ExchangeError, match="kafka-2"):
         asked(engine, root, host="kafka-2")
     assert engine.asked == []
 
@@ -167,7 +179,7 @@ def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path
 def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE[:100])
     engine.errors = b""
-    with pytest.raises(OSError, match="nothing came back"):
+    with pytest.raises(ExchangeError, match="nothing came back"):
         asked(engine, root)
 
 
@@ -176,19 +188,19 @@ def test_the_command_says_why_it_got_no_answer(root: Path) -> None:
     engine.errors = (
         b"\npass: connect: Connection refused\npass: /dev/tcp/127.0.0.1/19092: refused\n"
     )
-    with pytest.raises(OSError, match=r"^pass: connect: Connection refused$"):
+    with pytest.raises(ExchangeError, match="it refused the connection"):
         asked(engine, root)
 
 
 def test_a_response_that_is_too_long_is_not_read(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE)
-    engine.announced = MOST_BYTES + 1
-    with pytest.raises(OSError, match="it announces a response of 67108865 bytes"):
+    engine.announced = MOST_STATE_BYTES + 1
+    with pytest.raises(ExchangeError, match="it announces an answer of 67,108,865 bytes"):
         asked(engine, root)
 
 
 def test_keys_that_are_lost_are_named(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE)
     (root / "security" / "node-1.pem").unlink()
-    with pytest.raises(EarshotError, match=r"node-1\.pem: cannot be read"):
+    with pytest.raises(ExchangeError, match=r"node-1\.pem: cannot be read"):
         asked(engine, root)
