@@ -10,10 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-from toolchain import stack as stack_module
-from toolchain.plugin_processes import end_orphans
-from toolchain.stack import Stack
+from pulumi_python_host.orphans import end_orphans
 
 READY_SECONDS = 20.0
 IDLE = "exec 3<>{pipe}\nread -r line <&3\n"
@@ -98,17 +95,3 @@ def test_plugins_of_another_home_are_left_alone(machine: Machine, tmp_path: Path
     machine.start(machine.plugin)
     end_orphans({"PULUMI_HOME": str(tmp_path / "another"), "PATH": ""}, machine.reported.append)
     assert machine.reported == [] and len(machine.plugins()) == 1
-
-
-@pytest.mark.parametrize("status", [0, 255, -9])
-def test_make_up_ends_them_at_once_where_its_cli_was_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
-    ended: list[object] = []
-    monkeypatch.setattr(stack_module, "variables", lambda _stack: {})
-    monkeypatch.setattr(stack_module, "recover", lambda *_: None)
-    monkeypatch.setattr(stack_module, "_run", lambda *_: status)
-    monkeypatch.setattr(stack_module, "end_orphans", lambda *_: ended.append(1))
-    made = Stack("nobodys")
-    assert made._pulumi("up") == status
-    assert len(ended) == (1 if status < 0 else 0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PROJECTS = Path(__file__).parent.parent / "projects"
+PROJECTS = Path(__file__).parent / "projects"
 COMMAND_SECONDS = 60
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from pulumi.runtime.proto import language_pb2
 
-from toolchain.children import Children
-from toolchain.language_host.interpreter import Interpreter
+from pulumi_python_host.children import Children
+from pulumi_python_host.interpreter import Interpreter
 
 # The script's exit code for an error that the user has seen already.
 ERROR_ALREADY_SHOWN = 32

@@ -16,8 +16,8 @@ from typing import Any
 import grpc
 from pulumi.runtime.proto import analyzer_pb2
 
-from toolchain.children import Children
-from toolchain.language_host.output import Output
+from pulumi_python_host.children import Children
+from pulumi_python_host.output import Output
 
 ANSWER_SECONDS = 2.0
 # The limits of Pulumi's own SDK: all properties of a resource are in one message.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pulumi.runtime.proto import language_pb2
-
-from toolchain.language_host.interpreter import Interpreter
-from toolchain.language_host.plugins import launch
+from pulumi_python_host.interpreter import Interpreter
+from pulumi_python_host.plugins import launch
 
 
 def request(kind: str) -> language_pb2.RunPluginRequest:

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from toolchain.language_host import dependencies, provider_packages
-from toolchain.language_host.interpreter import Interpreter
+from pulumi_python_host import dependencies, provider_packages
+from pulumi_python_host.interpreter import Interpreter
 
 
 def install(site: Path, name: str, plugin: object, record: bool = True) -> None:

@@ -14,10 +14,10 @@ from google.protobuf import empty_pb2
 from google.protobuf.message_factory import GetMessageClass
 from pulumi.runtime.proto import language_pb2, plugin_pb2
 
-from toolchain.children import Children
-from toolchain.language_host import dependencies, packages, plugins, program
-from toolchain.language_host.interpreter import Interpreter
-from toolchain.language_host.relay import CHANNEL_OPTIONS, WORKERS
+from pulumi_python_host import dependencies, packages, plugins, program
+from pulumi_python_host.children import Children
+from pulumi_python_host.interpreter import Interpreter
+from pulumi_python_host.relay import CHANNEL_OPTIONS, WORKERS
 
 VERSION = "3.259.0"
 
@@ -137,7 +137,7 @@ def serve(*, engine_address: str, engine_pid: int, bin_directory: Path) -> int:
     children.stop_all()
     if os.getppid() != engine_pid:
         # imported here: a host that ends with its engine has no use for it
-        from toolchain.plugin_processes import end_orphans
+        from pulumi_python_host.orphans import end_orphans
 
         end_orphans(os.environ, report=lambda _: None)
     server.stop(grace=0.2).wait(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.toolchain.language_host.workspace import Workspace
+from language_host.tests.workspace import Workspace
 
 pytestmark = pytest.mark.e2e
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.toolchain.language_host.workspace import Workspace
+from language_host.tests.workspace import Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -52,7 +52,7 @@ def descendants(cli: subprocess.Popen[str]) -> dict[str, psutil.Process]:
         "pulumi-language-python-exec": "program",
         "pulumi.policy": "pack",
         "resource-thing": "plugin",
-        "toolchain.language_host": "host",
+        "pulumi_python_host": "host",
     }
     found = {}
     for process in psutil.Process(cli.pid).children(recursive=True):

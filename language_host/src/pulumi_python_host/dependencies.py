@@ -17,10 +17,10 @@ from pulumi.runtime.proto.language_pb2 import (
     InstallDependenciesResponse,
 )
 
-from toolchain.children import Children
-from toolchain.language_host import provider_packages
-from toolchain.language_host.interpreter import Interpreter
-from toolchain.language_host.output import Output
+from pulumi_python_host import provider_packages
+from pulumi_python_host.children import Children
+from pulumi_python_host.interpreter import Interpreter
+from pulumi_python_host.output import Output
 
 QUERY_SECONDS = 60
 

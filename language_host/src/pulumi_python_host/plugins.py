@@ -8,10 +8,10 @@ from typing import Any
 
 from pulumi.runtime.proto import language_pb2
 
-from toolchain.children import Children
-from toolchain.language_host.interpreter import Interpreter
-from toolchain.language_host.output import Output
-from toolchain.language_host.relay import PackRelay
+from pulumi_python_host.children import Children
+from pulumi_python_host.interpreter import Interpreter
+from pulumi_python_host.output import Output
+from pulumi_python_host.relay import PackRelay
 
 
 def launch(

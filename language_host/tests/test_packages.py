@@ -8,8 +8,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto.language_pb2 import GeneratePackageRequest, LinkRequest, ProgramInfo
 from pulumi.runtime.proto.plugin_pb2 import PackageDependency
-
-from toolchain.language_host import packages
+from pulumi_python_host import packages
 
 
 class Context:

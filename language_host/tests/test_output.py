@@ -6,8 +6,8 @@ import os
 import threading
 from pathlib import Path
 
-from toolchain.children import Children
-from toolchain.language_host.output import Output
+from pulumi_python_host.children import Children
+from pulumi_python_host.output import Output
 
 
 def follow(script: str, tmp_path: Path, lines: list[bytes] | None = None) -> list[str]:

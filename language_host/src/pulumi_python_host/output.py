@@ -9,7 +9,7 @@ from typing import IO
 
 from pulumi.runtime.proto import language_pb2
 
-from toolchain.children import Children
+from pulumi_python_host.children import Children
 
 Chunk = language_pb2.RunPluginResponse
 READ_BYTES = 65536

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.toolchain.language_host.workspace import Workspace
+from language_host.tests.workspace import Workspace
 
 pytestmark = pytest.mark.e2e
 

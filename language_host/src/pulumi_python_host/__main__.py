@@ -1,4 +1,4 @@
-"""``python -P -m toolchain.language_host --bin DIR --engine-pid PID [flags] ADDRESS``.
+"""``python -P -m pulumi_python_host --bin DIR --engine-pid PID [flags] ADDRESS``.
 
 The CLI runs it through the wrapper ``pulumi-language-python``, which adds the first two flags. Of
 the CLI's own arguments only the last one, the engine's address, matters here.
@@ -40,7 +40,7 @@ def main() -> int:
     engine = others[-1] if others and not others[-1].startswith("-") else ""
 
     skip_the_sdk()
-    from toolchain.language_host.server import serve
+    from pulumi_python_host.server import serve
 
     return serve(engine_address=engine, engine_pid=options.engine_pid, bin_directory=options.bin)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from pulumi.runtime.proto import analyzer_pb2
-
-from toolchain.language_host.relay import stack_variables
+from pulumi_python_host.relay import stack_variables
 
 
 def test_stack_variables() -> None:

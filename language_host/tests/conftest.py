@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.toolchain.language_host.workspace import Workspace
+from language_host.tests.workspace import Workspace
 from toolchain.pulumi_cli import installation, wrapper
 
 

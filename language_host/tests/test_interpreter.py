@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from pulumi.runtime.proto import language_pb2
-
-from toolchain.language_host.interpreter import Interpreter
+from pulumi_python_host.interpreter import Interpreter
 
 
 def info(root: Path, **options: str) -> language_pb2.ProgramInfo:

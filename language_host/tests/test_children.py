@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from toolchain.children import Children
+from pulumi_python_host.children import Children
 
 
 def start(children: Children, script: str, cwd: Path) -> subprocess.Popen[bytes]:
