@@ -176,7 +176,7 @@ def _container(host: str, found: Mapping[str, Any]) -> SeenContainer:
 
 
 def problems(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    """Why ``wanted`` must not be applied over what is there; see `removal` for removed brokers.
+    """Why ``wanted`` must not be applied over what is there; see `volume_data` for removed brokers.
 
     Each text says what was found, what is allowed and how to fix it.
     """

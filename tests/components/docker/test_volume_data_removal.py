@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import inner_listener, labels, removal, throwaway
+from earshot_pulumi.docker import inner_listener, labels, throwaway, volume_data
 from earshot_pulumi.docker.on_engines import Seen
 from earshot_pulumi.docker.throwaway import NotAsked
 
@@ -31,10 +31,10 @@ def said(monkeypatch: pytest.MonkeyPatch, listing: str | None) -> tuple[list[str
         return listing
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    monkeypatch.setattr(removal, "_state", lambda *_: None)
+    monkeypatch.setattr(volume_data, "_state", lambda *_: None)
     seen = everything(wanted(brokers=2, kafka_version="4.0.1"))
     now = wanted(brokers=1, kafka_version="4.1.1")
-    return list(removal.problems(ENGINES, now, seen, now.hosts)), tried
+    return list(volume_data.removal_problems(ENGINES, now, seen, now.hosts)), tried
 
 
 def test_replicas_in_the_volume_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
         return ClusterState((3, 4), (Partition("t", 0, 3, (3, 5), (3, 5)),))
 
     monkeypatch.setattr(inner_listener, "state", state)
-    found = list(removal.problems(ENGINES_OF_PLACES, now, running, now.hosts))
+    found = list(volume_data.removal_problems(ENGINES_OF_PLACES, now, running, now.hosts))
     assert asked == ["id-2", "id-3"], "broker 1 does not run, and 2 does not answer"
     assert found == [
         (
@@ -87,7 +87,7 @@ def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
 
 def test_where_nobody_is_removed_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     now = wanted(brokers=1)
-    assert list(removal.problems(None, now, everything(now), now.hosts)) == []  # type: ignore[arg-type]
+    assert list(volume_data.removal_problems(None, now, everything(now), now.hosts)) == []  # type: ignore[arg-type]
 
 
 def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,9 +95,11 @@ def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.Monk
         raise NotAsked("the volumes", observed="no image is there")
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    monkeypatch.setattr(removal, "_state", lambda *_: None)
+    monkeypatch.setattr(volume_data, "_state", lambda *_: None)
     now = wanted(brokers=1)
-    found = list(removal.problems(ENGINES, now, everything(wanted(brokers=3)), now.hosts))
+    found = list(
+        volume_data.removal_problems(ENGINES, now, everything(wanted(brokers=3)), now.hosts)
+    )
     assert found == [
         f"broker {id} would be removed, and whether it is empty is not known: volume "
         f"earshot-s-kafka-{id} on Docker host local: cannot be looked into: no image is there\n"
@@ -111,5 +113,5 @@ def test_what_others_have_left_is_no_broker_of_ours() -> None:
     before, now = wanted(brokers=2), wanted(brokers=1)
     theirs = container(before, 2, labels={**container(before, 2).labels, labels.DEPLOYMENT: "x"})
     foreign = volume(before, 2, labels={**volume(before, 2).labels, labels.STACK: "other"})
-    assert removal.removed(now, Seen((theirs,), (foreign,))) == {}
-    assert removal.removed(now, Seen((), (volume(before, 2),))) == {2: [volume(before, 2)]}
+    assert volume_data.removed(now, Seen((theirs,), (foreign,))) == {}
+    assert volume_data.removed(now, Seen((), (volume(before, 2),))) == {2: [volume(before, 2)]}

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import data_version, labels, throwaway
+from earshot_pulumi.docker import labels, throwaway, volume_data
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
 from earshot_pulumi.docker.throwaway import NotAsked
 from hypothesis import given
@@ -55,7 +55,7 @@ def said(
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
     seen = Seen(volumes=everything(wanted(brokers=1, kafka_version=made_for)).volumes)
     now = wanted(brokers=1, kafka_version=version)
-    return list(data_version.problems(ENGINES, now, seen, before))
+    return list(volume_data.version_problems(ENGINES, now, seen, before))
 
 
 OLDER = (
@@ -110,18 +110,18 @@ def test_volumes_of_others_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
     others = Seen(volumes=everything(wanted("other", kafka_version="4.1.1")).volumes)
     now = wanted(kafka_version="4.0.2")
-    assert list(data_version.problems(ENGINES, now, others, None)) == []
+    assert list(volume_data.version_problems(ENGINES, now, others, None)) == []
 
 
 def test_an_archive_that_ends_early_tells_what_it_has() -> None:
     packed = base64.b64decode(data(27))
-    assert data_version.read(base64.b64encode(packed[: len(packed) - 12]).decode()) == (True, 27)
+    assert volume_data.read(base64.b64encode(packed[: len(packed) - 12]).decode()) == (True, 27)
 
 
 @given(cut=st.integers(0, 200), more=st.binary(max_size=20))
 def test_whatever_comes_out_of_a_container_is_read_without_an_error(cut: int, more: bytes) -> None:
     packed = base64.b64decode(data(27))
-    written, level = data_version.read(base64.b64encode(packed[:cut] + more).decode()[:-1])
+    written, level = volume_data.read(base64.b64encode(packed[:cut] + more).decode()[:-1])
     assert written or level is None
 
 
@@ -141,7 +141,7 @@ def test_how_a_volume_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = replace(seen.containers[0], image="not here", host="elsewhere")
     seen = Seen((*seen.containers, stranger, elsewhere), seen.volumes[:1])
     now = wanted(brokers=2, kafka_version="4.0.2")
-    assert len(list(data_version.problems(ENGINES, now, seen, old))) == 1
+    assert len(list(volume_data.version_problems(ENGINES, now, seen, old))) == 1
     images = ["apache/kafka:4.0.2", "sha256:1", "sha256:1", "apache/kafka:4.1.1"]
     place = {"earshot-s-kafka-1": "/var/lib/kafka/data"}
     assert asked == [("local", images, ["bash", "-c", "look", "/var/lib/kafka/data"], place)]
@@ -157,7 +157,7 @@ def test_the_volumes_of_a_stack_are_each_checked_whatever_else_is_there(
     other_node = replace(there[0], labels={**there[0].labels, labels.NODE: "3"})
     now = wanted(brokers=3, kafka_version="4.0.2")
     seen = Seen(volumes=(alien, other_stack, other_node, there[2]))
-    (reported,) = data_version.problems(ENGINES, now, seen, None)
+    (reported,) = volume_data.version_problems(ENGINES, now, seen, None)
     assert reported.startswith("volume earshot-s-kafka-3 on Docker host local was written by")
 
 
@@ -168,8 +168,8 @@ def test_of_a_volume_without_a_version_the_stack_s_own_decides(
     (made,) = everything(wanted(brokers=1)).volumes
     bare = replace(made, labels={k: v for k, v in made.labels.items() if k != labels.KAFKA})
     now, seen = wanted(brokers=1, kafka_version="4.0.2"), Seen(volumes=(bare,))
-    assert list(data_version.problems(ENGINES, now, seen, None)) == []
-    assert len(list(data_version.problems(ENGINES, now, seen, wanted(brokers=1)))) == 1
+    assert list(volume_data.version_problems(ENGINES, now, seen, None)) == []
+    assert len(list(volume_data.version_problems(ENGINES, now, seen, wanted(brokers=1)))) == 1
 
 
 def test_a_release_whose_levels_are_not_known_is_checked_by_its_number(
@@ -194,7 +194,7 @@ def test_the_newest_level_that_each_release_reads(
 
 
 def test_what_is_no_archive_tells_nothing() -> None:
-    assert data_version.read("") == (False, None)
+    assert volume_data.read("") == (False, None)
     for reported in ("AAAA", "!", base64.b64encode(b"\x1f\x8b\x08").decode()):
-        assert data_version.read(reported) == (False, None)
-    assert data_version.read(data(None)) == (True, None)
+        assert volume_data.read(reported) == (False, None)
+    assert volume_data.read(data(None)) == (True, None)

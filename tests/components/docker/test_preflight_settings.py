@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import broker_settings, throwaway
+from earshot_pulumi.docker import preflight, throwaway
 
 CLIENT: Any = None
 JAVA = """\
@@ -47,7 +47,7 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_each_node_s_refusal_is_told_by_its_id(image: dict[str, str]) -> None:
     settings = {1: "a=1\n", 2: "refused=2\n", 10: "refused=10\n", 101: "b=1\n", 3: "c=1\n"}
-    assert broker_settings.refusals(CLIENT, "i", settings) == {2: "refused=2", 10: "refused=10"}
+    assert preflight.refusals(CLIENT, "i", settings) == {2: "refused=2", 10: "refused=10"}
 
 
 @pytest.mark.parametrize("there", [["storage.jsa"], ["kafka.jsa"], ["kafka.jsa", "storage.jsa"]])
@@ -73,10 +73,10 @@ def test_where_an_image_has_none_its_java_gets_no_option_that_old_ones_do_not_kn
 def started_with(folder: Path) -> str:
     """The words that Java gets."""
     (folder / "java").write_text(f'#!/bin/sh\necho "$@" >{folder}/words\n')
-    assert broker_settings.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
+    assert preflight.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
     return (folder / "words").read_text()
 
 
 def test_the_image_s_own_variables_are_no_settings(image: dict[str, str]) -> None:
     image |= {"NODE_ID": "refused", "NODE_VERSION": "refused", "NODE_9": "refused"}
-    assert broker_settings.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
+    assert preflight.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
