@@ -18,7 +18,6 @@ from pathlib import Path
 
 from earshot import cache
 from earshot.errors import EarshotError, remedy_of
-from toolchain.children import Children
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
@@ -29,6 +28,8 @@ STOP_SECONDS = 10
 INTERRUPTED = 130
 INTERRUPT_SECONDS = 1.0
 """How long an interrupt of parallel steps may go unnoticed."""
+POLL_SECONDS = 0.2
+"""How long the end of another parallel step may go unnoticed."""
 _label: ContextVar[str] = ContextVar("label", default="")
 """The prefix of this thread's lines."""
 
@@ -87,9 +88,8 @@ class Cancelled(Exception):
     """A job of `together` ends because another one failed or the set-up was interrupted."""
 
 
-_ALONE = Children()
-_children: ContextVar[Children] = ContextVar("children", default=_ALONE)
-"""The commands of this thread's job, or of parallel jobs together."""
+_cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
+"""Ends the command of this thread's job, which runs beside others; None for a single one."""
 
 
 def together(jobs: Mapping[str, Callable[[], object]]) -> None:
@@ -97,11 +97,11 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
 
     The first error or an interrupt ends the commands of the others and is raised.
     """
-    children = Children()
+    cancelled = threading.Event()
 
     def do(name: str, job: Callable[[], object]) -> None:
         _label.set(f"[{name}] ")
-        _children.set(children)
+        _cancelled.set(cancelled)
         job()
 
     with ThreadPoolExecutor(len(jobs)) as pool:
@@ -109,21 +109,17 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
             running = [pool.submit(do, name, job) for name, job in jobs.items()]
             _wait_for(running)
             if any(job.done() and job.exception() for job in running):
-                _stop_all(children)
+                cancelled.set()
             wait(running)
         except BaseException:
-            _stop_all(children)
+            cancelled.set()
+            with _interrupts_held_back():
+                wait(running)
             raise
     errors = [error for job in running if (error := job.exception()) is not None]
     for error in errors:
         if not isinstance(error, Cancelled):
             raise error
-
-
-def _stop_all(children: Children) -> None:
-    """End all commands; interrupts meanwhile are handled afterwards."""
-    with _interrupts_held_back():
-        children.stop_all(STOP_SECONDS)
 
 
 def _wait_for(running: Sequence[Future[None]]) -> None:
@@ -162,24 +158,28 @@ def run(
     The command leads a process group, and an interrupt of this process ends it. Raises EarshotError
     with ``failure``, the log's last lines and ``remedy``.
     """
+    if (cancelled := _cancelled.get()) is not None and cancelled.is_set():
+        raise Cancelled
     log.parent.mkdir(parents=True, exist_ok=True)
     child: subprocess.Popen[bytes] | None = None
-    children = _children.get()
     with log.open("wb") as file:
         try:
             with _interrupts_held_back():
-                child = children.start(command, cwd=cwd, environment=environment, log=file)
-            _show_while_running(child, log)
-            code = children.wait(child)
-        except ChildProcessError:
-            raise Cancelled from None
+                child = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    process_group=0,
+                )
+            code = _shown_to_its_end(child, log)
         except BaseException:
             if child is not None:
                 with _interrupts_held_back():
-                    children.stop(child, STOP_SECONDS)
+                    _stop(child)
             raise
-    if children.closed:
-        raise Cancelled
     if code != 0:
         lines = "".join(f"\n    {line}" for line in _tail(log, SHOWN_LINES))
         raise EarshotError(
@@ -187,6 +187,16 @@ def run(
             observed=f"{Path(command[0]).name} ended with status {code}; its last lines:{lines}",
             remedy=f"{remedy} (full output: {log})",
         )
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """End ``child`` and what it has started."""
+    for number, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, None)):
+        # the group is gone (macOS says it the second way)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(patience)
 
 
 def answer(
@@ -232,20 +242,28 @@ def _interrupts_held_back() -> Iterator[None]:
             signal.raise_signal(received[0])
 
 
-def _show_while_running(child: subprocess.Popen[bytes], log: Path) -> None:
-    begin = time.monotonic()
+def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
+    """The exit status of ``child``, of whose log the last line is printed now and then.
+
+    Raises Cancelled where another job's end ends it.
+    """
+    begin = shown = time.monotonic()
     width = 0
-    alone = _children.get() is _ALONE
-    redrawn = alone and sys.stdout.isatty()
-    tick = TICK_SECONDS if alone else max(TICK_SECONDS, SHARED_TICK_SECONDS)
+    cancelled = _cancelled.get()
+    redrawn = cancelled is None and sys.stdout.isatty()
+    tick = TICK_SECONDS if cancelled is None else max(TICK_SECONDS, SHARED_TICK_SECONDS)
     while True:
         try:
-            child.wait(tick)
+            code = child.wait(min(tick, POLL_SECONDS))
             break
         except subprocess.TimeoutExpired:
-            seconds = time.monotonic() - begin
+            if cancelled is not None and cancelled.is_set():
+                raise Cancelled from None
+            if (now := time.monotonic()) - shown < tick:
+                continue
+            shown = now
             last = (_tail(log, 1) or [""])[0]
-            line = f"  {seconds:.0f} s  {last}"[:100]
+            line = f"  {now - begin:.0f} s  {last}"[:100]
             if redrawn:
                 print(f"\r{line:<{width}}", end="", flush=True)
                 width = len(line)
@@ -253,6 +271,9 @@ def _show_while_running(child: subprocess.Popen[bytes], log: Path) -> None:
                 say(line)
     if width:
         print(f"\r{'':<{width}}\r", end="", flush=True)
+    if cancelled is not None and cancelled.is_set():
+        raise Cancelled
+    return code
 
 
 def _tail(log: Path, count: int) -> list[str]:

@@ -14,9 +14,11 @@ from pathlib import Path
 from earshot import cache
 from earshot.errors import EarshotError
 from toolchain import progress
-from toolchain.paths import LOCK_FILE, LOGS, PYTHON, ROOT, VENV
+from toolchain.paths import LANGUAGE_HOST, LOCK_FILE, LOGS, PYTHON, ROOT, VENV
 
 STAMP = VENV / "earshot-stamp"
+OURS = (ROOT, LANGUAGE_HOST)
+"""The distributions of this checkout."""
 PIP_FLAGS = (
     *("--disable-pip-version-check", "--no-input", "--progress-bar", "off"),
     # whatever a user's pip.conf or PIP_USER and PIP_TARGET say: into .venv and nowhere else
@@ -74,13 +76,14 @@ def ensure_packages() -> None:
         # Python compiles modules at their first use; pip would compile all of them now
         _pip("--require-hashes", "--no-build-isolation", "--use-pep517", "--no-compile",
              "-r", str(LOCK_FILE))  # fmt: skip
-        _pip("--no-deps", "--no-index", "--no-build-isolation", "-e", str(ROOT))
+        ours = (word for folder in OURS for word in ("-e", str(folder)))
+        _pip("--no-deps", "--no-index", "--no-build-isolation", *ours)
         _find_toolchain()
     cache.write(STAMP, _fingerprint())
 
 
 def _find_toolchain() -> None:
-    """The language host and the tests import `toolchain`, which is not installed, from anywhere."""
+    """Tests import `toolchain`, which is not installed, from anywhere."""
     for packages in VENV.glob("lib/python*/site-packages"):
         (packages / "earshot-repository.pth").write_text(f"{ROOT}\n")
 
@@ -113,11 +116,11 @@ def _pip(*arguments: str) -> None:
 
 def _fingerprint() -> str:
     """A hash of what the environment is made from: lock, project, Python, path."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    projects = [tomllib.loads((it / "pyproject.toml").read_text()) for it in OURS]
     parts = (
         LOCK_FILE.read_text(),
-        project["project"],  # not the settings of tools: those change nothing that is installed
-        project["tool"]["setuptools"],
+        # not the settings of tools: those change nothing that is installed
+        [(it["project"], it["tool"]["setuptools"]) for it in projects],
         platform.python_version(),
         platform.machine(),
         str(VENV),

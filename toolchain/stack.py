@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pulumi_python_host.orphans import end_orphans
+
 from earshot import cache, umask
 from earshot.cli import run as earshot
 from earshot.config.document import Spec
@@ -22,7 +24,6 @@ from earshot.transition.change import Change
 from toolchain import placements
 from toolchain.environment import variables
 from toolchain.paths import ROOT
-from toolchain.plugin_processes import end_orphans
 from toolchain.progress import exit_status, say
 from toolchain.state_files import recover
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import psutil
+from pulumi_python_host.orphans import end_orphans
 
 from toolchain.paths import ROOT
-from toolchain.plugin_processes import end_orphans
 from toolchain.progress import say
 
 FILES = "file://"

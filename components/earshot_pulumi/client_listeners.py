@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
+from earshot.users.access import UNKNOWN_TO_BROKER
+from earshot.validation.client import Failure
 
-class RefusedUser(Exception):
-    """A listener does not accept a user; the argument is the broker's own reason."""
+BEFORE_USERS: Final = "mechanism"
+"""The failure that leaves a secured broker ready: this update may make the users at its end."""
+NO_USERS: Final = (UNKNOWN_TO_BROKER, BEFORE_USERS)
+"""Failures of a login by which a broker says that it does not know the user."""
 
 
 class ClientListeners(ABC):
@@ -33,37 +38,45 @@ class ClientListeners(ABC):
         return ""
 
     def _problem(self, name: str) -> str:
-        try:
-            return self.asked(name)
-        except RefusedUser as refusal:
-            known: bool | None = False
-            for accepts in self.elsewhere(name):
-                known = accepts if accepts is not False else known
-                if known:
-                    break
-            if known is None:
-                return f"refuses a user, and another broker gives no answer ({refusal})"
-            if not known:
-                return ""  # users may be made by the end of this update
-            if not self._given_again:
-                self._given_again = True
-                self.give_again()
-            return f"refuses a user that other brokers accept ({refusal})"
+        failure = self.asked(name)
+        if failure is None or failure.error == BEFORE_USERS:
+            return ""
+        if failure.error != UNKNOWN_TO_BROKER:
+            return short(failure)
+        is_answered = True
+        for other in self.elsewhere(name):
+            if other is None:
+                if not self._given_again:
+                    self._given_again = True
+                    self.give_again()
+                return f"refuses a user that other brokers accept ({failure.text})"
+            is_answered = is_answered and other.error in NO_USERS
+        if not is_answered:
+            return f"refuses a user, and another broker gives no answer ({failure.text})"
+        return ""  # users may be made by the end of this update
 
     def shown(self, name: str) -> str:
         """What messages call listener ``name``."""
         return name
 
     @abstractmethod
-    def asked(self, name: str) -> str:
-        """Why listener ``name`` does not serve; empty if it does. Raises RefusedUser."""
+    def asked(self, name: str) -> Failure | None:
+        """Why listener ``name`` does not serve; None if it does."""
 
     @abstractmethod
-    def elsewhere(self, name: str) -> Iterator[bool | None]:
-        """Whether each other broker accepts the login; None if one that runs gives no answer."""
+    def elsewhere(self, name: str) -> Iterator[Failure | None]:
+        """What the same login meets at each other broker that runs."""
 
     def give_again(self) -> None:
         """Gives the users their passwords again."""
         self._progress(
             f"{self._broker} does not know its users any more: they get their passwords again"
         )
+
+
+def short(failure: Failure) -> str:
+    """``failure`` in one line of at most 80 characters."""
+    if failure.error == "refused":
+        return "not listening yet"
+    words = " ".join(failure.text.split())
+    return words if len(words) <= 80 else f"{words[:77]}..."

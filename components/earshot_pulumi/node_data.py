@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-METADATA_TOPIC = "__cluster_metadata"
+from earshot.validation.cluster_state import METADATA_TOPIC
 
 # FeatureLevelRecord as the log frames it: version 1, key 12, version 0; name; 16-bit level; no tags
 _RECORD = re.compile(rb"\x01\x0c\x00\x11metadata\.version(..)\x00", re.DOTALL)

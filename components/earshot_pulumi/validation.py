@@ -29,6 +29,7 @@ from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
+CONTRACT, REPORT = "contract.json", "report.json"
 GRACE = 30.0
 """Seconds after the validation's own deadline until its process is ended."""
 IMAGE_SECONDS = 1800.0
@@ -41,44 +42,58 @@ class ValidationKind(AwsKind):
     interrupted = "interrupted during the validation: nothing was changed, and nothing is proved"
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        for name in ("contract.json", standpoint.FILE):
+        for name in (CONTRACT, standpoint.FILE):
             (here(olds["state_dir"]) / name).unlink(missing_ok=True)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        props, state = news, Path(news["state_dir"])
-        contract = Contract.model_validate(props["contract"])
-        cache.write(state / "contract.json", contract.to_json())
-        vantages = tuple(map(Standpoint.model_validate, props.get("vantages") or ()))
-        report = state / "report.json"
-        report.unlink(missing_ok=True)  # an earlier run's report says nothing about this run
-        command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
-        command += ["--contract", str(state / "contract.json"), "--output", str(report)]
-        command += ["--records", str(int(props["records"]))]
-        command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
-        if client_config := props.get("client_config"):
-            command += ["--client-config", str(here(client_config))]
-        command += ["--incarnations", json.dumps(props["incarnations"])]
-        patience = props["deadline"] + GRACE
+        state, options, patience = Path(news["state_dir"]), list[str](), 0.0
+        vantages = tuple(map(Standpoint.model_validate, news.get("vantages") or ()))
+        if client_config := news.get("client_config"):
+            options += ["--client-config", str(here(client_config))]
+        options += ["--incarnations", json.dumps(news["incarnations"])]
         if vantages:
             cache.write(state / standpoint.FILE, standpoint.to_json(vantages))
-            command += ["--vantages", str(state / standpoint.FILE)]
-            patience += IMAGE_SECONDS + max(item.patience for item in vantages)
+            options += ["--vantages", str(state / standpoint.FILE)]
+            patience = IMAGE_SECONDS + max(item.patience for item in vantages)
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
-        code, errors = run_child(
-            command,
-            patience,
-            environment(self.settings(operation), os.environ),
-            operation.log,
-            operation.cancelled.is_set,
-        )
-        operation.wait(0)
+        variables = environment(self.settings(operation), os.environ)
+        contract = Contract.model_validate(news["contract"])
+        code, errors = validate(operation, contract, state, news, options, variables, patience)
+        report = state / REPORT
         if code == 0:
-            return {**props, "verdict": "pass"}
+            return {**news, "verdict": "pass"}
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
             operation.log(missing)
-            return {**props, "verdict": "inconclusive"}
+            return {**news, "verdict": "inconclusive"}
         raise EarshotError(unproved(report, code, errors))
+
+
+def validate(
+    operation: Operation,
+    contract: Contract,
+    folder: Path,
+    inputs: Properties,
+    options: Sequence[str],
+    variables: Mapping[str, str],
+    patience: float = 0.0,
+) -> tuple[int, str]:
+    """The exit code and last lines of `earshot validate`, which writes its report into ``folder``.
+
+    ``inputs`` have the `records`, and the `deadline` in seconds; ``patience`` is what the run may
+    take beside it. Raises Interrupted.
+    """
+    cache.write(folder / CONTRACT, contract.to_json())
+    report = folder / REPORT
+    report.unlink(missing_ok=True)  # an earlier run's report says nothing about this run
+    command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
+    command += ["--contract", str(folder / CONTRACT), "--output", str(report)]
+    command += ["--records", str(int(inputs["records"]))]
+    command += ["--deadline", f"{inputs['deadline']:.15g}", "--format", "json", *options]
+    end = inputs["deadline"] + GRACE + patience
+    ended = run_child(command, end, variables, operation.log, operation.cancelled.is_set)
+    operation.wait(0)
+    return ended
 
 
 def run_child(

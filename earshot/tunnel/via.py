@@ -34,14 +34,14 @@ FORMS: Final = "ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE"
 
 _POD: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}/[a-z0-9][a-z0-9.-]{0,252}", re.ASCII)
 _INSTANCE: Final = re.compile(r"(i|mi)-[0-9a-f]{8,32}", re.ASCII)
-_SHELL: Final = """
+PASS_ON: Final = """
 exec 3<>"/dev/tcp/$1/$2" 4<&0 || exit 1
 cat <&3 & down=$!
 cat <&4 >&3 & up=$!
 wait -n
 kill $down $up 2>/dev/null
 """
-"""bash in a pod: what comes in goes to the broker, and back, until one side ends."""
+"""For bash where a broker is: what comes in goes to it, and back, until one side ends."""
 _SESSION: Final = "AWS-StartPortForwardingSessionToRemoteHost"
 
 
@@ -171,7 +171,7 @@ class KubectlVia(_Commands):
         self._kubectl = _found("kubectl", text, "see https://kubernetes.io/docs/tasks/tools/")
 
     def command(self, address: Address) -> Sequence[str]:
-        run = ["bash", "-c", _SHELL, "bash", address.host, str(address.port)]
+        run = ["bash", "-c", PASS_ON, "bash", address.host, str(address.port)]
         return [self._kubectl, "exec", "-i", "-n", self._namespace, self._pod, "--", *run]
 
 

@@ -14,7 +14,7 @@ import socket
 import ssl
 import struct
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 from earshot.listeners.address import Address
 from earshot.listeners.listed import clipped
@@ -42,6 +42,8 @@ _SLICE: Final = 0.25
 """Seconds after which a wait looks whether the run has been stopped."""
 _SHOWN_BYTES: Final = 60
 _BROKER_RESOURCE: Final = 4
+_VARINT_BITS: Final = 35
+"""Five bytes of seven bits."""
 _OWN_ID: Final = re.compile(r"expected (\d{1,10})\b", re.ASCII)
 _NEVER_SENT: Final = "it answers a request that was not sent"
 
@@ -54,12 +56,23 @@ class ExchangeError(Exception):
         super().__init__(text)
 
 
+class Connection(Protocol):
+    """A socket, or what passes bytes on like one."""
+
+    def settimeout(self, seconds: float, /) -> None: ...
+
+    def sendall(self, data: bytes, /) -> None: ...
+
+    def recv(self, most: int, /) -> bytes: ...
+
+
 class Exchange:
     """Requests and answers on one connection, all of them before ``end``."""
 
-    def __init__(self, connection: socket.socket, end: Deadline) -> None:
+    def __init__(self, connection: Connection, end: Deadline, most: int = MOST_BYTES) -> None:
+        """``most`` is how many bytes one answer may have."""
         self._connection = connection
-        self._end = end
+        self._end, self._most = end, most
         self._number = 0
 
     def request(self, key: int, version: int, body: bytes) -> Answer:
@@ -83,7 +96,7 @@ class Exchange:
     def _frame(self) -> bytes:
         head = self._receive(4)
         (size,) = struct.unpack(">i", head)
-        if not 4 <= size <= MOST_BYTES:
+        if not 4 <= size <= self._most:
             raise self._no_kafka(head, size)
         return self._receive(size)
 
@@ -116,8 +129,7 @@ class Exchange:
         if head[:2] in (b"\x15\x03", b"\x16\x03"):  # an alert, or a handshake
             return ExchangeError("protocol", "it answers in TLS")
         if not all(32 <= byte < 127 or byte in b"\r\n\t" for byte in head):
-            most = f"{MOST_BYTES:,}"
-            text = f"it announces an answer of {size:,} bytes; allowed: 4 to {most}"
+            text = f"it announces an answer of {size:,} bytes; allowed: 4 to {self._most:,}"
             return ExchangeError("not-kafka", text)
         self._end = self._end.within(_SLICE)
         line = head
@@ -175,6 +187,27 @@ class Answer:
     def text(self) -> str:
         """The next string; null is empty."""
         return self.data(2).decode("utf-8", "backslashreplace")
+
+    def varint(self) -> int:
+        """The next unsigned number of variable length."""
+        value = shift = 0
+        while shift < _VARINT_BITS:
+            byte = self._take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if not byte & 0x80:
+                return value
+            shift += 7
+        raise _malformed("a number of more than five bytes")
+
+    def skip(self, size: int) -> None:
+        """Passes over the next ``size`` bytes."""
+        self._take(size)
+
+    def skip_tags(self) -> None:
+        """Passes over the tagged fields of a flexible version (KIP-482)."""
+        for _ in range(self.varint()):
+            self.varint()
+            self.skip(self.varint())
 
     def count(self, least: int) -> int:
         """How many entries follow, of at least ``least`` bytes each; null is none."""

@@ -30,7 +30,7 @@ PROCESSES: dict[str, str] = {
     "earshot's plugin, gate": r"\bpulumi-resource-earshot\b",
     "provider plugins of others": r"\bpulumi-resource-",
     "program": r"\bpulumi-language-python-exec\b",
-    "language host": r"\btoolchain\.language_host\b",
+    "language host": r"\bpulumi_python_host\b",
     "Pulumi engine": r"(^|/)pulumi ",
 }
 """By its name in SECURITY.md, what the command line of a process contains; the first one counts."""

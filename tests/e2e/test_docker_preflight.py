@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import docker
 import pytest
-from earshot_pulumi.docker import broker_settings, host_ports, images, labels, throwaway
+from earshot_pulumi.docker import host_ports, images, labels, preflight, throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import WantedStack
 from earshot_pulumi.docker.throwaway import NotAsked
@@ -49,7 +49,7 @@ def test_an_image_says_which_settings_its_kafka_refuses(
     asked = properties()
     asked[2] = properties(**{"num.io.threads": "abc"})[2]
     asked[3] = asked[3].replace("broker,controller", "broker")
-    said = broker_settings.refusals(client, kafka_image, asked)
+    said = preflight.refusals(client, kafka_image, asked)
     assert said[2] == "Invalid value abc for configuration num.io.threads: Not a number of type INT"
     assert said[3].startswith("If process.roles contains just the 'broker' role, the node id 3")
     assert said.keys() == {2, 3}
@@ -60,7 +60,7 @@ def test_an_image_without_kafka_says_nothing_about_settings(
     client: docker.DockerClient, client_image: str
 ) -> None:
     with pytest.raises(NotAsked, match="it has no jars where images of Kafka have them"):
-        broker_settings.refusals(client, client_image, properties())
+        preflight.refusals(client, client_image, properties())
 
 
 @pytest.mark.combination

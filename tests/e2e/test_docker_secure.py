@@ -16,8 +16,8 @@ import pytest
 import requests
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, ScramMechanism
-from earshot_pulumi.docker import kafka_protocol, labels
-from earshot_pulumi.docker.tls_exchange import NodeKeys, exchange
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys, opened
 
 from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
@@ -289,14 +289,14 @@ def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) ->
     made = stack.deployment
     name = made.names[1]
     deletion = bytes([2, len(user) + 1]) + user.encode() + bytes([mechanism.value, 0])
-    request = kafka_protocol._request(51, 0, b"\0" + deletion + bytes([1, 0]))
     keys = NodeKeys(str(made.root), "node-1", name)
+    listener = InnerListener("127.0.0.1", made.inside_port, plaintext=False, keys=keys)
     with (
         contextlib.chdir(made.folder),  # keys are looked up in the project of this folder
         contextlib.closing(made.engine.client()) as client,
-        exchange(client, name, ("127.0.0.1", made.inside_port), keys) as ask,
+        opened(client, name, listener) as exchange,
     ):
-        answer = ask(request)
+        answer = exchange.request(51, 0, b"\0" + deletion + bytes([1, 0])).rest
     assert answer.endswith(user.encode() + b"\0\0\0\0\0"), answer  # no error, no message
 
 

@@ -30,7 +30,7 @@ from toolchain.paths import ROOT
 
 PACKAGES = ("earshot", "components/earshot_pulumi", "policies/earshot_policies")
 REAL = (
-    "components/earshot_pulumi/docker/leftovers.py",
+    "components/earshot_pulumi/docker/host_resources.py",
     "components/earshot_pulumi/local/kinds.py",
     "components/earshot_pulumi/local/readiness.py",
     "earshot/jvm/__main__.py",

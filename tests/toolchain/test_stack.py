@@ -283,3 +283,17 @@ def test_no_committed_stack_file_has_a_salt() -> None:
     if done.returncode > 1:
         not_meant("this checkout is none of git's")
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("status", [0, 255, -9])
+def test_make_up_ends_plugins_at_once_where_their_cli_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    ended: list[object] = []
+    monkeypatch.setattr(stack_module, "variables", lambda _stack: {})
+    monkeypatch.setattr(stack_module, "recover", lambda *_: None)
+    monkeypatch.setattr(stack_module, "_run", lambda *_: status)
+    monkeypatch.setattr(stack_module, "end_orphans", lambda *_: ended.append(1))
+    made = Stack("nobodys")
+    assert made._pulumi("up") == status
+    assert len(ended) == (1 if status < 0 else 0)

@@ -14,7 +14,7 @@ from earshot import cache
 LANGUAGE_HOST = "pulumi-language-python"
 CODEGEN = "pulumi-codegen"
 EXECUTABLES = ("pulumi", "pulumi-language-python-exec", CODEGEN)
-MODULE = "toolchain.language_host"
+MODULE = "pulumi_python_host"
 UNTIL_READY = "trap '' INT  # an interrupt of a Python that is starting would print a stack trace"
 
 

@@ -118,7 +118,7 @@ class DockerBrokers(Brokers):
                 container,
                 self._opts,
                 provider=at.provider,
-                labels=self._labels if spec.network is None else None,
+                network_labels=self._labels if spec.network is None else None,
             )
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }

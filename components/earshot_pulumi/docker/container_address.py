@@ -17,8 +17,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import NodeContainer
-from earshot_pulumi.docker.kafka_protocol import InnerListener
-from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 import pulumi_docker as docker
 
 from earshot.config.docker import DockerHost
-from earshot.engine import address_of
+from earshot.engine import address_of, connect
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.deployment import child_name
-from earshot_pulumi.docker.leftovers import clearing
+from earshot_pulumi.docker import in_turn, labels
+from earshot_pulumi.docker.container_address import Engines, is_up
+
+UNSERVED_GRACE: Final = 10
+"""Seconds for a container that may never have served."""
 
 
 class HostResources:
@@ -28,10 +32,10 @@ class HostResources:
         opts: Callable[..., pulumi.ResourceOptions],
         *,
         provider: pulumi.ProviderResource | None,
-        labels: pulumi.Input[Any] | None,
+        network_labels: pulumi.Input[Any] | None,
     ) -> None:
-        """``container`` is one of its nodes', ``hosts`` are all of the ``stack``. ``labels`` are
-        those of the network; without them, it joins one that is there. ``provider`` is the
+        """``container`` is one of its nodes', ``hosts`` are all of the ``stack``. Without
+        ``network_labels``, it joins a network that is there. ``provider`` is the
         program's own."""
         self.hooks = clearing(host, hosts)
         name = child_name(stack, host.name)
@@ -40,12 +44,12 @@ class HostResources:
             name, host=address_of(host), cert_path=certificates, opts=opts()
         )
         self.network: pulumi.Input[str] = container.network
-        if labels is not None:
+        if network_labels is not None:
             self.network = docker.Network(
                 name,
                 name=container.network,
                 driver="bridge",
-                labels=labels,
+                labels=network_labels,
                 opts=opts(provider=self.provider, hooks=self.hooks),
             ).name
         self.image = docker.RemoteImage(
@@ -56,3 +60,52 @@ class HostResources:
 def labelled(values: Mapping[str, str]) -> Any:
     """``values`` as an input of the provider's resources."""
     return [{"label": key, "value": value} for key, value in sorted(values.items())]
+
+
+def clearing(host: DockerHost, hosts: Sequence[DockerHost]) -> pulumi.ResourceHookBinding:
+    """A hook that removes a container or the network of ``host`` before Pulumi makes it.
+
+    Pulumi's state has none of that name then. If the engine has one of this deployment, an
+    interrupted run has left it, or a change that failed has put it back; its data is in a named
+    volume. Those of others are left alone, and so is one that runs while another of the stack's
+    ``hosts`` has one that does not.
+    """
+
+    def clear(args: pulumi.ResourceHookArgs) -> None:
+        inputs = args.new_inputs or {}
+        own = {item["label"]: item["value"] for item in inputs["labels"]}
+        deployment = str(own[labels.DEPLOYMENT])
+        if args.type.endswith(":Network"):
+            removed = _remove_network(host, inputs["name"], deployment)
+        else:
+            removed = _remove_container(host, hosts, inputs["name"], deployment)
+        if removed:
+            pulumi.log.info(f"removed {inputs['name']}, of which Pulumi's state knew nothing")
+
+    return pulumi.ResourceHookBinding(before_create=[clear])
+
+
+def _remove_container(
+    host: DockerHost, hosts: Sequence[DockerHost], name: str, deployment: str
+) -> bool:
+    with Engines() as engines:
+        api = engines.of(host).api
+        found = engines.inspect(f"Docker host {host.name}", host, name)
+        own = found["Config"]["Labels"] or {} if found else {}
+        if not found or own.get(labels.DEPLOYMENT) != deployment:
+            return False
+        if is_up(found):
+            in_turn.check_others(engines, hosts, name, own)
+        api.stop(found["Id"], timeout=in_turn.GRACE if labels.PUT_BACK in own else UNSERVED_GRACE)
+        api.remove_container(found["Id"], force=True, v=True)
+    return True
+
+
+def _remove_network(host: DockerHost, name: str, deployment: str) -> bool:
+    with connect(host) as client:
+        for network in client.networks.list(names=[name]):
+            found = (network.attrs or {}).get("Labels") or {}
+            if network.name == name and found.get(labels.DEPLOYMENT) == deployment:
+                network.remove()
+                return True
+    return False

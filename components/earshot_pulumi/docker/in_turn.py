@@ -34,25 +34,16 @@ def unsettled(
     preflight says so.
     """
     volumes = {it.volume: id for id, it in planned.containers.items()}
-    hosts = {it.name: it for it in planned.hosts}
+    is_own = on_engines.of_stack(stack)
     proved = _incarnations(stack, planned, resources)
     try:
         with Engines() as engines:
             seen = on_engines.look(engines, planned.hosts)
-            up = {
-                it.node
-                for it in seen.containers
-                if it.labels.get(labels.STACK) == stack
-                and it.running
-                and _stays_up(engines, hosts[it.host], it.id, proved.get(it.node))
-            }
+            found = on_engines.described(engines, planned.hosts, seen, is_own)
+            up = {it.node for it, _, item in found if _stays_up(item, proved.get(it.node))}
     except EarshotError:
         return frozenset()
-    held = {
-        it.node
-        for it in seen.volumes
-        if it.labels.get(labels.STACK) == stack and volumes.get(it.name) == it.node
-    }
+    held = {it.node for it in seen.volumes if is_own(it.labels) and volumes.get(it.name) == it.node}
     return frozenset(held - up)
 
 
@@ -74,12 +65,9 @@ def _incarnations(
     }
 
 
-def _stays_up(engines: Engines, host: DockerHost, id: str, proved: str | None) -> bool:
-    """Whether the container runs as the incarnation ``proved`` (None: any), and the engine has not
+def _stays_up(found: Mapping[str, Any], proved: str | None) -> bool:
+    """Whether a container runs as the incarnation ``proved`` (None: any), and the engine has not
     had to start it again a moment ago."""
-    found = engines.inspect(f"Docker host {host.name}", host, id)
-    if found is None:
-        return False
     state = found["State"]
     if not state["Running"] or state["Paused"] or state["Restarting"]:
         return False

@@ -19,13 +19,12 @@ from earshot.errors import EarshotError
 from earshot.remote.leftovers import remove_leftovers
 from earshot_pulumi import leaving
 from earshot_pulumi.docker import (
-    data_version,
     images,
     labels,
     on_engines,
     put_back,
-    removal,
     running,
+    volume_data,
 )
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
@@ -229,8 +228,8 @@ def _problems(olds: Properties, news: Properties) -> Iterator[str]:
         if leaving.matters(news["remove"]):
             yield from running.client_problems(engines, wanted, there)
         before = WantedStack.from_props(olds) if olds else None
-        yield from data_version.problems(engines, wanted, seen, before)
-        yield from removal.problems(engines, wanted, seen, hosts)
+        yield from volume_data.version_problems(engines, wanted, seen, before)
+        yield from volume_data.removal_problems(engines, wanted, seen, hosts)
         news["absent"] = images.absent(engines, wanted)
 
 

@@ -5,7 +5,7 @@ Labels on containers and volumes are a stack's memory: data outlives the stack a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,28 @@ def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:
     return Seen(tuple(containers), tuple(volumes), tuple(networks))
 
 
+def described(
+    engines: Engines,
+    hosts: Iterable[DockerHost],
+    seen: Seen,
+    is_own: Callable[[Mapping[str, str]], bool],
+) -> Iterator[tuple[SeenContainer, DockerHost, dict[str, Any]]]:
+    """The running containers of ``seen`` whose labels are ``is_own``, as their engines describe
+    them. Raises EarshotError where an engine fails."""
+    by_name = {host.name: host for host in hosts}
+    for found in seen.containers:
+        host = by_name.get(found.host)
+        if host is not None and found.running and is_own(found.labels):
+            description = engines.inspect(f"Docker host {host.name}", host, found.id)
+            if description is not None:
+                yield found, host, description
+
+
+def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
+    """Whether labels are those of a deployment of ``stack``."""
+    return lambda found: found.get(labels.STACK) == stack
+
+
 def _container(host: str, found: Mapping[str, Any]) -> SeenContainer:
     return SeenContainer(
         host=host,
@@ -154,7 +176,7 @@ def _container(host: str, found: Mapping[str, Any]) -> SeenContainer:
 
 
 def problems(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    """Why ``wanted`` must not be applied over what is there; see `removal` for removed brokers.
+    """Why ``wanted`` must not be applied over what is there; see `volume_data` for removed brokers.
 
     Each text says what was found, what is allowed and how to fix it.
     """

@@ -17,9 +17,12 @@ from docker.errors import DockerException
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot.validation.cluster_state import CAUGHT_UP_MS, Quorum
+from earshot.validation.wire import ExchangeError
 from earshot_pulumi import driver
-from earshot_pulumi.docker import kafka_protocol
-from earshot_pulumi.docker.client_listeners import DockerClientListeners, GiveAgain, accepts, short
+from earshot_pulumi.client_listeners import short
+from earshot_pulumi.docker import inner_listener
+from earshot_pulumi.docker.client_listeners import DockerClientListeners, GiveAgain
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
@@ -28,7 +31,6 @@ from earshot_pulumi.docker.container_address import (
     is_up,
     runs,
 )
-from earshot_pulumi.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer, Quorum
 from earshot_pulumi.docker.put_back import take_back
 from earshot_pulumi.driver import Disturbed, NodeDriver
 
@@ -137,15 +139,17 @@ class _Quorum:
     def _ask(self) -> Quorum | None:
         """As the first broker that answers reports it; None if no broker can be asked.
 
-        Raises NoAnswer.
+        Raises ExchangeError.
         """
-        last: NoAnswer | None = None
+        last: ExchangeError | None = None
         for broker in self._asked:
             try:
                 client = self._engines.of(broker)
-                return kafka_protocol.quorum(client, broker.name, broker.endpoint)
-            except (NoAnswer, EarshotError) as reason:
-                last = NoAnswer(str(reason))
+                return inner_listener.quorum(client, broker.name, broker.endpoint)
+            except ExchangeError as reason:
+                last = reason
+            except EarshotError as reason:
+                last = ExchangeError("engine", reason.line)
         if last is not None:
             raise last
         return None
@@ -172,17 +176,18 @@ class ContainerDriver(NodeDriver):
     def lacks(self) -> str:
         try:
             return self._hindrance() or self._listeners.problem()
-        except NoAnswer as reason:
-            return short(str(reason))
+        except ExchangeError as reason:
+            return short(reason.failure)
 
     def _hindrance(self) -> str:
-        """Why the node itself is not ready. Raises NoAnswer."""
+        """Why the node itself is not ready. Raises ExchangeError."""
         at, client = self._address, self._engines.of(self._address)
-        if not at.broker or not at.can_be_asked:
-            if (closed := accepts(client, self._id, at.endpoint)) or at.broker:
-                return closed or ""
+        if not at.can_be_asked:
+            inner_listener.check_health(client, self._id, at.endpoint)
+            if at.broker:
+                return ""
         else:
-            known = kafka_protocol.metadata(client, self._id, at.endpoint)
+            known = inner_listener.state(client, self._id, at.endpoint)
             if known.cluster_id not in (own := self._cluster_id, ""):
                 return f"answers as a broker of cluster {known.cluster_id}, not of {own}"
             if at.node_id not in known.brokers:

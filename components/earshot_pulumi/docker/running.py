@@ -18,7 +18,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.node_container import KEYS
 from earshot.sockets import Bound
 from earshot_pulumi import leaving
-from earshot_pulumi.docker import labels, on_engines
+from earshot_pulumi.docker import on_engines
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import Seen, SeenContainer, WantedStack
 from earshot_pulumi.refusals import REMEMBER
@@ -42,18 +42,10 @@ class Running:
 
 def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Running]:
     """Those of ``seen`` that belong to ``wanted``. Raises EarshotError where an engine fails."""
-    hosts = {host.name: host for host in wanted.hosts}
-    for found in seen.containers:
-        host = hosts.get(found.host)
-        if host is None or not wanted.owns(found.labels) or not found.running:
-            continue
-        inspected = engines.inspect(f"Docker host {host.name}", host, found.id)
-        if inspected is None:
-            continue
-        variables = _variables(inspected)
-        networks = (inspected.get("NetworkSettings") or {}).get("Networks", {}).values()
+    for found, host, described in on_engines.described(engines, wanted.hosts, seen, wanted.owns):
+        networks = (described.get("NetworkSettings") or {}).get("Networks", {}).values()
         gateways = (it.get(key) for it in networks for key in ("Gateway", "IPv6Gateway"))
-        values = dict(read_environment(variables).values)
+        values = dict(_settings(described).values)
         yield Running(found, host, values, tuple(filter(None, gateways)))
 
 
@@ -62,24 +54,19 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
 
     Empty where an engine does not answer: the preflight says so.
     """
-    by_name, found = {host.name: host for host in hosts}, {}
+    is_own = on_engines.of_stack(stack)
     try:
         with Engines() as engines:
-            for item in on_engines.look(engines, hosts).containers:
-                if item.labels.get(labels.STACK) != stack or not item.running:
-                    continue
-                host = by_name[item.host]
-                inspected = engines.inspect(f"Docker host {host.name}", host, item.id)
-                if inspected is not None:
-                    found[item.node] = read_environment(_variables(inspected))
+            found = on_engines.described(engines, hosts, on_engines.look(engines, hosts), is_own)
+            return {item.node: _settings(described) for item, _, described in found}
     except EarshotError:
         return {}
-    return found
 
 
-def _variables(inspected: Mapping[str, Any]) -> dict[str, str]:
-    listed = inspected["Config"]["Env"] or ()
-    return {name: value for name, _, value in (entry.partition("=") for entry in listed)}
+def _settings(described: Mapping[str, Any]) -> NodeSettings:
+    """Kafka's settings in the environment of a container that its engine has ``described``."""
+    entries = (entry.partition("=") for entry in described["Config"]["Env"] or ())
+    return read_environment({name: value for name, _, value in entries})
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from earshot.listeners.terms import Scope, read_mechanisms
 from earshot.placement.docker import DockerPlan
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.remote.container import FOLDER, DockerHostSession, Say, docker_session, ended, quoted
-from earshot.users.access import Login
+from earshot.users.access import UNKNOWN_TO_BROKER, Login
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 from earshot_pulumi.certificates import store_of
+from earshot_pulumi.docker.client_listeners import failure
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
-from earshot_pulumi.docker.kafka_protocol import NoAnswer, Refused, log_in
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
@@ -52,12 +52,9 @@ class DockerUsersKind(UsersKind):
         with Engines() as engines:
             for address in map(ContainerAddress.from_props, props["places"]):
                 for listener in filter(lambda it: it.mechanisms, address.clients):
-                    try:
-                        log_in(engines.of(address), address.name, listener)
-                    except Refused as reason:
-                        problems.append(f"{address.name}: {listener.name}: {reason}")
-                    except NoAnswer:
-                        continue  # what it would accept is not known
+                    found = failure(engines, address, address.name, listener)
+                    if found is not None and found.error == UNKNOWN_TO_BROKER:
+                        problems.append(f"{address.name}: {listener.name}: {found.text}")
         return problems
 
     def give_again(self, props: Properties, broker: int, say: Say) -> None:

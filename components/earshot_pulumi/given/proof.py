@@ -4,10 +4,8 @@ Pulumi reads the schema from the annotations below and the docstrings beneath th
 strings here: this module does without postponed annotations.
 """
 
-import json
 import math
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -35,7 +33,7 @@ from earshot_pulumi.provider.kind import (
     changed,
 )
 from earshot_pulumi.provider.resource import EarshotResource
-from earshot_pulumi.validation import GRACE, run_child, unproved
+from earshot_pulumi.validation import REPORT, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
 DECISIVE = ("contract", "after", "scopes", "records", "client")
@@ -192,25 +190,16 @@ def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties)
 
 def _prove(operation: Operation, folder: Path, contract: Contract, inputs: Properties) -> str:
     """The text of the report. Raises OperationFailed with it unless the verdict is a pass."""
-    (folder / "contract.json").write_text(contract.to_json())
-    command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
-    command += ["--contract", str(folder / "contract.json")]
-    command += ["--output", str(folder / "report.json"), "--format", "json"]
-    command += ["--records", str(inputs["records"]), "--deadline", str(inputs["deadline"])]
+    options: list[str] = []
     if client := inputs.get("client"):
         file = folder / "client.properties"
         file.touch(mode=0o600)
         file.write_text(write_properties(NodeSettings(client, {})))
-        command += ["--client-config", str(file)]
-    patience = inputs["deadline"] + GRACE
-    code, errors = run_child(
-        command, patience, os.environ, operation.log, operation.cancelled.is_set
-    )
-    operation.wait(0)
+        options = ["--client-config", str(file)]
+    code, errors = validate(operation, contract, folder, inputs, options, os.environ)
     if code != 0:
-        raise OperationFailed(unproved(folder / "report.json", code, errors))
+        raise OperationFailed(unproved(folder / REPORT, code, errors))
     from earshot.report import render
     from earshot.validation.result import Report
 
-    text = json.loads((folder / "report.json").read_text())
-    return render(Report.model_validate(text), "text")
+    return render(Report.model_validate_json((folder / REPORT).read_text()), "text")

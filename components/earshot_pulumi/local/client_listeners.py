@@ -7,8 +7,9 @@ from pathlib import Path
 
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import FOLDER, own_access
-from earshot.users.access import UNKNOWN_TO_BROKER, login_failure
-from earshot_pulumi.client_listeners import ClientListeners, RefusedUser
+from earshot.users.access import login_failure
+from earshot.validation.client import Failure
+from earshot_pulumi.client_listeners import ClientListeners
 from earshot_pulumi.local.access import of_clients
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.quorum import node_directory
@@ -16,8 +17,6 @@ from earshot_pulumi.local.record import running
 
 _NOT_SERVING = ("refused", "timeout", "disconnected", "unreachable", "unresolvable")
 """Failures of a listener whose credentials are not earshot's; with any other one, it answers."""
-_BEFORE_USERS = "mechanism"
-"""The failure that leaves a secured broker ready: this update may make the users at its end."""
 
 
 class LocalClientListeners(ClientListeners):
@@ -41,26 +40,20 @@ class LocalClientListeners(ClientListeners):
     def shown(self, name: str) -> str:
         return f"{name} at {self._ways[name]['bootstrap.servers']}"
 
-    def asked(self, name: str) -> str:
+    def asked(self, name: str) -> Failure | None:
         failure = login_failure(self._ways[name])
-        if failure is None:
-            return ""
-        if not self._secured:
-            return failure.text if failure.error in _NOT_SERVING else ""
-        if failure.error == UNKNOWN_TO_BROKER:
-            raise RefusedUser(failure.text)
-        return "" if failure.error == _BEFORE_USERS else failure.text
+        if failure is None or self._secured or failure.error in _NOT_SERVING:
+            return failure
+        return None
 
-    def elsewhere(self, name: str) -> Iterator[bool | None]:
+    def elsewhere(self, name: str) -> Iterator[Failure | None]:
         for directory in sorted(self._root.glob("node-*")):
             id = int(directory.name.removeprefix("node-"))
             if id != self._id and running(directory) is not None:
                 values = _started_with(self._root, id)
                 others = of_clients(values, self._client, self._root / FOLDER)
                 if name in others:
-                    failure = login_failure(others[name])
-                    silent = failure is not None and failure.error in _NOT_SERVING
-                    yield None if silent else failure is None
+                    yield login_failure(others[name])
 
     def give_again(self) -> None:
         from earshot.certificates.store import Store

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker.container_address import ContainerAddress
-from earshot_pulumi.docker.kafka_protocol import InnerListener
-from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 
 from earshot.listeners.terms import Mechanism
 from tests.components.docker.test_on_engines import wanted

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
-from earshot_pulumi.docker import data_version, images, labels, on_engines, removal, running
+from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
@@ -194,13 +194,13 @@ def test_all_are_asked_about_what_is_there(
         return problems
 
     monkeypatch.setattr(on_engines, "look", lambda _, hosts: Seen() if list(hosts) else None)
-    for module in (on_engines, data_version, removal):
-        monkeypatch.setattr(module, "problems", reported(module.__name__.rpartition(".")[2]))
-    for kind in ("link", "client"):
-        monkeypatch.setattr(running, f"{kind}_problems", reported(kind))
+    monkeypatch.setattr(on_engines, "problems", reported("on_engines"))
+    for module, kinds in ((running, ("link", "client")), (volume_data, ("version", "removal"))):
+        for kind in kinds:
+            monkeypatch.setattr(module, f"{kind}_problems", reported(kind))
     engine.images_there.clear()
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
-    names = ("on_engines", "link", "client", "data_version", "removal")
+    names = ("on_engines", "link", "client", "version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)
     (failure,) = Called(EnginePreflightKind()).check(olds, news).failures
     assert failure == text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
-from earshot_pulumi.docker import images, labels, on_engines, removal, running
+from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import (
@@ -200,15 +200,15 @@ def test_controllers_at_hosts_that_a_preview_does_not_know_do_not_move() -> None
 def test_what_is_left_of_removed_brokers() -> None:
     before, now = wanted(brokers=4), wanted(brokers=3)
     seen = everything(before)
-    assert removal.removed(now, seen) == {4: [container(before, 4), volume(before, 4)]}
-    assert removal.removed(before, seen) == {}
+    assert volume_data.removed(now, seen) == {4: [container(before, 4), volume(before, 4)]}
+    assert volume_data.removed(before, seen) == {}
 
 
 def test_controllers_alone_hold_no_replicas() -> None:
     quorum = {"mode": "separate", "count": 3}
     before = wanted(brokers=1, controllers=quorum)
     now = wanted(brokers=1)
-    assert removal.removed(now, everything(before)) == {}
+    assert volume_data.removed(now, everything(before)) == {}
 
 
 OTHER = "7QhzWcGeQ9mTn0UP4nS3Rg"

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import broker_settings, host_ports, on_engines, preflight
+from earshot_pulumi.docker import host_ports, on_engines, preflight
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
 from earshot_pulumi.docker.preflight import DockerPreflightKind
 from earshot_pulumi.docker.throwaway import NotAsked
@@ -43,7 +43,7 @@ class Asked:
         engines = SimpleNamespace(of=lambda host: host.name)
         monkeypatch.setattr(preflight, "Engines", lambda: _Entered(engines))
         monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: self.seen)
-        monkeypatch.setattr(broker_settings, "refusals", self._refusals)
+        monkeypatch.setattr(preflight, "refusals", self._refusals)
         monkeypatch.setattr(host_ports, "holders", self._holders)
 
     def _refusals(self, client: str, image: str, given: Mapping[int, str]) -> dict[int, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError, NotFound
-from earshot_pulumi.docker import in_turn, kinds, labels, leftovers, put_back
+from earshot_pulumi.docker import host_resources, in_turn, kinds, labels, put_back
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
 from earshot_pulumi.driver import Disturbed
@@ -322,7 +322,7 @@ def test_before_a_container_is_made_one_of_its_name_goes_if_it_is_this_deploymen
     host = DockerHost.model_validate(HOST)
 
     def removed(deployment: str = "mine") -> bool:
-        return leftovers._remove_container(host, [host], "kafka-1", deployment)
+        return host_resources._remove_container(host, [host], "kafka-1", deployment)
 
     assert not removed("another's")
     engine.stop("old-3", 0)

@@ -12,25 +12,17 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 from earshot_pulumi import driver
-from earshot_pulumi.docker import kafka_protocol, kinds, labels, readiness
-from earshot_pulumi.docker.client_listeners import accepts
+from earshot_pulumi.docker import inner_listener, kinds, labels, readiness
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, incarnation
-from earshot_pulumi.docker.kafka_protocol import (
-    InnerListener,
-    Metadata,
-    NoAnswer,
-    NotEnabled,
-    Partition,
-    Quorum,
-    Refused,
-)
+from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.docker.kinds import DockerReadinessKind
 from earshot_pulumi.docker.readiness import ContainerDriver
-from earshot_pulumi.docker.tls_exchange import NodeKeys
 from earshot_pulumi.docker.users import DockerUsersKind
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
+from earshot.validation.cluster_state import ClusterState, Partition, Quorum
+from earshot.validation.wire import ExchangeError
 from tests.components.called import Called
 from tests.doubles.naps import Naps
 
@@ -126,26 +118,26 @@ def engines(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engines:
     return Engines()
 
 
-def all_well(*ids: int) -> Metadata:
-    return Metadata((1, 2, 3), (Partition("t", 0, 1, (1, 2, 3), ids),))
+def all_well(*ids: int) -> ClusterState:
+    return ClusterState((1, 2, 3), (Partition("t", 0, 1, (1, 2, 3), ids),))
 
 
 @pytest.fixture
 def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Sets what brokers answer, one answer after the other, the last one for good."""
 
-    def set_answers(*answers: Metadata | NoAnswer, quorum: Quorum | None = None) -> None:
+    def set_answers(*answers: ClusterState | ExchangeError, quorum: Quorum | None = None) -> None:
         left = list(answers)
 
-        def metadata(*_: object) -> Metadata:
+        def state(*_: object) -> ClusterState:
             answer = left.pop(0) if len(left) > 1 else left[0]
-            if isinstance(answer, NoAnswer):
+            if isinstance(answer, ExchangeError):
                 raise answer
             return answer
 
         known = quorum or Quorum(1, {1: 5000, 2: 5000, 3: 5000})
-        monkeypatch.setattr(kafka_protocol, "metadata", metadata)
-        monkeypatch.setattr(kafka_protocol, "quorum", lambda *_: known)
+        monkeypatch.setattr(inner_listener, "state", state)
+        monkeypatch.setattr(inner_listener, "quorum", lambda *_: known)
 
     return set_answers
 
@@ -211,7 +203,7 @@ def test_a_broker_is_ready_when_it_is_in_sync(
 ) -> None:
     reported: list[str] = []
     monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
-    say(NoAnswer("bash: connect: Connection refused"), all_well(1, 3), all_well(1, 2, 3))
+    say(ExchangeError("refused", "it refused the connection"), all_well(1, 3), all_well(1, 2, 3))
     wait(engines, place(2), progress=reported.append)
     assert [text.rpartition(",")[0] for text in reported] == [
         "waiting for kafka-2 (not listening yet)",
@@ -236,7 +228,7 @@ def test_while_one_is_not_ready_the_others_are_not_asked_again(
 def test_a_broker_that_does_not_know_itself_is_not_ready(
     engines: Engines, say: Callable[..., None]
 ) -> None:
-    say(Metadata((1, 3), ()))
+    say(ClusterState((1, 3), ()))
     with pytest.raises(EarshotError, match="does not count itself among the brokers"):
         wait(engines, place(2), deadline=-1)
 
@@ -244,7 +236,7 @@ def test_a_broker_that_does_not_know_itself_is_not_ready(
 def test_only_the_whole_waits_for_partitions_without_a_leader(
     engines: Engines, say: Callable[..., None]
 ) -> None:
-    say(Metadata((1, 2), (Partition("t", 0, -1, (2, 3), (3,)),)))
+    say(ClusterState((1, 2), (Partition("t", 0, -1, (2, 3), (3,)),)))
     wait(engines, place(2))
     with pytest.raises(EarshotError, match="not in sync"):
         wait(engines, place(2), whole=True, deadline=-1)
@@ -263,7 +255,7 @@ def test_a_voter_has_caught_up_with_its_leader(
 def test_a_late_broker_is_named_with_its_last_words(
     engines: Engines, say: Callable[..., None]
 ) -> None:
-    say(NoAnswer("nothing came back"))
+    say(ExchangeError("disconnected", "nothing came back"))
     with pytest.raises(EarshotError) as caught:
         wait(engines, place(1), place(3), deadline=-1)
     text = str(caught.value)
@@ -289,7 +281,7 @@ def test_what_befalls_a_container_ends_the_wait(
     happens: Callable[[dict[str, Any]], None],
     words: str,
 ) -> None:
-    say(NoAnswer("nothing came back"))
+    say(ExchangeError("disconnected", "nothing came back"))
     monkeypatch.setattr("time.sleep", Naps(lambda: happens(engine.containers["id-2"])))
     with pytest.raises(EarshotError, match=words) as caught:
         wait(engines, place(2))
@@ -316,7 +308,7 @@ def test_the_cause_that_kafka_gives_comes_first(engines: Engines, engine: FakeEn
 def test_a_container_that_is_killed_to_be_removed_is_said_to_be_gone(
     engines: Engines, engine: FakeEngine, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    say(NoAnswer("nothing came back"))
+    say(ExchangeError("disconnected", "nothing came back"))
     states = iter(("running", "removing"))
 
     def meanwhile() -> None:
@@ -339,7 +331,7 @@ def test_a_loop_is_told_by_how_it_ended_and_not_by_how_it_begins_anew(
     monkeypatch: pytest.MonkeyPatch,
     restarting: bool,
 ) -> None:
-    say(NoAnswer("nothing came back"))
+    say(ExchangeError("disconnected", "nothing came back"))
     engine.log_since_start = b"three\n"
     found = engine.containers["id-2"]
     state = {"Restarting": restarting, "Running": not restarting, "ExitCode": 3 * restarting}
@@ -522,7 +514,7 @@ def test_what_ended_is_told_with_the_engine_s_own_word(
 def test_two_restarts_are_no_loop(
     engines: Engines, engine: FakeEngine, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    say(NoAnswer("nothing came back"), all_well(1, 2, 3))
+    say(ExchangeError("disconnected", "nothing came back"), all_well(1, 2, 3))
     found = engine.containers["id-2"]
     monkeypatch.setattr("time.sleep", Naps(lambda: found.update(RestartCount=2)))
     wait(engines, place(2))
@@ -540,33 +532,36 @@ def test_a_paused_container_is_not_asked_why_it_ended(engines: Engines, engine: 
     )
 
 
-@pytest.mark.parametrize("reason", [APIError("500", explanation="stopped"), OSError("stopped")])
 def test_where_no_listener_is_plaintext_the_health_check_tells(
-    engines: Engines, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, reason: Exception
+    engines: Engines, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: list[Any] = [
-        reason,
+        OSError("stopped"),
         (1, b"bash: connect: Connection refused"),
         (2, b"x" * 81),
+        (124, b""),
         (0, b""),
     ]
-    asked: list[Any] = []
 
-    def exec_run(command: list[str]) -> Any:
-        asked.append(command)
+    def exec_run(_command: list[str]) -> Any:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     found = SimpleNamespace(exec_run=exec_run)
-    reported: list[str | None] = []
-    closed = place(2, plaintext=False)
-    client: Any = SimpleNamespace(containers=SimpleNamespace(get=lambda _: found))
-    for _ in range(4):
-        reported.append(accepts(client, "id-2", closed.endpoint))
-    assert reported == ["stopped", "not listening yet", f"{'x' * 77}...", None]
-    assert asked == [closed.endpoint.health()[1:]] * 4
+    monkeypatch.setattr(engine, "containers", SimpleNamespace(get=lambda _: found), raising=False)
+    monkeypatch.setattr(readiness, "inspected", lambda *_: {"RestartCount": 0})
+    closed, served = place(2, voter=False, plaintext=False), SimpleNamespace(problem=lambda: "")
+    known: Any = (SimpleNamespace(), OWN_ID, True, served)
+    node = ContainerDriver(engines, closed, "id-2", *known)
+    assert [node.lacks() for _ in range(5)] == [
+        "stopped",
+        "not listening yet",
+        f"{'x' * 77}...",
+        "its health check ends with status 124",
+        "",
+    ]
 
 
 def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
@@ -574,7 +569,10 @@ def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
 ) -> None:
     say(all_well(1, 2, 3))
     asked: list[str] = []
-    failures: list[Exception] = [NoAnswer("not yet"), EarshotError("engine", observed="gone")]
+    failures: list[Exception] = [
+        ExchangeError("disconnected", "not yet"),
+        EarshotError("engine", observed="gone"),
+    ]
 
     def quorum(_client: object, container: str, _endpoint: InnerListener) -> Quorum:
         asked.append(container)
@@ -582,11 +580,11 @@ def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
             raise failures.pop(0)
         return Quorum(1, {1: 9000, 2: 6000})
 
-    monkeypatch.setattr(kafka_protocol, "quorum", quorum)
+    monkeypatch.setattr(inner_listener, "quorum", quorum)
     tellers = [place(1), place(2), place(3)]
     readiness.wait_for(engines, [(place(2), "id-2")], tellers, OWN_ID, deadline=-1)
     assert asked == ["kafka-2", "kafka-1", "kafka-3"], "itself first"
-    failures += [NoAnswer("not yet")] * 3
+    failures += [ExchangeError("disconnected", "not yet")] * 3
     with pytest.raises(EarshotError, match="local: not yet; the last lines"):
         readiness.wait_for(engines, [(place(2), "id-2")], tellers, OWN_ID, deadline=-1)
 
@@ -601,7 +599,7 @@ def test_one_answer_about_the_quorum_is_for_all_nodes(
         asked.append(container)
         return Quorum(1, {1: 9000, 2: 9000, 3: 9000 if len(asked) > 1 else 0})
 
-    monkeypatch.setattr(kafka_protocol, "quorum", quorum)
+    monkeypatch.setattr(inner_listener, "quorum", quorum)
     wait(engines, place(1), place(2), place(3))
     assert asked == ["kafka-1", "kafka-1"], "once in each round"
 
@@ -635,13 +633,13 @@ LOGINS = InnerListener(
     "EXTERNAL",
     (Mechanism.SCRAM_SHA_512,),
 )
-UNKNOWN = Refused("invalid credentials")
+UNKNOWN = ExchangeError("authentication", "invalid credentials")
 
 
 @pytest.fixture
-def accepting(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[NoAnswer | None]]:
+def accepting(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[ExchangeError | None]]:
     """What a login meets, by container, in turn, the last one for good."""
-    found: dict[str, list[NoAnswer | None]] = {}
+    found: dict[str, list[ExchangeError | None]] = {}
 
     def log_in(_client: object, container: str, listener: InnerListener) -> None:
         assert listener is LOGINS
@@ -650,7 +648,7 @@ def accepting(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[NoAnswer | None
         if answer is not None:
             raise answer
 
-    monkeypatch.setattr(kafka_protocol, "log_in", log_in)
+    monkeypatch.setattr(inner_listener, "log_in", log_in)
     return found
 
 
@@ -660,24 +658,26 @@ def waited(engines: Engines, *places: ContainerAddress, **options: Any) -> None:
 
 
 def test_a_broker_is_ready_when_it_serves_clients(
-    engines: Engines, accepting: dict[str, list[NoAnswer | None]], monkeypatch: pytest.MonkeyPatch
+    engines: Engines,
+    accepting: dict[str, list[ExchangeError | None]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    answers: dict[int, list[Metadata | NoAnswer]] = {
+    answers: dict[int, list[ClusterState | ExchangeError]] = {
         19092: [all_well(1, 2, 3)],
-        9092: [NoAnswer("Connection refused"), all_well(1)],
+        9092: [ExchangeError("refused", "it refused the connection"), all_well(1)],
     }
 
-    def metadata(_client: object, _container: str, at: InnerListener) -> Metadata:
+    def state(_client: object, _container: str, at: InnerListener) -> ClusterState:
         left = answers[at.port]
         answer = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(answer, NoAnswer):
+        if isinstance(answer, ExchangeError):
             raise answer
         return answer
 
-    monkeypatch.setattr(kafka_protocol, "metadata", metadata)
-    monkeypatch.setattr(kafka_protocol, "quorum", lambda *_: Quorum(1, {1: 5000}))
+    monkeypatch.setattr(inner_listener, "state", state)
+    monkeypatch.setattr(inner_listener, "quorum", lambda *_: Quorum(1, {1: 5000}))
     monkeypatch.setattr(driver, "SAY_SECONDS", -1.0)
-    accepting["id-1"] = [NoAnswer("the broker closed the connection"), None]
+    accepting["id-1"] = [ExchangeError("disconnected", "the broker closed the connection"), None]
     reported: list[str] = []
     waited(engines, serving(1, PLAIN, LOGINS), progress=reported.append)
     assert [text.rpartition(",")[0] for text in reported] == [
@@ -687,7 +687,7 @@ def test_a_broker_is_ready_when_it_serves_clients(
 
 
 def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
-    engines: Engines, say: Callable[..., None], accepting: dict[str, list[NoAnswer | None]]
+    engines: Engines, say: Callable[..., None], accepting: dict[str, list[ExchangeError | None]]
 ) -> None:
     say(all_well(1, 2, 3))
     accepting["id-1"] = [UNKNOWN, UNKNOWN, None]
@@ -706,30 +706,35 @@ def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
     engines: Engines,
     engine: FakeEngine,
     say: Callable[..., None],
-    accepting: dict[str, list[NoAnswer | None]],
+    accepting: dict[str, list[ExchangeError | None]],
 ) -> None:
     say(all_well(1, 2, 3))
     accepting |= {
         "id-1": [UNKNOWN, UNKNOWN, None],
-        "kafka-2": [NoAnswer("nothing came back"), None],
+        "kafka-2": [ExchangeError("disconnected", "nothing came back"), None],
     }
     given: list[int] = []
     both = serving(1, LOGINS), serving(2, LOGINS)
     waited(engines, *both, give_again=given.append)
     assert given == [1] and accepting["kafka-2"] == [None]
-    accepting |= {"id-1": [UNKNOWN], "kafka-2": [NoAnswer("nothing came back")]}
+    accepting |= {
+        "id-1": [UNKNOWN],
+        "kafka-2": [ExchangeError("disconnected", "nothing came back")],
+    }
     with pytest.raises(EarshotError, match="refuses a user, and another broker gives no answer"):
         waited(engines, *both, deadline=-1)
     engine.kill("id-2")
     waited(engines, *both, deadline=-1)  # users may be made by the end of the update
 
 
-@pytest.mark.parametrize("problem", [UNKNOWN, NotEnabled("SCRAM-SHA-512 is not enabled")])
+@pytest.mark.parametrize(
+    "problem", [UNKNOWN, ExchangeError("mechanism", "SCRAM-SHA-512 is not enabled")]
+)
 def test_users_that_no_broker_knows_are_made_later(
     engines: Engines,
     say: Callable[..., None],
-    accepting: dict[str, list[NoAnswer | None]],
-    problem: NoAnswer,
+    accepting: dict[str, list[ExchangeError | None]],
+    problem: ExchangeError,
 ) -> None:
     say(all_well(1, 2, 3))
     accepting |= {"id-1": [problem], "kafka-2": [problem]}

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.certificates import CertificatesKind
-from earshot_pulumi.docker import users
+from earshot_pulumi.docker import inner_listener, users
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines
-from earshot_pulumi.docker.kafka_protocol import InnerListener, NoAnswer, Refused
-from earshot_pulumi.docker.tls_exchange import NodeKeys
+from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.docker.users import DockerUsersKind
 
 from earshot.certificates.store import Store
@@ -21,6 +20,7 @@ from earshot.listeners.terms import Mechanism, Scope
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.users.access import Login
 from earshot.users.order import UsersOrder
+from earshot.validation.wire import ExchangeError
 from tests.components.called import Called
 
 LOGIN = {
@@ -127,8 +127,8 @@ def place(id: int) -> ContainerAddress:
 @pytest.mark.parametrize(
     ("answer", "differs"),
     [
-        (Refused("invalid credentials"), True),
-        (NoAnswer("Connection refused"), False),
+        (ExchangeError("authentication", "invalid credentials"), True),
+        (ExchangeError("refused", "it refused the connection"), False),
         (EarshotError("Docker engine", observed="does not answer"), False),
         (None, False),
     ],
@@ -146,7 +146,7 @@ def test_users_that_a_broker_does_not_know_are_made_again(
         if answer is not None:
             raise answer
 
-    monkeypatch.setattr(users, "log_in", log_in)
+    monkeypatch.setattr(inner_listener, "log_in", log_in)
     monkeypatch.setattr(Engines, "of", lambda *_: object())
     props = props_of(root)
     assert Called(DockerUsersKind()).differs(props, props) is differs

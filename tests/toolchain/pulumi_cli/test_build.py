@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from pulumi_python_host.server import VERSION as HOST_VERSION
 
-from toolchain.language_host.server import VERSION as HOST_VERSION
 from toolchain.paths import LOCK_FILE
 from toolchain.pulumi_cli import build, go, installation
 from toolchain.python_environment import locked

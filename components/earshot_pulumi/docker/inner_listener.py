@@ -1,0 +1,220 @@
+"""A listener as it is reached inside its node's container, and what its broker answers there."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import ssl
+import struct
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import docker
+from docker.errors import DockerException
+
+from earshot.engine import root_cause
+from earshot.errors import EarshotError
+from earshot.listeners.model import Listener
+from earshot.listeners.security import VALIDATOR
+from earshot.listeners.terms import Mechanism, Protocol
+from earshot.validation import cluster_state
+from earshot.validation.cluster_state import MOST_STATE_BYTES, ClusterState, Quorum
+from earshot.validation.deadline import Deadline
+from earshot.validation.login import Login
+from earshot.validation.wire import Exchange, ExchangeError
+from earshot_pulumi.docker.engine_connection import (
+    REFUSED,
+    SECONDS,
+    EngineConnection,
+    TlsConnection,
+    first_line,
+)
+
+if TYPE_CHECKING:
+    from earshot.certificates.store import Store
+
+MOST_FILE_BYTES: Final = 4 << 20
+"""Of a key store or of trusted authorities, as the archive in which an engine sends it."""
+_LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
+_MARK: Final = b"ears"
+"""The correlation id of the health check, which the response repeats."""
+_API_VERSIONS: Final = struct.pack(">ihh4sh", 10, 18, 0, _MARK, -1)
+_ANY: Final = ("", "0.0.0.0", "::", "[::]")
+
+
+@dataclass(frozen=True)
+class NodeKeys:
+    """How to log in as a node: with the files that its container has, or else this machine."""
+
+    root: str
+    """The folder of the stack's cluster."""
+    store: str
+    """What the node's key store is called."""
+    host: str
+    """The name that the broker's certificate is to be for."""
+
+    def folder(self) -> Store:
+        """The keys and passwords of the stack."""
+        from earshot_pulumi.certificates import store_of  # slow to import
+
+        return store_of({"root": self.root})
+
+    def context(self, client: docker.DockerClient, container: str) -> ssl.SSLContext:
+        """Raises EarshotError where the files are lost, OSError where they are no PEM."""
+        trusted, own = _files_of(client, container) or self._of_this_machine()
+        context = ssl.create_default_context(cadata=trusted)
+        # from Python 3.13 on, it would refuse authorities without key identifiers
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "store.pem")
+            file.write_text(own)
+            context.load_cert_chain(file)
+        return context
+
+    def _of_this_machine(self) -> tuple[str, str]:
+        store = self.folder()
+        return store.authority(), store.key_store(self.store).read_text()
+
+
+@dataclass(frozen=True)
+class InnerListener:
+    """A listener as processes in its node's own container reach it."""
+
+    host: str
+    port: int
+    plaintext: bool
+    """Otherwise Kafka answers nothing without keys or passwords."""
+    keys: NodeKeys | None = None
+    """Where it has TLS, and the stack has certificates."""
+    name: str = ""
+    """The listener's."""
+    mechanisms: tuple[Mechanism, ...] = ()
+    """By which users of the stack log in."""
+
+    @classmethod
+    def of(
+        cls,
+        listener: Listener,
+        keys: NodeKeys | None = None,
+        mechanisms: tuple[Mechanism, ...] = (),
+    ) -> InnerListener:
+        """``keys`` are for listeners with TLS, ``mechanisms`` for those with logins."""
+        host = "127.0.0.1" if listener.bind_host in _ANY else listener.bind_host.strip("[]")
+        protocol = listener.protocol
+        return cls(
+            host,
+            listener.bind_port,
+            protocol is Protocol.PLAINTEXT,
+            keys if protocol.tls else None,
+            listener.name,
+            mechanisms if protocol.sasl else (),
+        )
+
+    @property
+    def answers(self) -> bool:
+        """Whether earshot can ask brokers for their state through it."""
+        return self.plaintext or (self.keys is not None and not self.mechanisms)
+
+    def health(self) -> list[str]:
+        """A health check: Kafka itself must answer on this listener, or with TLS or SASL accept.
+
+        It uses only built-ins of bash, so that a late probe leaves no process behind.
+        """
+        connect = f"exec 3<>/dev/tcp/{self.host}/{self.port}"
+        if not self.plaintext:
+            return ["CMD", "bash", "-c", connect]
+        request = "".join(f"\\x{byte:02x}" for byte in _API_VERSIONS)
+        # a response begins with its length, then the mark; `read` ends at zero bytes
+        script = (
+            f"LC_ALL=C; {connect} && printf '{request}' >&3 || exit 1; "
+            f"for _ in 1 2 3 4 5; do read -r -t {SECONDS} -d '' -u 3 || exit 1; "
+            f"[[ $REPLY == *{_MARK.decode()} ]] && exit 0; done; exit 1"
+        )
+        return ["CMD", "bash", "-c", script]
+
+
+@contextlib.contextmanager
+def opened(
+    client: docker.DockerClient, container: str, listener: InnerListener
+) -> Iterator[Exchange]:
+    """Requests of Kafka's protocol to the broker in ``container``. Raises ExchangeError."""
+    keys, end = listener.keys, Deadline(SECONDS)
+    with contextlib.ExitStack() as stack:
+        try:
+            context = keys.context(client, container) if keys else None
+            made = EngineConnection(client, container, listener.host, listener.port)
+        except EarshotError as error:
+            raise ExchangeError("keys", error.line) from None
+        except (DockerException, OSError) as reason:
+            raise ExchangeError("engine", root_cause(reason)) from None
+        stack.callback(made.close)
+        connection = TlsConnection(made, context, keys.host) if keys and context else made
+        yield Exchange(connection, end, MOST_STATE_BYTES)
+
+
+def state(client: docker.DockerClient, container: str, listener: InnerListener) -> ClusterState:
+    """What the broker at ``listener`` knows of its cluster. Raises ExchangeError."""
+    with opened(client, container, listener) as exchange:
+        return cluster_state.cluster_state(exchange)
+
+
+def quorum(client: docker.DockerClient, container: str, listener: InnerListener) -> Quorum:
+    """The quorum as its leader knows it, asked through any broker. Raises ExchangeError."""
+    with opened(client, container, listener) as exchange:
+        return cluster_state.quorum(exchange)
+
+
+def log_in(client: docker.DockerClient, container: str, listener: InnerListener) -> None:
+    """Logs in as the validator, by each mechanism. Raises ExchangeError."""
+    assert listener.keys is not None  # else nothing has made users
+    try:
+        password = listener.keys.folder().password(VALIDATOR)
+    except EarshotError as error:
+        raise ExchangeError("keys", error.line) from None
+    for mechanism in listener.mechanisms:
+        with opened(client, container, listener) as exchange:
+            Login(mechanism.value, VALIDATOR, password).show(exchange)
+
+
+def check_health(client: docker.DockerClient, container: str, listener: InnerListener) -> None:
+    """Raises ExchangeError where the health check of ``listener`` fails."""
+    kind, *command = listener.health()
+    assert kind == "CMD"
+    try:
+        code, output = client.containers.get(container).exec_run(command)
+    except (DockerException, OSError) as reason:
+        raise ExchangeError("engine", root_cause(reason)) from None
+    if code:
+        said = first_line(output) or f"its health check ends with status {code}"
+        raise ExchangeError("refused" if REFUSED in said else "disconnected", said)
+
+
+def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | None:
+    """The trusted authorities and the key store with which ``container`` runs; None: not known.
+
+    The files of this machine may be those of a later update, which the broker does not know.
+    """
+    try:
+        listed = client.api.inspect_container(container)["Config"]["Env"] or ()
+        variables = dict(item.split("=", 1) for item in listed)
+        trusted, own = (_file(client, container, variables[name]) for name in _LOCATIONS)
+    except (DockerException, OSError, KeyError, ValueError, tarfile.TarError):
+        return None
+    return trusted, own
+
+
+def _file(client: docker.DockerClient, container: str, path: str) -> str:
+    chunks, packed = client.api.get_archive(container, path)[0], bytearray()
+    for chunk in chunks:
+        packed += chunk
+        if len(packed) > MOST_FILE_BYTES:
+            raise ValueError(f"{path} is no PEM file: it has more than {MOST_FILE_BYTES} bytes")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        content = archive.extractfile(archive.getmembers()[0])
+        if content is None:
+            raise ValueError(f"{path} is no file")
+        return content.read().decode()

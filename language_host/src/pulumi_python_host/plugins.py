@@ -1,0 +1,75 @@
+"""Runs what the engine treats as a plugin: policy packs and providers written in Python."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pulumi.runtime.proto import language_pb2
+
+from pulumi_python_host.children import Children
+from pulumi_python_host.interpreter import Interpreter
+from pulumi_python_host.output import Output
+from pulumi_python_host.relay import PackRelay
+
+
+def launch(
+    request: language_pb2.RunPluginRequest, interpreter: Interpreter
+) -> tuple[tuple[str, ...], Path, dict[str, str]]:
+    """A plugin's command, directory, and environment, all of which the engine sends."""
+    environment = dict(entry.split("=", 1) for entry in request.env if "=" in entry)
+    folder = request.info.program_directory
+    python = (interpreter.executable, "-u")
+    if request.kind == "analyzer":
+        # Two arguments: the engine's address, which comes last, and the pack.
+        command = (*python, "-m", "pulumi.policy", request.args[-1], folder)
+        return command, Path(folder), environment
+    return (*python, folder, *request.args), Path(request.pwd), environment
+
+
+def run(
+    request: language_pb2.RunPluginRequest, context: Any, children: Children
+) -> Iterator[language_pb2.RunPluginResponse]:
+    """Stream what the plugin prints, as it comes, then its exit code.
+
+    Where the engine cancels the call, the plugin ends; otherwise a run would wait for it.
+    """
+    interpreter = Interpreter.of(request.info)
+    output = Output()
+    if problem := interpreter.problem():
+        output.stderr(f"{problem}\n".encode())
+        output.finish(1)
+        yield from output
+        return
+
+    command, cwd, environment = launch(request, interpreter)
+
+    def start(additions: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        child = children.start(
+            command, cwd=cwd, environment={**environment, **additions}, piped=True
+        )
+        if not context.add_callback(lambda: children.stop(child)):
+            children.stop(child)
+        return child
+
+    relay: PackRelay | None = None
+    try:
+        if request.kind == "analyzer":
+            relay = PackRelay(start, children, output, name=_name(cwd))
+            context.add_callback(output.close)
+            output.stdout(f"{relay.listen()}\n".encode())
+        else:
+            output.follow(start({}), children)
+    except OSError as error:
+        output.stderr(f"{command[0]} could not be started: {error}\n".encode())
+        output.finish(1)
+    try:
+        yield from output
+    finally:
+        if relay is not None:
+            relay.close()
+
+
+def _name(folder: Path) -> str:
+    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)

@@ -1,0 +1,206 @@
+"""TLS that is done here, over bytes that a command in a container passes on."""
+
+from __future__ import annotations
+
+import contextlib
+import socket as sockets
+import ssl
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from earshot_pulumi.docker.inner_listener import (
+    MOST_FILE_BYTES,
+    InnerListener,
+    NodeKeys,
+    opened,
+)
+
+from earshot.certificates.authority import Subject
+from earshot.certificates.store import Store, WantedCertificates
+from earshot.listeners.security import NODE, NODES
+from earshot.remote.archive import archive
+from earshot.validation.cluster_state import MOST_STATE_BYTES
+from earshot.validation.wire import ExchangeError
+
+NUMBER = b"\0\0\0\1"
+"""Of the first request on a connection, which its answer repeats."""
+RESPONSE = NUMBER + bytes(range(256)) * 200
+"""More than one record of TLS holds."""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "kafka"
+
+
+def issued(root: Path) -> Store:
+    store = Store(root / "security")
+    nodes = {"node-1": ("kafka-1",)}
+    store.fill(WantedCertificates("s", nodes, Subject(NODE, NODES), (), 90, 30), datetime.now(UTC))
+    return store
+
+
+class EngineDouble:
+    """Runs the command of an exchange: passes bytes on to a broker, in frames as an engine does."""
+
+    def __init__(self, store: Store, response: bytes) -> None:
+        self.asked: list[bytes] = []
+        self.commands: list[list[str]] = []
+        self._store, self._response = store, response
+        self.announced = len(RESPONSE)
+        self.errors = b"said"
+        """What the command writes to stderr before each answer."""
+        self.files: dict[str, str] = {}
+        """Files of the container by path; without any, its environment names none."""
+        self.api = SimpleNamespace(
+            exec_create=self._create,
+            exec_start=self._start,
+            inspect_container=self._inspect,
+            get_archive=self._archive,
+        )
+
+    def _inspect(self, container: str) -> Any:
+        names = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
+        located = zip(names, self.files, strict=False)
+        return {"Config": {"Env": [f"{name}={path}" for name, path in located]}}
+
+    def _archive(self, container: str, path: str) -> Any:
+        packed = archive({Path(path).name: self.files[path].encode()})
+        return iter((packed[:300], packed[300:])), {}
+
+    def _create(self, container: str, command: list[str], stdin: bool) -> dict[str, str]:
+        assert container == "kafka-1" and stdin
+        self.commands.append(command)
+        return {"Id": "exec"}
+
+    def _start(self, id: str, socket: bool) -> Any:
+        assert id == "exec" and socket
+        here, there = sockets.socketpair()
+        threading.Thread(target=self._broker, args=(there,), daemon=True).start()
+        return SimpleNamespace(_sock=here, close=lambda: None)
+
+    def _broker(self, connection: sockets.socket) -> None:
+        context = ssl.create_default_context(
+            ssl.Purpose.CLIENT_AUTH, cadata=self._store.authority()
+        )
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(self._store.key_store("node-1"))
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_side=True)
+        with connection, contextlib.suppress(OSError):
+            steps = (tls.do_handshake, lambda: self.asked.append(tls.read()), self._answer(tls))
+            for step in steps:
+                while True:
+                    with contextlib.suppress(ssl.SSLWantReadError):
+                        step()
+                        break
+                    self._send(connection, outgoing)
+                    if not (chunk := connection.recv(65536)):
+                        return
+                    incoming.write(chunk)
+            self._send(connection, outgoing)
+
+    def _answer(self, tls: ssl.SSLObject) -> Any:
+        return lambda: tls.write(self.announced.to_bytes(4, "big") + self._response)
+
+    def _send(self, connection: sockets.socket, outgoing: ssl.MemoryBIO) -> None:
+        connection.sendall(b"\2\0\0\0" + len(self.errors).to_bytes(4, "big") + self.errors)
+        while content := outgoing.read(5000):
+            connection.sendall(b"\1\0\0\0" + len(content).to_bytes(4, "big") + content)
+
+
+REQUEST = (17).to_bytes(4, "big") + b"\0\x12\0\0" + NUMBER + b"\0\7earshot"
+
+
+def asked(engine: EngineDouble, root: Path, host: str = "kafka-1") -> bytes:
+    keys = NodeKeys(str(root), "node-1", host)
+    listener = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
+    with opened(cast(Any, engine), "kafka-1", listener) as exchange:
+        return exchange.request(18, 0, b"").rest
+
+
+def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    assert asked(engine, root) == RESPONSE[4:]
+    assert engine.asked == [REQUEST]
+    ((*_, host, port),) = engine.commands
+    assert (host, port) == ("127.0.0.1", "19092")
+    assert "PRIVATE" not in str(engine.commands)
+
+
+def test_the_files_of_the_container_count_before_those_of_this_machine(root: Path) -> None:
+    """A later update may have replaced the files of this machine while the broker runs on."""
+    store = issued(root / "before")
+    engine = EngineDouble(store, RESPONSE)
+    engine.files = {
+        "/keys/1-ca.pem": store.authority(),
+        "/keys/1-node-1.pem": store.key_store("node-1").read_text(),
+    }
+    issued(root)
+    assert asked(engine, root) == RESPONSE[4:]
+    engine.files = {}
+    with pytest.raises(ExchangeError, match="certificate"):
+        asked(engine, root)
+
+
+def test_a_file_of_the_container_that_is_too_long_is_not_read(root: Path) -> None:
+    store = issued(root)
+    engine = EngineDouble(store, RESPONSE)
+    engine.files = {"/keys/1-ca.pem": store.authority(), "/keys/1-node-1.pem": "endless"}
+    sent: list[int] = []
+
+    def endless(_container: str, path: str) -> Any:
+        def chunks() -> Iterator[bytes]:
+            while len(sent) < 100:
+                sent.append(1)
+                yield bytes(MOST_FILE_BYTES // 4)
+
+        return chunks(), {}
+
+    engine.api.get_archive = endless
+    assert asked(engine, root) == RESPONSE[4:], "with the files of this machine"
+    assert len(sent) == 5
+
+
+def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    with pytest.raises(ExchangeError, match="kafka-2"):
+        asked(engine, root, host="kafka-2")
+    assert engine.asked == []
+
+
+def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE[:100])
+    engine.errors = b""
+    with pytest.raises(ExchangeError, match="nothing came back"):
+        asked(engine, root)
+
+
+def test_the_command_says_why_it_got_no_answer(root: Path) -> None:
+    engine = EngineDouble(issued(root), b"")
+    engine.errors = (
+        b"\npass: connect: Connection refused\npass: /dev/tcp/127.0.0.1/19092: refused\n"
+    )
+    with pytest.raises(ExchangeError, match="it refused the connection"):
+        asked(engine, root)
+
+
+def test_a_response_that_is_too_long_is_not_read(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    engine.announced = MOST_STATE_BYTES + 1
+    with pytest.raises(ExchangeError, match="it announces an answer of 67,108,865 bytes"):
+        asked(engine, root)
+
+
+def test_keys_that_are_lost_are_named(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    (root / "security" / "node-1.pem").unlink()
+    with pytest.raises(ExchangeError, match=r"node-1\.pem: cannot be read"):
+        asked(engine, root)
