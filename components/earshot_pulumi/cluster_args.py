@@ -311,19 +311,34 @@ class BalancerArgs(TypedDict):
     """A Network Load Balancer for the listeners with address strategy port and no host."""
 
     kind: NotRequired[pulumi.Input[str]]
-    """nlb: a Network Load Balancer, which forwards TCP unchanged, a port per broker."""
+    """nlb: a Network Load Balancer, which forwards TCP unchanged, a port per broker; privatelink:
+    the same with an endpoint service, for clients in other VPCs and accounts."""
     scheme: NotRequired[pulumi.Input[str]]
     """internal: addresses of the VPC; internet: public ones, in public subnets."""
     record: NotRequired[pulumi.Input[str]]
     """With naming zone: the balancer's name below `zone.name`. Otherwise AWS gives it one."""
     keep_client_address: NotRequired[pulumi.Input[bool]]
     """Whether brokers see the clients' addresses. Then no process on a broker's instance reaches
-    that broker through the balancer."""
+    that broker through the balancer. Default: true with nlb; AWS allows only false with
+    privatelink."""
     idle_seconds: NotRequired[pulumi.Input[int]]
     """Seconds after which a connection without traffic is dropped. The default is longer than
     Kafka's own `connections.max.idle.ms`."""
     drain_seconds: NotRequired[pulumi.Input[int]]
     """Seconds for which a target that leaves keeps its connections."""
+    name: NotRequired[pulumi.Input[str]]
+    """With privatelink, and required with naming aws: the name that brokers advertise. Each
+    consumer's private zone has it. With naming zone it is `record` below `zone.name`."""
+    principals: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """With privatelink: by a name of your choice, ARNs of the accounts, users or roles that may
+    connect an endpoint. Default: the stack's own account."""
+    acceptance: NotRequired[pulumi.Input[str]]
+    """With privatelink: whether each endpoint waits until it is accepted in the stack's account
+    (`aws ec2 accept-vpc-endpoint-connections`)."""
+    private_dns: NotRequired[pulumi.Input[bool]]
+    """With privatelink: whether the endpoint service has the advertised name as its private DNS
+    name. You must own its domain; the output `endpoint_service` has the TXT record that proves it.
+    """
 
 
 class ZoneArgs(TypedDict):
@@ -415,7 +430,8 @@ class AwsClusterArgs(ClusterArgs):
     """A VPC of the stack's own, or, with `id`, an existing one."""
     expose: NotRequired[pulumi.Input[BalancerArgs]]
     """nlb: a Network Load Balancer with a port per broker, for the listeners with address strategy
-    port and no host. Brokers then need no public addresses. Default: none."""
+    port and no host. Brokers then need no public addresses. privatelink: the same for clients in
+    other VPCs, which connect through endpoints. Default: none."""
     naming: NotRequired[pulumi.Input[str]]
     """The names that brokers advertise. aws: EC2's own (`ip-...`, `ec2-...`); zone: names of your
     domain, see `zone`."""

@@ -163,6 +163,7 @@ class Cloud:
                     "host": host,
                     "why": item.why,
                     "addresses": list(item.addresses),
+                    **({"elsewhere": True} if item.elsewhere else {}),
                 }
                 for (listener, scope, host), item in self.declared.items()
             ],
@@ -179,7 +180,7 @@ class Cloud:
             ),
             declared={
                 (item["listener"], Scope(item["scope"]), item["host"]): Declaration(
-                    item["why"], tuple(item["addresses"])
+                    item["why"], tuple(item["addresses"]), item.get("elsewhere", False)
                 )
                 for item in document["declared"]
             },

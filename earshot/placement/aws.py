@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.config.aws import AwsSpec
+from earshot.config.balancer import EVERYONE
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud, Instance
 from earshot.facts.security_groups import (
@@ -248,7 +249,8 @@ def unknown_balancer(spec: AwsSpec) -> UnknownHost:
 def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> Balancer | None:
     if spec.expose is None:
         return None
-    return Balancer(name or unknown_balancer(spec), spec.expose.path, BALANCER)
+    known = name or spec.expose.consumers_name(spec.zone) or unknown_balancer(spec)
+    return Balancer(known, spec.expose.path, BALANCER, spec.expose.private_link)
 
 
 def _declarations(
@@ -258,7 +260,10 @@ def _declarations(
         for listener in node.listeners:
             for scope in listener.scopes if isinstance(listener.host, str) else ():
                 host = str(listener.host)
-                if listener.front is not None and listener.front.group:
+                if listener.front is not None and listener.front.private_link:
+                    why = "the private zone of each VPC with an endpoint of this stack's service"
+                    yield (listener.name, scope, host), Declaration(why, elsewhere=True)
+                elif listener.front is not None and listener.front.group:
                     why = "the balancer of this stack"
                     if spec.naming == "zone":
                         why = f"record {host}, which leads to the balancer of this stack"
@@ -298,5 +303,7 @@ def _notes(spec: AwsSpec) -> Iterator[str]:
         )
     if spec.clients.anywhere:
         yield "clients.anywhere: every address of the internet may connect to external listeners"
+    if spec.expose is not None and EVERYONE in spec.expose.principals.values():
+        yield "expose.principals: every account of AWS may ask for an endpoint; accept known ones"
     for name, reason in spec.clear_text.items():
         yield f"{name}: for scope external without TLS ({reason})"
