@@ -133,6 +133,7 @@ class Answers(mocks.Mocks):
                 "insecureValue": f"ami of {args.args.get('name')}"
             },
             "aws:ec2/getVpc:getVpc": self.vpc,
+            "aws:ec2/getSubnet:getSubnet": {"availabilityZoneId": "euc1-az2"},
             "pulumi:pulumi:readStackResourceOutputs": {"outputs": self.state},
         }
         if args.token == "aws:ebs/getEbsVolumes:getEbsVolumes":

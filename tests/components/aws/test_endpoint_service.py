@@ -8,6 +8,7 @@ import pytest
 
 from earshot.checks.plan import check_planned
 from earshot.facts.cloud import Cloud
+from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
@@ -108,7 +109,7 @@ def test_a_zone_gives_the_name_inside_the_vpc_alone() -> None:
 def test_the_gate_takes_the_name_as_declared_whatever_resolves_here() -> None:
     spec = read_aws(**LINKED)
     planned = plan_aws(spec, "mine")
-    silent = ResolverPolicy(timeout=0.5, resolvers={"external": ("127.0.0.1:1",)})
+    silent = ResolverPolicy(timeout=0.5, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})
     found = check_planned(spec, planned, silent)
     certain = [it for it in found.findings if it.state is FindingState.VIOLATED]
     assert not [it for it in certain if it.severity is Severity.ERROR]

@@ -87,7 +87,7 @@ SCANS = {
     "Proof": "test_module.py::test_own_brokers_are_checked_and_proved_without_a_pack",
 }
 """By resource: the test with real parts that looks for its secrets in the state."""
-WITHOUT_SECRETS = {"AwsNetwork"}
+WITHOUT_SECRETS = {"AwsEndpoint", "AwsNetwork"}
 
 
 def test_the_secrets_of_every_resource_are_looked_for() -> None:
