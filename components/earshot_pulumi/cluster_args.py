@@ -368,6 +368,30 @@ class ClientsArgs(TypedDict):
     VPC's own range."""
 
 
+class ConnectedVpcArgs(TypedDict):
+    """Another VPC, whose clients use the listeners of scope internal."""
+
+    id: pulumi.Input[str]
+    """The id of the VPC."""
+    cidr: pulumi.Input[str]
+    """The VPC's CIDR block, which security groups admit. It overlaps no other one."""
+    peering: NotRequired[pulumi.Input[str]]
+    """The id of the active peering connection between both VPCs."""
+    transit_gateway: NotRequired[pulumi.Input[str]]
+    """The id of the Transit Gateway that both VPCs are attached to."""
+    region: NotRequired[pulumi.Input[str]]
+    """The VPC's region. Default: that of the stack."""
+    associate: NotRequired[pulumi.Input[bool]]
+    """With naming zone: whether the stack associates its private zone with the VPC, which takes
+    credentials for both. Otherwise the names do not resolve there."""
+    routed: NotRequired[pulumi.Input[bool]]
+    """Whether the subnets of both VPCs have routes to each other, apart from those that the stack
+    makes from its own VPC. Default: not known."""
+    resolver: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """DNS servers (`ip` or `ip:port`) that answer as the VPC's resolver does, and that this machine
+    reaches: the gate looks the names up there. Default: none."""
+
+
 class InstanceArgs(TypedDict):
     """The instances of one role. They run Amazon Linux 2023."""
 
@@ -443,6 +467,9 @@ class AwsClusterArgs(ClusterArgs):
     """
     clients: NotRequired[pulumi.Input[ClientsArgs]]
     """The clients that security groups admit."""
+    connected: NotRequired[pulumi.Input[dict[str, pulumi.Input[ConnectedVpcArgs]]]]
+    """By a name of your choice, other VPCs with clients of scope internal, connected by peering or
+    a Transit Gateway."""
     clear_text: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By listener, the reason why a listener of scope external needs no TLS."""
     instance: NotRequired[pulumi.Input[InstanceArgs]]

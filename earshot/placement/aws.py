@@ -8,6 +8,7 @@ from earshot.config.aws import AwsSpec
 from earshot.config.balancer import EVERYONE
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud, Instance
+from earshot.facts.connected import ConnectedVpc
 from earshot.facts.security_groups import (
     BALANCER,
     Clients,
@@ -73,6 +74,8 @@ class AwsPlan(Planned):
     """By node id, what rules check of the instance."""
     declared: dict[EvidenceKey, Declaration]
     """What the stack's own resources say about the names that are known."""
+    connected: tuple[ConnectedVpc, ...] = ()
+    """Other VPCs with clients of scope internal."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
@@ -81,7 +84,7 @@ class AwsPlan(Planned):
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(self.instances, self.clients, self.declared)
+        return Cloud(self.instances, self.clients, self.declared, self.connected)
 
 
 def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
@@ -131,7 +134,7 @@ def plan_aws(
     names = {id: _names(item, spec.zone_of[id]) for id, item in provisioned.items()}
     found = secured(plan(spec, names, _balancer(spec, balancer)), spec.security, root, SECRETS)
     made = found.plan
-    clients = spec.clients.admitted(spec.vpc.cidr)
+    clients = spec.clients.admitted(spec.vpc.cidr, [item.range for item in spec.connected.values()])
     groups = security_groups(made, clients)
     if spec.validator is not None:
         groups += (SecurityGroup(VALIDATOR, ()),)  # nothing comes in to it
@@ -148,6 +151,7 @@ def plan_aws(
             for node in made.nodes
         },
         declared=dict(_declarations(spec, made, provisioned, attributes)),
+        connected=_connected(spec),
         certificates=found.certificates,
     )
 
@@ -238,6 +242,20 @@ def _names(given: Provisioned, zone: str) -> NodeNames:
     if given.public_name is not None:
         hosts[Scope.EXTERNAL] = given.public_name
     return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
+
+
+def _connected(spec: AwsSpec) -> tuple[ConnectedVpc, ...]:
+    return tuple(
+        ConnectedVpc(
+            name=name,
+            id=item.id,
+            zone=spec.zone.name if spec.zone is not None else "",
+            is_associated=item.associate if spec.zone is not None else None,
+            is_routed=item.routed,
+            resolver=item.resolver,
+        )
+        for name, item in spec.connected.items()
+    )
 
 
 def unknown_balancer(spec: AwsSpec) -> UnknownHost:
