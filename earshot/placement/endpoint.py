@@ -45,7 +45,9 @@ def plan_endpoint(contract: Contract, spec: EndpointSpec, subject: str) -> Endpo
     if problems:
         raise SpecError.of(subject, problems)
     zone = spec.zone.lower().rstrip(".") if spec.zone else None
-    zones = {zone: tuple(names)} if zone else {name: (name,) for name in names}
+    zones: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
+    if zone is not None:
+        zones = {zone: tuple(names)}
     return EndpointPlan(
         contract=contract.with_listeners(it.name for it in chosen),
         zones={} if spec.private_dns else zones,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.connected import ConnectedVpc
 from earshot.listeners.listed import shortened
-from earshot.listeners.terms import Scope
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, FindingState, Rule
 
@@ -53,13 +53,22 @@ def _routes(vpc: ConnectedVpc) -> Iterator[Finding]:
 
 
 def _names(
-    facts: ClusterFacts, vpc: ConnectedVpc, listener: str, hosts: Mapping[str, Listener]
+    facts: ClusterFacts,
+    vpc: ConnectedVpc,
+    listener: str,
+    hosts: Mapping[str | UnknownHost, Listener],
 ) -> Iterator[Finding]:
     """What is wrong with the names in ``hosts``; one finding for all that have one cause."""
     causes: dict[tuple[FindingState, str], list[str]] = {}
+    has_unknown = any(isinstance(host, UnknownHost) for host in hosts)
+    if has_unknown and not vpc.resolver and (found := _cause_in_zone(vpc)):
+        # records of a zone that is still to be made
+        causes[found] = [f"names of {vpc.zone}"]
     for host, item in hosts.items():
-        if ip_of(host) is None and not facts.waived(host) and (cause := _cause(vpc, host, item)):
-            causes.setdefault(cause, []).append(host)
+        if isinstance(host, UnknownHost):
+            continue
+        if ip_of(host) is None and not facts.waived(host) and (found := _cause(vpc, host, item)):
+            causes.setdefault(found, []).append(host)
     for (state, cause), names in causes.items():
         is_wrong = state is FindingState.VIOLATED
         observed = f"clients in {_shown(vpc)} do not resolve {shortened(names)}: {cause}"
@@ -88,23 +97,28 @@ def _cause(vpc: ConnectedVpc, host: str, listener: Listener) -> tuple[FindingSta
     if lookup is not None:
         return FindingState.UNKNOWN, f"{lookup.resolver} did not answer"
     if vpc.zone and host.lower().endswith(f".{vpc.zone}"):
-        if vpc.is_associated is None:
-            return FindingState.UNKNOWN, f"nothing says whether the zone {vpc.zone} is associated"
-        cause = f"the private zone {vpc.zone} is not associated with it"
-        return None if vpc.is_associated else (FindingState.VIOLATED, cause)
+        return _cause_in_zone(vpc)
     if listener.front is not None and listener.front.group:
         return None  # AWS's own names of balancers resolve everywhere
     return FindingState.UNKNOWN, "no resolver of that VPC can be asked"
 
 
-def _listeners(facts: ClusterFacts) -> dict[str, dict[str, Listener]]:
-    """By listener of scope internal, the known hosts that clients connect to."""
-    found: dict[str, dict[str, Listener]] = {}
+def _cause_in_zone(vpc: ConnectedVpc) -> tuple[FindingState, str] | None:
+    """The same of names in the private zone that the VPC may be associated with."""
+    if not vpc.zone or vpc.is_associated:
+        return None
+    if vpc.is_associated is None:
+        return FindingState.UNKNOWN, f"nothing says whether the zone {vpc.zone} is associated"
+    return FindingState.VIOLATED, f"the private zone {vpc.zone} is not associated with it"
+
+
+def _listeners(facts: ClusterFacts) -> dict[str, dict[str | UnknownHost, Listener]]:
+    """By listener of scope internal, the hosts that clients connect to."""
+    found: dict[str, dict[str | UnknownHost, Listener]] = {}
     for node in facts.plan.brokers if facts.plan is not None else ():
         for item in node.listeners:
             if Scope.INTERNAL in item.scopes:
-                known = (host for host in item.hosts if isinstance(host, str))
-                found.setdefault(item.name, {}).update(dict.fromkeys(known, item))
+                found.setdefault(item.name, {}).update(dict.fromkeys(item.hosts, item))
     return found
 
 

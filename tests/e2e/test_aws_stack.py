@@ -219,9 +219,9 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
     before = stack.server.holdings()
     analytics = {"id": other, "cidr": "10.60.0.0/16", "peering": peering}
     named = {"naming": "zone", "zone": {"name": "kafka.example.com"}}
-    settings = {**named, "deletion_protection": False, "data": "delete"}
+    settings: dict[str, Any] = {**named, "deletion_protection": False, "data": "delete"}
     stack.configure(cluster(connected={"analytics": {**analytics, "associate": False}}, **settings))
-    refused = " ".join(stack.project.fails().split())
+    refused = " ".join(stack.project.fails(command="preview").split())
     assert "the private zone kafka.example.com is not associated with it [KL026]" in refused
     assert not stack.instances()
 

@@ -28,9 +28,10 @@ def planned_with_names(spec: AwsSpec) -> AwsPlan:
     return plan_aws(spec, "mine", names)
 
 
-def findings(spec: AwsSpec) -> list[Finding]:
+def findings(spec: AwsSpec, planned: AwsPlan | None = None) -> list[Finding]:
     """What the gate says of connected VPCs."""
-    found = check_planned(spec, planned_with_names(spec), ResolverPolicy(timeout=0.5))
+    planned = planned or planned_with_names(spec)
+    found = check_planned(spec, planned, ResolverPolicy(timeout=0.5))
     return [it for it in found.findings if it.rule == "KL026"]
 
 
@@ -65,6 +66,9 @@ def test_without_connected_vpcs_nothing_is_added() -> None:
 def test_a_zone_that_is_not_associated_is_refused_and_routes_are_not_known() -> None:
     other = {**OTHER, "associate": False}
     spec = read_aws(connected={"analytics": other}, **OWN_ZONE)
+    (first,) = (it for it in findings(spec, plan_aws(spec, "mine")) if it.listener)
+    assert first.state is FindingState.VIOLATED, "in a preview that knows no record yet, too"
+    assert "do not resolve names of kafka.example.com" in first.observed
     found = findings(spec)
     (refused,) = (it for it in found if it.state is FindingState.VIOLATED)
     assert "is not associated with it" in refused.observed
