@@ -57,6 +57,7 @@ else:
 """
 RESOURCES = (
     "AwsCluster",
+    "AwsEndpoint",
     "AwsNetwork",
     "DockerCluster",
     "DockerHosts",

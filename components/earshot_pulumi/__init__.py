@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.docker_hosts import DockerHosts, DockerHostsArgs
+    from earshot_pulumi.aws.endpoint import AwsEndpoint, AwsEndpointArgs
     from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
     from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
     from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AwsCluster",
     "AwsClusterArgs",
+    "AwsEndpoint",
+    "AwsEndpointArgs",
     "AwsNetwork",
     "AwsNetworkArgs",
     "DockerCluster",
@@ -36,6 +39,8 @@ __all__ = [
 _MODULES = {
     "AwsCluster": "cluster",
     "AwsClusterArgs": "cluster_args",
+    "AwsEndpoint": "aws.endpoint",
+    "AwsEndpointArgs": "aws.endpoint",
     "AwsNetwork": "aws.vpc",
     "AwsNetworkArgs": "aws.vpc",
     "DockerCluster": "cluster",

@@ -245,12 +245,16 @@ class AwsCluster(Cluster):
     """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
     reports: pulumi.Output[str | None]
     """With a validator, the URL of its latest report."""
+    endpoint_service: pulumi.Output[dict[str, Any] | None]
+    """With `expose: privatelink`, what an `AwsEndpoint` of another stack needs: `service_name`, the
+    advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
 
     def __init__(
         self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         given: Any = args
         self._reports = isinstance(given, AwsSpec) and given.validator is not None
+        self._linked = isinstance(given, AwsSpec) and bool(given.linked)
         super().__init__(name, args, opts)
 
     def _provided_inputs(
@@ -263,7 +267,11 @@ class AwsCluster(Cluster):
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:
         found = {**super().exports(), "vpc": self.vpc_id}
-        return {**found, "reports": self.reports} if self._reports else found
+        if self._reports:
+            found["reports"] = self.reports
+        if self._linked:
+            found["endpoint_service"] = self.endpoint_service
+        return found
 
 
 CLUSTERS: Final[Mapping[str, Callable[[str, Any], Cluster]]] = {

@@ -311,19 +311,34 @@ class BalancerArgs(TypedDict):
     """A Network Load Balancer for the listeners with address strategy port and no host."""
 
     kind: NotRequired[pulumi.Input[str]]
-    """nlb: a Network Load Balancer, which forwards TCP unchanged, a port per broker."""
+    """nlb: a Network Load Balancer, which forwards TCP unchanged, a port per broker; privatelink:
+    the same with an endpoint service, for clients in other VPCs and accounts."""
     scheme: NotRequired[pulumi.Input[str]]
     """internal: addresses of the VPC; internet: public ones, in public subnets."""
     record: NotRequired[pulumi.Input[str]]
     """With naming zone: the balancer's name below `zone.name`. Otherwise AWS gives it one."""
     keep_client_address: NotRequired[pulumi.Input[bool]]
     """Whether brokers see the clients' addresses. Then no process on a broker's instance reaches
-    that broker through the balancer."""
+    that broker through the balancer. Default: true with nlb; AWS allows only false with
+    privatelink."""
     idle_seconds: NotRequired[pulumi.Input[int]]
     """Seconds after which a connection without traffic is dropped. The default is longer than
     Kafka's own `connections.max.idle.ms`."""
     drain_seconds: NotRequired[pulumi.Input[int]]
     """Seconds for which a target that leaves keeps its connections."""
+    name: NotRequired[pulumi.Input[str]]
+    """With privatelink, and required with naming aws: the name that brokers advertise. Each
+    consumer's private zone has it. With naming zone it is `record` below `zone.name`."""
+    principals: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """With privatelink: by a name of your choice, ARNs of the accounts, users or roles that may
+    connect an endpoint. Default: the stack's own account."""
+    acceptance: NotRequired[pulumi.Input[str]]
+    """With privatelink: whether each endpoint waits until it is accepted in the stack's account
+    (`aws ec2 accept-vpc-endpoint-connections`)."""
+    private_dns: NotRequired[pulumi.Input[bool]]
+    """With privatelink: whether the endpoint service has the advertised name as its private DNS
+    name. You must own its domain; the output `endpoint_service` has the TXT record that proves it.
+    """
 
 
 class ZoneArgs(TypedDict):
@@ -351,6 +366,30 @@ class ClientsArgs(TypedDict):
     groups: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By a name of your choice, ids of security groups of internal clients, in addition to the
     VPC's own range."""
+
+
+class ConnectedVpcArgs(TypedDict):
+    """Another VPC, whose clients use the listeners of scope internal."""
+
+    id: pulumi.Input[str]
+    """The id of the VPC."""
+    cidr: pulumi.Input[str]
+    """The VPC's CIDR block, which security groups admit. It overlaps no other one."""
+    peering: NotRequired[pulumi.Input[str]]
+    """The id of the active peering connection between both VPCs."""
+    transit_gateway: NotRequired[pulumi.Input[str]]
+    """The id of the Transit Gateway that both VPCs are attached to."""
+    region: NotRequired[pulumi.Input[str]]
+    """The VPC's region. Default: that of the stack."""
+    associate: NotRequired[pulumi.Input[bool]]
+    """With naming zone: whether the stack associates its private zone with the VPC, which takes
+    credentials for both. Otherwise the names do not resolve there."""
+    routed: NotRequired[pulumi.Input[bool]]
+    """Whether the subnets of both VPCs have routes to each other, apart from those that the stack
+    makes from its own VPC. Default: not known."""
+    resolver: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """DNS servers (`ip` or `ip:port`) that answer as the VPC's resolver does, and that this machine
+    reaches: the gate looks the names up there. Default: none."""
 
 
 class InstanceArgs(TypedDict):
@@ -415,7 +454,8 @@ class AwsClusterArgs(ClusterArgs):
     """A VPC of the stack's own, or, with `id`, an existing one."""
     expose: NotRequired[pulumi.Input[BalancerArgs]]
     """nlb: a Network Load Balancer with a port per broker, for the listeners with address strategy
-    port and no host. Brokers then need no public addresses. Default: none."""
+    port and no host. Brokers then need no public addresses. privatelink: the same for clients in
+    other VPCs, which connect through endpoints. Default: none."""
     naming: NotRequired[pulumi.Input[str]]
     """The names that brokers advertise. aws: EC2's own (`ip-...`, `ec2-...`); zone: names of your
     domain, see `zone`."""
@@ -427,6 +467,9 @@ class AwsClusterArgs(ClusterArgs):
     """
     clients: NotRequired[pulumi.Input[ClientsArgs]]
     """The clients that security groups admit."""
+    connected: NotRequired[pulumi.Input[dict[str, pulumi.Input[ConnectedVpcArgs]]]]
+    """By a name of your choice, other VPCs with clients of scope internal, connected by peering or
+    a Transit Gateway."""
     clear_text: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By listener, the reason why a listener of scope external needs no TLS."""
     instance: NotRequired[pulumi.Input[InstanceArgs]]

@@ -53,6 +53,9 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, int], str]]]] = (
     (r"vpc\.id", _id("vpc")),
     (r"vpc\.(public|private)_?[sS]ubnets\..+", _id("subnet")),
     (r"clients\.groups\..+", _id("sg")),
+    (r"connected\.[^.]+\.id", _id("vpc")),
+    (r"connected\.[^.]+\.peering", _id("pcx")),
+    (r"connected\.[^.]+\.transit_?[gG]ateway", _id("tgw")),
     (r"volumes\.\d+", _id("vol")),
     (r"(controller_?)?[iI]nstance\.ami", _id("ami")),
 )

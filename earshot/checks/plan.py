@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from earshot.certificates.shown import ShownCertificate
+from earshot.checks.connected import looked_up
 from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
@@ -76,7 +77,8 @@ def check_plan(
         if in_containers(placement)
         else gather(plan, policy, placement, declared)
     )
-    facts = replace(facts, evidence=found)
+    connected = looked_up(plan, cloud.connected, policy) if cloud else ()
+    facts = replace(facts, evidence=found, connected=connected)
     silent: Collection[str] = ()
     if not_known_yet or any(item.unknown for item in held.values()):
         silent = NEEDS_LOOKUPS  # which names their networks hold is not known yet: KL006 says so

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Annotated, Literal, Self
 
@@ -24,21 +24,22 @@ from earshot.config.aws_parts import (
     on_or_off,
 )
 from earshot.config.balancer import Expose
+from earshot.config.clear_text import clear_text_problems
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
+from earshot.config.connected import ConnectedVpcSpec, connection_problems
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.security import is_secret_file
-from earshot.listeners.terms import Protocol, Scope, Strategy
+from earshot.listeners.terms import Scope, Strategy
 from earshot.names.aws import check_region
 
 Place = Literal["private", "public"]
 """The kind of subnet that brokers are in; only in a public one an Elastic IP works."""
 NO_NODE = 0
 """Stands for the validator among the ids of nodes, which begin at 1."""
-_TLS = ", ".join(item for item in Protocol if item.tls)
 
 
 class AwsSpec(ClusterSpec):
@@ -56,7 +57,8 @@ class AwsSpec(ClusterSpec):
     """The listeners of all brokers. At least one serves scope internal."""
     expose: Expose = None
     """nlb: a Network Load Balancer with a port per broker, for the listeners with address strategy
-    port and no host. Brokers then need no public addresses. Default: none."""
+    port and no host. Brokers then need no public addresses. privatelink: the same for clients in
+    other VPCs, which connect through endpoints. Default: none."""
     naming: Literal["aws", "zone"] = "aws"
     """The names that brokers advertise. aws: EC2's own (`ip-...`, `ec2-...`); zone: names of your
     domain, see `zone`."""
@@ -68,6 +70,9 @@ class AwsSpec(ClusterSpec):
     external."""
     clients: ClientsSpec = ClientsSpec()
     """The clients that security groups admit."""
+    connected: dict[str, ConnectedVpcSpec] = Field(default_factory=dict)
+    """By a name of your choice, other VPCs with clients of scope internal, connected by peering or
+    a Transit Gateway."""
     clear_text: dict[str, str] = Field(default_factory=dict)
     """By listener, the reason why a listener of scope external needs no TLS."""
     instance: InstanceSpec = InstanceSpec()
@@ -144,11 +149,22 @@ class AwsSpec(ClusterSpec):
     @model_validator(mode="after")
     def _fits_aws(self) -> Self:
         if self.expose is not None:
-            refuse(list(self.expose.problems(self.balanced, self.brokers, self.vpc)))
+            own = (self.balanced, self.brokers, self.vpc, self.zone)
+            refuse([*self.expose.problems(*own), *self._link_problems()])
         refuse([*self._place_problems(), *self._name_problems(), *self._client_problems()])
+        refuse(connection_problems(self.connected, self.vpc, self.naming))
         refuse(list(self._secret_problems()))
         refuse([*self._room_problems(), *self._data_problems()])
         return self
+
+    def _link_problems(self) -> Iterator[str]:
+        for item in self.listeners:
+            if item.name in self.linked and item.scopes != (Scope.EXTERNAL,):
+                yield (
+                    f"listeners.{item.name}.scopes: found {', '.join(item.scopes)} with expose "
+                    f"privatelink; allowed: {Scope.EXTERNAL}, for its name resolves in the "
+                    "consumers' VPCs alone"
+                )
 
     def _place_problems(self) -> Iterator[str]:
         region = self.vpc.zones[0][:-1]
@@ -206,7 +222,10 @@ class AwsSpec(ClusterSpec):
                 "public, for an Elastic IP works in a public subnet only, or `expose: nlb` and the "
                 "address strategy port"
             )
-        if self.external and not named:
+        if not named and any(
+            Scope.EXTERNAL in item.scopes and item.name not in self.linked
+            for item in self.listeners
+        ):
             why = "no client could connect to a listener for scope external"
             yield f"clients.ranges: is missing; {why}"
         if named and not self.external:
@@ -268,6 +287,11 @@ class AwsSpec(ClusterSpec):
             for item in held
             if item.address.strategy is Strategy.PORT and item.address.host is None
         )
+
+    @property
+    def linked(self) -> tuple[str, ...]:
+        """The listeners whose clients connect through endpoints of other VPCs."""
+        return self.balanced if self.expose is not None and self.expose.private_link else ()
 
     @property
     def directly_external(self) -> list[str]:
@@ -345,35 +369,6 @@ class AwsSpec(ClusterSpec):
 
     def volume_of(self, id: int) -> VolumeSpec:
         return self.volume if id in self.ids else self.controller_volume
-
-
-def clear_text_problems(
-    listeners: Iterable[ListenerSpec], waived: Mapping[str, str]
-) -> Iterator[str]:
-    """One text per external listener without TLS and waiver, and per waiver that says nothing.
-
-    ``waived`` maps listener names to reasons. Without TLS anyone on the network path can read and
-    change packets, credentials included (RFC 8446, section 1).
-    """
-    listed = list(listeners)
-    exposed = {
-        item.name: item
-        for item in listed
-        if Scope.EXTERNAL in item.scopes and not item.protocol.tls
-    }
-    for name, item in exposed.items():
-        if name not in waived:
-            yield (
-                f"listeners.{name}.protocol: found {item.protocol} for scope {Scope.EXTERNAL}, "
-                "so that anyone on the network path can read and change what is sent; allowed: "
-                f"{_TLS}, or a reason under clear_text.{name}"
-            )
-    for name, reason in waived.items():
-        if name not in exposed:
-            allowed = ", ".join(exposed) or "no listener needs one"
-            yield f"clear_text.{name}: found a waiver that nothing needs; allowed: {allowed}"
-        elif not reason.strip():
-            yield f"clear_text.{name}: found no reason; allowed: a sentence that says why"
 
 
 MODEL = AwsSpec

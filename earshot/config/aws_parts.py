@@ -4,7 +4,7 @@ clients, and the validator in the VPC."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
@@ -236,12 +236,13 @@ class ClientsSpec(Frozen):
     """By a name of your choice, ids of security groups of internal clients, in addition to the
     VPC's own range."""
 
-    def admitted(self, vpc: str) -> Clients:
-        """The same for the security groups of a VPC with the range ``vpc``."""
+    def admitted(self, vpc: str, connected: Iterable[IpRange] = ()) -> Clients:
+        """The same for the security groups of a VPC with the range ``vpc``, and of VPCs with the
+        ranges ``connected`` to it."""
         world = WORLD[:1] if self.anywhere else ()
         external: list[IpRange] = [read_range(text) for text in (*self.ranges.values(), *world)]
         return Clients(
-            internal=(read_range(vpc), *(Members(id) for id in self.groups.values())),
+            internal=(read_range(vpc), *connected, *(Members(id) for id in self.groups.values())),
             external=tuple(dict.fromkeys(external)),
         )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
+from earshot.facts.connected import ConnectedVpc
 from earshot.facts.security_groups import Clients, Ingress, Members, Source, Unread, read_range
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
@@ -138,6 +139,8 @@ class Cloud:
     instances: Mapping[int, Instance]
     clients: Clients
     declared: Mapping[EvidenceKey, Declaration]
+    connected: tuple[ConnectedVpc, ...] = ()
+    """Other VPCs with clients of scope internal."""
 
     def document(self) -> dict[str, Any]:
         """The same as plain data; `read` takes it back."""
@@ -163,9 +166,11 @@ class Cloud:
                     "host": host,
                     "why": item.why,
                     "addresses": list(item.addresses),
+                    **({"elsewhere": True} if item.elsewhere else {}),
                 }
                 for (listener, scope, host), item in self.declared.items()
             ],
+            **({"connected": [it.document() for it in self.connected]} if self.connected else {}),
         }
 
     @classmethod
@@ -179,10 +184,11 @@ class Cloud:
             ),
             declared={
                 (item["listener"], Scope(item["scope"]), item["host"]): Declaration(
-                    item["why"], tuple(item["addresses"])
+                    item["why"], tuple(item["addresses"]), item.get("elsewhere", False)
                 )
                 for item in document["declared"]
             },
+            connected=tuple(map(ConnectedVpc.read, document.get("connected", ()))),
         )
 
 

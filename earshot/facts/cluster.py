@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from earshot.certificates.shown import ShownCertificate
     from earshot.facts.cloud import Instance
+    from earshot.facts.connected import ConnectedVpc
     from earshot.facts.security_groups import Clients
     from earshot.facts.strimzi import StrimziKafka
     from earshot.listeners.model import ClusterPlan, Listener, Node
@@ -40,8 +41,8 @@ class ClusterFacts:
     maps a name (lower case) to the reason why it need not resolve here; ``containers`` holds
     what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
     on, where that is an EC2 instance; ``clients`` says who may connect there, None that it has
-    said; ``certificates`` what each node shows, by node id, where others have made it, and ``now``
-    when that is checked.
+    said; ``connected`` are other VPCs with clients; ``certificates`` what each node shows, by node
+    id, where others have made it, and ``now`` when that is checked.
     """
 
     plan: ClusterPlan | None
@@ -53,6 +54,7 @@ class ClusterFacts:
     containers: Mapping[int, Container] = field(default_factory=dict)
     instances: Mapping[int, Instance] = field(default_factory=dict)
     clients: Clients | None = None
+    connected: tuple[ConnectedVpc, ...] = ()
     deployment: Deployment | None = None
     strimzi: tuple[StrimziKafka, ...] = ()
     certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)

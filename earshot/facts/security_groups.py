@@ -193,7 +193,8 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             for source, reason in admitted(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
                 found[holder].setdefault((port, source), rule)
-    if rules := tuple(_balancer_rules(plan, clients)):
+    if any(it.front and it.front.group for node in plan.brokers for it in node.listeners):
+        rules = _balancer_rules(plan, clients)
         found[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
     groups = tuple(SecurityGroup(name, tuple(rules.values())) for name, rules in found.items())
     for group in groups:
@@ -223,6 +224,8 @@ def ingress_of(node: Node, groups: Iterable[SecurityGroup]) -> tuple[Ingress, ..
 
 
 def _check_named(listener: Listener, clients: Clients) -> None:
+    if listener.front is not None and listener.front.private_link:
+        return  # the endpoint service's principals are its clients
     for scope, named in ((Scope.INTERNAL, clients.internal), (Scope.EXTERNAL, clients.external)):
         if scope in listener.scopes and not named:
             raise EarshotError(

@@ -141,6 +141,8 @@ class Front(Frozen):
     path: ForwardingPath | None = None
     group: str = ""
     """The security group of a forwarder that the stack makes: brokers admit no one else."""
+    private_link: Annotated[bool, Field(exclude_if=lambda link: not link)] = False
+    """Whether clients connect through endpoints of their VPCs, where alone the name resolves."""
 
     @property
     def forwards(self) -> bool:

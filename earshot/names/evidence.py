@@ -62,6 +62,9 @@ class Declaration:
     """The resource, as in `record kafka-1.example.com in zone Z1`."""
     addresses: tuple[str, ...] = ()
     """What the name will lead to, where the resource says so."""
+    elsewhere: bool = False
+    """Whether the name is for networks whose resolvers cannot be asked from here, such as another
+    VPC's: what other resolvers answer says nothing of it."""
 
 
 def gather(
@@ -87,9 +90,10 @@ def gather(
         asked = Asked()
     resolvers = {scope: asked.resolver(policy, scope, placement) for scope in Scope}
     keys = list(dict.fromkeys(_keys(plan)))
+    elsewhere = {key for key, it in declared.items() if it.elsewhere}
     questions = [
         (host, resolver)
-        for _, scope, host in keys
+        for _, scope, host in (key for key in keys if key not in elsewhere)
         if (resolver := resolvers[scope]) is not None and not policy.waiver(host)
     ]
     lookups = asked.look_up(questions, policy)
@@ -158,7 +162,7 @@ def _weigh(
         return Evidence(EvidenceKind.LIVE, known, "an address needs no lookup")
     if reason := policy.waiver(host):
         return Evidence(EvidenceKind.NONE, None, f"not looked up, waived: {reason}")
-    if resolver is None:
+    if resolver is None or (declaration is not None and declaration.elsewhere):
         silence = f"no resolver of scope {scope} can be asked from here"
         lookup = None
     else:

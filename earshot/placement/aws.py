@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.config.aws import AwsSpec
+from earshot.config.balancer import EVERYONE
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud, Instance
+from earshot.facts.connected import ConnectedVpc
 from earshot.facts.security_groups import (
     BALANCER,
     Clients,
@@ -72,6 +74,8 @@ class AwsPlan(Planned):
     """By node id, what rules check of the instance."""
     declared: dict[EvidenceKey, Declaration]
     """What the stack's own resources say about the names that are known."""
+    connected: tuple[ConnectedVpc, ...] = ()
+    """Other VPCs with clients of scope internal."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
@@ -80,7 +84,7 @@ class AwsPlan(Planned):
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(self.instances, self.clients, self.declared)
+        return Cloud(self.instances, self.clients, self.declared, self.connected)
 
 
 def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
@@ -130,7 +134,7 @@ def plan_aws(
     names = {id: _names(item, spec.zone_of[id]) for id, item in provisioned.items()}
     found = secured(plan(spec, names, _balancer(spec, balancer)), spec.security, root, SECRETS)
     made = found.plan
-    clients = spec.clients.admitted(spec.vpc.cidr)
+    clients = spec.clients.admitted(spec.vpc.cidr, [item.range for item in spec.connected.values()])
     groups = security_groups(made, clients)
     if spec.validator is not None:
         groups += (SecurityGroup(VALIDATOR, ()),)  # nothing comes in to it
@@ -147,6 +151,7 @@ def plan_aws(
             for node in made.nodes
         },
         declared=dict(_declarations(spec, made, provisioned, attributes)),
+        connected=_connected(spec),
         certificates=found.certificates,
     )
 
@@ -239,6 +244,20 @@ def _names(given: Provisioned, zone: str) -> NodeNames:
     return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
 
 
+def _connected(spec: AwsSpec) -> tuple[ConnectedVpc, ...]:
+    return tuple(
+        ConnectedVpc(
+            name=name,
+            id=item.id,
+            zone=spec.zone.name if spec.zone is not None else "",
+            is_associated=item.associate if spec.zone is not None else None,
+            is_routed=item.routed,
+            resolver=item.resolver,
+        )
+        for name, item in spec.connected.items()
+    )
+
+
 def unknown_balancer(spec: AwsSpec) -> UnknownHost:
     """The marker of the balancer's name while that is not known."""
     what = "the record of the balancer" if spec.naming == "zone" else "the balancer"
@@ -248,7 +267,8 @@ def unknown_balancer(spec: AwsSpec) -> UnknownHost:
 def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> Balancer | None:
     if spec.expose is None:
         return None
-    return Balancer(name or unknown_balancer(spec), spec.expose.path, BALANCER)
+    known = name or spec.expose.consumers_name(spec.zone) or unknown_balancer(spec)
+    return Balancer(known, spec.expose.path, BALANCER, spec.expose.private_link)
 
 
 def _declarations(
@@ -258,7 +278,10 @@ def _declarations(
         for listener in node.listeners:
             for scope in listener.scopes if isinstance(listener.host, str) else ():
                 host = str(listener.host)
-                if listener.front is not None and listener.front.group:
+                if listener.front is not None and listener.front.private_link:
+                    why = "the private zone of each VPC with an endpoint of this stack's service"
+                    yield (listener.name, scope, host), Declaration(why, elsewhere=True)
+                elif listener.front is not None and listener.front.group:
                     why = "the balancer of this stack"
                     if spec.naming == "zone":
                         why = f"record {host}, which leads to the balancer of this stack"
@@ -298,5 +321,7 @@ def _notes(spec: AwsSpec) -> Iterator[str]:
         )
     if spec.clients.anywhere:
         yield "clients.anywhere: every address of the internet may connect to external listeners"
+    if spec.expose is not None and EVERYONE in spec.expose.principals.values():
+        yield "expose.principals: every account of AWS may ask for an endpoint; accept known ones"
     for name, reason in spec.clear_text.items():
         yield f"{name}: for scope external without TLS ({reason})"

@@ -52,7 +52,12 @@ def _left_out(spec: AwsSpec) -> dict[str, str]:
     for item in spec.listeners:
         if Scope.EXTERNAL not in item.scopes:
             continue
-        if spec.prove != "here":
+        if item.name in spec.linked:
+            found[item.name] = (
+                "not run: its clients are in other VPCs (by hand: `earshot validate --contract "
+                "FILE`, in a VPC with an endpoint)"
+            )
+        elif spec.prove != "here":
             found[item.name] = (
                 "not run: `prove: later` in the stack file (by hand: `earshot validate --only "
                 "external`, where its clients are)"

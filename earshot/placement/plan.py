@@ -54,6 +54,8 @@ class Balancer:
     path: ForwardingPath
     group: str
     """The security group that it carries."""
+    private_link: bool = False
+    """Whether clients connect through endpoints of their own VPCs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +162,7 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames, balancer: Balancer 
     front = item.address.front(host, advertised_port)
     if front is not None and balancer is not None:
         made = {"group": balancer.group, "path": front.path or balancer.path}
-        front = front.model_copy(update=made)
+        front = front.model_copy(update={**made, "private_link": balancer.private_link})
     return Listener(
         name=item.name,
         protocol=item.protocol,

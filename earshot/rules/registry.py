@@ -35,7 +35,7 @@ _COMPARE = {
     "<": operator.lt,
 }
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
-_OF_A_PLAN = ("certificates", "instances")
+_OF_A_PLAN = ("certificates", "connected", "instances")
 """Facts that say nothing without a plan."""
 
 
@@ -170,7 +170,14 @@ class Rule:
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
     needs: Literal[
-        "plan", "settings", "containers", "instances", "deployment", "strimzi", "certificates"
+        "plan",
+        "settings",
+        "containers",
+        "instances",
+        "connected",
+        "deployment",
+        "strimzi",
+        "certificates",
     ] = "plan"
     """Which of the facts must be there for the rule to be checked at all."""
     in_files: bool = False

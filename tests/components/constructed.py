@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 from earshot_pulumi.aws.docker_hosts import DockerHosts
+from earshot_pulumi.aws.endpoint import AwsEndpoint
 from earshot_pulumi.aws.vpc import AwsNetwork
 from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
 from earshot_pulumi.provider.host import Package
@@ -17,7 +18,9 @@ from tests.components.aws.registered import Answers, Engine
 
 def offered() -> Package:
     """The package's components."""
-    return Package((LocalCluster, DockerCluster, AwsCluster, AwsNetwork, DockerHosts), {})
+    return Package(
+        (LocalCluster, DockerCluster, AwsCluster, AwsNetwork, AwsEndpoint, DockerHosts), {}
+    )
 
 
 def constructed(

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.cloud import Cloud, gone, reported
-from tests.doubles.aws.gateways import same_document
+from tests.doubles.aws.endpoints import same_document
 from tests.doubles.aws.instance_options import encoded_user_data, raw_user_data
 from tests.doubles.aws.kind import tags_found
 from tests.doubles.aws.names import partition, private_name, public_name

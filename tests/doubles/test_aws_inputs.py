@@ -101,7 +101,11 @@ def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
 @pytest.mark.parametrize(
     ("token", "inputs", "refused"),
     [
-        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Interface"}, ["vpcEndpointType"]),
+        (
+            "aws:ec2/vpcEndpoint:VpcEndpoint",
+            {"vpcEndpointType": "GatewayLoadBalancer"},
+            ["vpcEndpointType"],
+        ),
         ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
         ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
         ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
@@ -183,14 +187,17 @@ def test_what_takes_no_tags_gets_none() -> None:
 
 def test_refused_inputs_are_said_with_the_reason() -> None:
     response = checked(
-        "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="Interface", dnsOptions={}
+        "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="GatewayLoadBalancer", dnsOptions={}
     )
     assert [(item.property, item.reason) for item in response.failures or []] == [
         (
             "dnsOptions",
             "the input dnsOptions is not implemented by this test double of the AWS provider",
         ),
-        ("vpcEndpointType", "this test double of the AWS provider knows only Gateway"),
+        (
+            "vpcEndpointType",
+            "this test double of the AWS provider knows only Gateway and Interface",
+        ),
     ]
 
 

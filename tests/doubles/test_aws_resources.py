@@ -49,6 +49,11 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
         "vpcId": w.vpc.id, "serviceName": "com.amazonaws.us-west-2.s3",
         "routeTableIds": [w.table.id], **TAGS,
     },
+    "VpcEndpointService": lambda w: {
+        "networkLoadBalancerArns": [w.make("LoadBalancer", **LIVES["LoadBalancer"](w)).id],
+        "acceptanceRequired": True, "allowedPrincipals": ["arn:aws:iam::123456789012:root"],
+        "privateDnsName": "kafka.example.com", **TAGS,
+    },
     "FlowLog": lambda w: {
         "vpcId": w.vpc.id, "trafficType": "REJECT", "logDestinationType": "s3",
         "logDestination": w.bucket["arn"], **TAGS,

@@ -65,10 +65,13 @@ def aws_settings(server: MotoServer) -> dict[str, Any]:
 
 
 def aws_project(
-    folder: Path, server: MotoServer, environment: Mapping[str, str] | None = None
+    folder: Path,
+    server: MotoServer,
+    environment: Mapping[str, str] | None = None,
+    name: str = "project",
 ) -> Project:
     """A project with an empty stack and no policy pack, whose provider talks to ``server``."""
-    plain = project.prepared(folder, {})
+    plain = project.prepared(folder, {}, name)
     plain = {name: value for name, value in plain.items() if not name.startswith("AWS_")}
     install_aws_double(folder / "home")
     made = Project(folder, HEADER, plain | dict(environment or {}), server)

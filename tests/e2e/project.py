@@ -121,15 +121,15 @@ def updating(
         yield child
 
 
-def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
-    """Makes ``folder`` the home of a project; the environment of its commands, with ``more``."""
+def prepared(folder: Path, more: Mapping[str, str], name: str = "project") -> dict[str, str]:
+    """Makes ``folder`` the home of a project called ``name``; the environment of its commands."""
     for name in ("home", "state"):
         (folder / name).mkdir(parents=True)
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
     plugins = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["plugins"]
     for plugin in plugins["providers"]:
         plugin["path"] = str(ROOT / plugin["path"])
-    about = {"name": "project", "runtime": runtime, "plugins": plugins}
+    about = {"name": name, "runtime": runtime, "plugins": plugins}
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
     environment = {
         **os.environ,

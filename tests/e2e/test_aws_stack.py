@@ -210,6 +210,46 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
 
 
 @pytest.mark.combination
+def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
+    ec2, route53 = stack.server.client("ec2"), stack.server.client("route53")
+    other = ec2.create_vpc(CidrBlock="10.60.0.0/16")["Vpc"]["VpcId"]
+    own = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    made = ec2.create_vpc_peering_connection(VpcId=own, PeerVpcId=other)
+    peering = made["VpcPeeringConnection"]["VpcPeeringConnectionId"]
+    before = stack.server.holdings()
+    analytics = {"id": other, "cidr": "10.60.0.0/16", "peering": peering}
+    named = {"naming": "zone", "zone": {"name": "kafka.example.com"}}
+    settings: dict[str, Any] = {**named, "deletion_protection": False, "data": "delete"}
+    stack.configure(cluster(connected={"analytics": {**analytics, "associate": False}}, **settings))
+    refused = " ".join(stack.project.fails(command="preview").split())
+    assert "the private zone kafka.example.com is not associated with it [KL026]" in refused
+    assert not stack.instances()
+
+    stack.configure(cluster(connected={"analytics": analytics}, **settings))
+    assert f"whether routes lead to {other} (analytics) and back is not known" in " ".join(
+        stack.project.up().split()
+    )
+    stack.configure(cluster(connected={"analytics": {**analytics, "routed": True}}, **settings))
+    stack.project.up()
+    zones = route53.list_hosted_zones_by_vpc(VPCId=other, VPCRegion=REGION)
+    assert [it["Name"] for it in zones["HostedZoneSummaries"]] == ["kafka.example.com."]
+    routes = [
+        route
+        for table in ec2.describe_route_tables()["RouteTables"]
+        for route in table["Routes"]
+        if route.get("VpcPeeringConnectionId") == peering
+    ]
+    assert len(routes) == 4
+    assert {it["DestinationCidrBlock"] for it in routes} == {"10.60.0.0/16"}
+    listed = ec2.describe_security_group_rules()["SecurityGroupRules"]
+    assert {it["FromPort"] for it in listed if it.get("CidrIpv4") == "10.60.0.0/16"} == {19092}
+    assert "unchanged" in stack.project.up("--expect-no-changes")
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+    stack.project.destroy()
+    assert stack.server.holdings() == before
+
+
+@pytest.mark.combination
 def test_one_listener_for_both_scopes(stack: Stack) -> None:
     stack.configure(cluster(**ONE_LISTENER))
     stack.project.up()

@@ -286,3 +286,67 @@ def resources(made: project.Project) -> list[dict[str, Any]]:
         "resources"
     ]
     return found
+
+
+@pytest.mark.combination
+def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
+    server: MotoServer, tmp_path: Path
+) -> None:
+    before = server.holdings()
+    name = "kafka.partners.example.com"
+    provider = aws_project(tmp_path / "provider", server, {})
+    policy = '{"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}'
+    prepare(
+        provider,
+        "privatelink/provider",
+        region=REGION,
+        name=name,
+        brokers=2,
+        protocol="PLAINTEXT",
+        clear_text='{"PARTNERS": "a test without data"}',
+        archive=ARCHIVE["url"],
+        sha512=ARCHIVE["sha512"],
+        protected="false",
+        data="delete",
+        policy=policy,
+    )
+    shared = {"PULUMI_BACKEND_URL": provider.environment["PULUMI_BACKEND_URL"]}
+    consumer = aws_project(tmp_path / "consumer", server, shared, name="consumer")
+    reference = f"organization/project/{project.STACK}"
+    prepare(consumer, "privatelink/consumer", region=REGION, kafka=reference)
+    ec2, route53 = server.client("ec2"), server.client("route53")
+    with nodes_reporting(server):
+        provider.up()
+        service = provider.outputs()["endpoint_service"]
+        assert service["ports"] == {"PARTNERS": {"1": 9101, "2": 9102, "bootstrap": 9100}}
+        allowed = ec2.describe_vpc_endpoint_service_permissions(
+            ServiceId=service["service_name"].rpartition(".")[2]
+        )["AllowedPrincipals"]
+        assert [it["Principal"] for it in allowed] == ["arn:aws:iam::123456789012:root"]
+        assert "unchanged" in provider.up("--expect-no-changes")
+        assert "unchanged" in provider.up("--refresh", "--expect-no-changes")
+
+        consumer.runs("config", "set", "zone", "partners.internal")
+        refused = consumer.fails(command="preview")
+        assert f"found partners.internal, and the brokers of test-kafka advertise {name}" in refused
+        consumer.runs("config", "rm", "zone")
+        preview = consumer.runs("preview")
+        assert " aws:ec2:VpcEndpoint " in preview and " aws:route53:Record " in preview
+        made = consumer.up()
+        assert "the endpoint waits until the owner of the service accepts it" in made
+        found = consumer.outputs()
+        assert found["bootstrap"] == {"PARTNERS": f"{name}:9100"}
+        assert found["state"] == "pendingAcceptance"
+        (endpoint,) = ec2.describe_vpc_endpoints(VpcEndpointIds=[found["endpoint"]])["VpcEndpoints"]
+        zones = route53.list_hosted_zones_by_vpc(VPCId=found["vpc"], VPCRegion=REGION)
+        (zone,) = zones["HostedZoneSummaries"]
+        assert zone["Name"].rstrip(".") == name
+        sets = route53.list_resource_record_sets(HostedZoneId=zone["HostedZoneId"])
+        (record,) = (it for it in sets["ResourceRecordSets"] if it["Type"] == "A")
+        assert record["AliasTarget"]["DNSName"].rstrip(".") == endpoint["DnsEntries"][0]["DnsName"]
+        assert "unchanged" in consumer.up("--expect-no-changes")
+        assert "unchanged" in consumer.up("--refresh", "--expect-no-changes")
+
+        consumer.destroy()
+        provider.destroy()
+    assert server.holdings() == before

@@ -55,6 +55,17 @@ def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
     assert found.why == "looked up just now at 192.0.2.53"
 
 
+def test_a_name_for_another_network_is_declared_whatever_answers_here() -> None:
+    elsewhere = {KEY: Declaration("the private zone of each consumer", elsewhere=True)}
+    for answer in (("203.0.113.7",), Diagnosis.NXDOMAIN):
+        found = evidence(answer, elsewhere)
+        assert (found.kind, found.lookup, found.addresses) == (EvidenceKind.DECLARED, None, ())
+        assert found.why == (
+            "the private zone of each consumer; not looked up: no resolver of scope external can "
+            "be asked from here"
+        )
+
+
 def test_a_resolver_that_answers_and_does_not_know_the_name_outweighs_a_declaration() -> None:
     found = evidence(Diagnosis.NXDOMAIN, DECLARED)
     assert found.kind is EvidenceKind.NONE

@@ -22,6 +22,7 @@ _EC2 = "https://aws.amazon.com/ec2/pricing/on-demand/"
 _EBS = "https://aws.amazon.com/ebs/pricing/"
 _VPC = "https://aws.amazon.com/vpc/pricing/"
 _ELB = "https://aws.amazon.com/elasticloadbalancing/pricing/"
+_PRIVATELINK = "https://aws.amazon.com/privatelink/pricing/"
 _ROUTE53 = "https://aws.amazon.com/route53/pricing/"
 _CLOUDWATCH = "https://aws.amazon.com/cloudwatch/pricing/"
 _S3 = "https://aws.amazon.com/s3/pricing/"
@@ -41,6 +42,8 @@ PRICES = {
     "nat-gib": ("NAT gateway, a GiB of traffic", _VPC),
     "nlb-hour": ("Network Load Balancer, an hour", _ELB),
     "nlcu-hour": ("Network Load Balancer, a capacity unit (NLCU) and hour", _ELB),
+    "endpoint-hour": ("interface endpoint in one zone, an hour", _PRIVATELINK),
+    "endpoint-gib": ("data through interface endpoints, a GiB; cheaper in bulk", _PRIVATELINK),
     "out-gib": ("data to the internet, a GiB", _EC2),
     "between-zones-gib": ("data between two zones, a GiB in one direction", _EC2),
     "zone-month": ("Route 53 hosted zone, a month", _ROUTE53),
@@ -140,6 +143,13 @@ def balancer_bill() -> Iterator[Item]:
     yield Item("use of the balancer", None, "nlcu-hour", f"{HOURS} h x {units} x nlcu-hour")
 
 
+def endpoint_bill(zones: int) -> Iterator[Item]:
+    """What an `AwsEndpoint` with subnets in ``zones`` costs its own account."""
+    yield _hourly("interface endpoints, one per zone", zones, "endpoint-hour")
+    yield Item("hosted zones", 1, "zone-month", "1 x zone-month")
+    yield Item("data through the endpoints", None, "endpoint-gib", "1 x GiB x endpoint-gib")
+
+
 def hosts_bill(spec: DockerHostsSpec) -> Iterator[Item]:
     """Every item of Docker hosts that AWS charges for."""
     for size in dict.fromkeys(spec.instance_of(host).root_gib for host in spec.host_zones):
@@ -185,7 +195,8 @@ def cost_page(specs: Mapping[str, AwsSpec], hosts: Mapping[str, DockerHostsSpec]
     """The page about ``specs`` and ``hosts``, by the names of their stacks."""
     bills = {name: tuple(bill(spec)) for name, spec in specs.items()}
     bills |= {name: tuple(hosts_bill(spec)) for name, spec in hosts.items()}
-    bills["With `expose: nlb`, in addition"] = tuple(balancer_bill())
+    bills["With `expose: nlb` or `privatelink`, in addition"] = tuple(balancer_bill())
+    bills["An `AwsEndpoint` in two zones, for its own account"] = tuple(endpoint_bill(2))
     parts = [_HEAD, *(_stack(name, items) for name, items in bills.items())]
     used = {item.price for items in bills.values() for item in items}
     return "\n".join([*parts, _prices(used), _END])

@@ -16,7 +16,14 @@ from tests.config.aws_documents import (
     read_aws,
 )
 from tests.goldens import is_golden
-from tests.placement.cost_page import PRICES, balancer_bill, bill, cost_page, hosts_bill
+from tests.placement.cost_page import (
+    PRICES,
+    balancer_bill,
+    bill,
+    cost_page,
+    endpoint_bill,
+    hosts_bill,
+)
 from tests.placement.test_aws_docker_template import NAME as HOSTS_NAME
 from tests.placement.test_aws_docker_template import hosts_of_template
 from tests.placement.test_aws_templates import NAMES, filled
@@ -57,6 +64,7 @@ def test_every_price_that_a_formula_takes_has_its_page() -> None:
     assert "| broker instances | 1 | `1 x 730 h x broker-hour` |" in text
     assert "| NAT gateways | 3 | `3 x 730 h x nat-hour` |" in text
     assert "| `nat-hour` | NAT gateway, an hour | <https://aws.amazon.com/vpc/pricing/> |" in text
+    assert "| interface endpoints, one per zone | 2 | `2 x 730 h x endpoint-hour` |" in text
     assert "| validator instances | 1 | `1 x 730 h x validator-hour` |" in text
     assert "io2-gib-month" not in text
 
@@ -119,7 +127,12 @@ def test_one_nat_gateway_serves_every_zone_and_has_an_address() -> None:
 
 
 def test_every_price_has_its_use_and_its_page() -> None:
-    bills = (bill(read_aws(**LARGE)), hosts_bill(hosts_of_template()), balancer_bill())
+    bills = (
+        bill(read_aws(**LARGE)),
+        hosts_bill(hosts_of_template()),
+        balancer_bill(),
+        endpoint_bill(2),
+    )
     used = {item.price for items in bills for item in items}
     assert used == set(PRICES)
     assert all(page.startswith("https://aws.amazon.com/") for _, page in PRICES.values())

@@ -12,8 +12,10 @@ import yaml
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import Refusal, ShownCertificate
+from earshot.checks.connected import looked_up
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
+from earshot.facts.connected import ConnectedVpc
 from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, Unread
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Front, Listener, Node
@@ -57,6 +59,9 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
         waivers=policy.waivers,
         instances={id: _instance(item) for id, item in document.get("instances", {}).items()},
         clients=_clients(document.get("clients")),
+        connected=looked_up(
+            plan, tuple(map(ConnectedVpc.read, document.get("connected", ()))), policy, asked
+        ),
         certificates={
             id: _certificate(id, item) for id, item in document.get("certificates", {}).items()
         },

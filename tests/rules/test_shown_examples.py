@@ -17,6 +17,7 @@ from earshot.certificates.shown import ShownCertificate
 from earshot.checks.containers import evidence
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
+from earshot.facts.connected import ConnectedVpc
 from earshot.facts.security_groups import Ingress
 from earshot.lint.check import check
 from earshot.listeners.model import ForwardingPath, Front, Node
@@ -130,6 +131,15 @@ def of_properties(text: str) -> ClusterFacts:
         evidence=gather(plan, POLICY, "aws", asked=asked),
         instances=dict.fromkeys(settings, instance_of(text)),
         certificates={id: certificate_for(shown, id) for id in settings} if shown else {},
+        connected=connected_by(text),
+    )
+
+
+def connected_by(text: str) -> tuple[ConnectedVpc, ...]:
+    """The other VPC that the comment of an example speaks of, with the zone kafka.example.com."""
+    return tuple(
+        ConnectedVpc("analytics", item.split()[0], "kafka.example.com", item in ASSOCIATED, True)
+        for item in said(text, "another VPC with clients")
     )
 
 
@@ -150,6 +160,7 @@ def instance_of(text: str) -> Instance:
     )
 
 
+ASSOCIATED = ("vpc-0123abcd with the private zone kafka.example.com",)
 PATHS: dict[str, dict[str, Any]] = {
     "ends TLS": {"ends_tls": True},
     "passes TLS on": {},

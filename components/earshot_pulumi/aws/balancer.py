@@ -56,10 +56,15 @@ class Balancer(TaggedComponent):
             # a broker is in one zone, and clients connect to the balancer's address in any
             enable_cross_zone_load_balancing=True,
             enable_deletion_protection=spec.deletion_protection,
+            # else the group would have to name addresses of consumers' VPCs, which may overlap
+            enforce_security_group_inbound_rules_on_private_link_traffic=(
+                "off" if expose.private_link else None
+            ),
         )
         for listener in spec.balanced:
             self._forward(plan, listener)
-        self.settled = self._record() if spec.naming == "zone" else self._balancer.dns_name
+        self.arn: pulumi.Output[str] = self._balancer.arn
+        self.settled = self._name_of_it()
         self.shown = marked(self.settled, unknown_balancer(spec))
         self.register_outputs({"name": self.settled})
 
@@ -84,7 +89,7 @@ class Balancer(TaggedComponent):
             protocol="TCP",
             port=bind_port,
             target_type="ip",  # of the interface, which outlives the instance
-            preserve_client_ip=str(self._expose.keep_client_address).lower(),
+            preserve_client_ip=str(self._expose.keeps_client_address).lower(),
             deregistration_delay=self._expose.drain_seconds,
             load_balancing_cross_zone_enabled="true",
             health_check=aws.lb.TargetGroupHealthCheckArgs(
@@ -114,11 +119,19 @@ class Balancer(TaggedComponent):
             ],
         )
 
+    def _name_of_it(self) -> pulumi.Output[str]:
+        record = self._record() if self._spec.naming == "zone" else None
+        if name := self._expose.consumers_name(self._spec.zone):
+            return pulumi.Output.from_input(name)
+        return self._balancer.dns_name if record is None else record
+
     def _record(self) -> pulumi.Output[str]:
         """The balancer's name in the zones of the stack."""
         zone, private = self._spec.zone, self._names.private_zone
         assert zone is not None and private is not None  # with naming zone there are both
-        zones = {"private": private.zone_id, "public": zone.public_zone_id}
+        # outside the VPC, the private zones of consumers have the name of an endpoint service
+        public = None if self._expose.private_link else zone.public_zone_id
+        zones = {"private": private.zone_id, "public": public}
         records = [
             aws.route53.Record(
                 f"{self._name}-balancer-{kind}",

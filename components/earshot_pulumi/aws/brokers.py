@@ -13,6 +13,7 @@ from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer
 from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
+from earshot_pulumi.aws.endpoint_service import EndpointService
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
 from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_images
@@ -75,6 +76,11 @@ class AwsBrokers(Brokers):
         self.groups = groups.ids
         self.names = Names(name, spec, self.network, groups.ids, self._child)
         balancer = self._balancer(draft)
+        self.endpoint_service: EndpointService | None = None
+        if balancer is not None and spec.expose is not None and spec.expose.private_link:
+            self.endpoint_service = EndpointService(
+                name, spec, spec.expose, draft.plan, balancer, self._child
+            )
 
         def planned(names: Mapping[int, Provisioned], balanced: HostOrMarker | None) -> AwsPlan:
             return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)

@@ -84,6 +84,7 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
         "ids": ids,
         "instances": {id: item["instance"] for id, item in ids.items()},
         "reports": validator.reports if validator else None,
+        "endpoint_service": brokers.endpoint_service.facts if brokers.endpoint_service else None,
     }
 
 

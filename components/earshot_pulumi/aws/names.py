@@ -89,8 +89,20 @@ class Names(TaggedComponent):
                 aws.route53.ZoneVpcArgs(vpc_id=self._network.vpc_id, vpc_region=self._spec.region)
             ],
             tags=tags(self._name, zone.name),
-            opts=self._opts(protect=self._spec.deletion_protection or None),
+            opts=self._opts(
+                protect=self._spec.deletion_protection or None,
+                ignore_changes=["vpcs"] if self._spec.connected else None,  # others are associated
+            ),
         )
+        for name, other in self._spec.connected.items():
+            if other.associate:
+                aws.route53.ZoneAssociation(
+                    f"{self._name}-{name}",
+                    zone_id=self.private_zone.zone_id,
+                    vpc_id=other.id,
+                    vpc_region=other.region or self._spec.region,
+                    opts=self._opts(),
+                )
 
         def record(
             id: int, kind: str, zone_id: pulumi.Input[str], address: pulumi.Input[str]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
 import pulumi_aws as aws
 
 from earshot.aws.subnets import Nat, Subnet
 from earshot.config.aws import AwsSpec
+from earshot.config.connected import ConnectedVpcSpec
 from earshot.errors import EarshotError
 from earshot.names.aws import VpcDns
 from earshot_pulumi.aws.tags import TaggedComponent, without_public_access
@@ -28,6 +29,8 @@ class NetworkArgs:
     nat_gateways: Nat
     flow_logs: bool
     deletion_protection: bool
+    connected: Mapping[str, ConnectedVpcSpec] = field(default_factory=dict)
+    """Other VPCs, to which every subnet gets a route."""
 
     @classmethod
     def of(cls, spec: AwsSpec) -> NetworkArgs:
@@ -38,6 +41,7 @@ class NetworkArgs:
             nat_gateways=spec.nat_gateways,
             flow_logs=spec.flow_logs,
             deletion_protection=spec.deletion_protection,
+            connected=spec.connected,
         )
 
 
@@ -104,6 +108,7 @@ class Network(TaggedComponent):
         """One table for the public subnets, and one per zone for the private ones."""
         public = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
         self._add_route("public", public, gateway_id=self._gateway.id)
+        self._connect("public", public)
         tables = [public]
         shared: aws.ec2.NatGateway | None = None
         for subnet, made in self._subnets.items():
@@ -111,6 +116,7 @@ class Network(TaggedComponent):
             if not subnet.public:
                 table = aws.ec2.RouteTable(**self._named(subnet.name), vpc_id=self.vpc.id)
                 tables.append(table)
+                self._connect(subnet.name, table)
                 if self._args.nat_gateways == "per-zone" or (
                     self._args.nat_gateways == "one" and shared is None
                 ):
@@ -139,6 +145,17 @@ class Network(TaggedComponent):
                 **target,
             )
         )
+
+    def _connect(self, suffix: str, table: aws.ec2.RouteTable) -> None:
+        for name, other in self._args.connected.items():
+            aws.ec2.Route(
+                f"{self._name}-{suffix}-{name}",
+                route_table_id=table.id,
+                destination_cidr_block=other.cidr,
+                vpc_peering_connection_id=other.peering,
+                transit_gateway_id=other.transit_gateway,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
 
     def _nat(self, zone: str) -> aws.ec2.NatGateway:
         suffix = f"nat-{zone[-1]}"

@@ -17,6 +17,7 @@ COMPONENTS = (
     "DockerHosts",
     "AwsCluster",
     "AwsNetwork",
+    "AwsEndpoint",
 )
 """Names of the components in `earshot_pulumi`."""
 PUBLIC = {"Proof": ("given.proof", "ProofKind")}

@@ -99,6 +99,18 @@ class Answers(mocks.Mocks):
                 "arn": f"arn of {args.name}",
                 "dnsName": f"{args.name}-0123.elb.{REGION}.amazonaws.com",
             },
+            "aws:ec2/vpcEndpointService:VpcEndpointService": {
+                "serviceName": f"com.amazonaws.vpce.{REGION}.vpce-svc-0123",
+                "privateDnsNameConfigurations": [
+                    {"name": "_0123", "type": "TXT", "value": "vpce:0123", "state": "pending"}
+                ],
+            },
+            "aws:ec2/vpcEndpoint:VpcEndpoint": {
+                "dnsEntries": [
+                    {"dnsName": f"vpce-1.svc.{REGION}.vpce.amazonaws.com", "hostedZoneId": "ZVPCE"}
+                ],
+                "state": "pendingAcceptance",
+            },
             "aws:lb/targetGroup:TargetGroup": {"arn": f"arn of {args.name}"},
             "aws:s3/bucket:Bucket": {"arn": f"arn:aws:s3:::{args.name}", "bucket": args.name},
             "aws:iam/role:Role": {"name": args.name},
@@ -113,10 +125,15 @@ class Answers(mocks.Mocks):
         answers = {
             "aws:index/getRegion:getRegion": {"region": self.region},
             "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": "123456789012"},
+            "aws:index/getPartition:getPartition": {"partition": "aws"},
+            "aws:index/getAvailabilityZones:getAvailabilityZones": {
+                "zoneIds": ["euc1-az2", "euc1-az3", "euc1-az1"]
+            },
             "aws:ssm/getParameter:getParameter": {
                 "insecureValue": f"ami of {args.args.get('name')}"
             },
             "aws:ec2/getVpc:getVpc": self.vpc,
+            "aws:ec2/getSubnet:getSubnet": {"availabilityZoneId": "euc1-az2"},
             "pulumi:pulumi:readStackResourceOutputs": {"outputs": self.state},
         }
         if args.token == "aws:ebs/getEbsVolumes:getEbsVolumes":

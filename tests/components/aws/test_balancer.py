@@ -144,7 +144,7 @@ def test_a_short_idle_time_out_is_a_warning() -> None:
             ),
         ),
         ({"expose": None}, "listeners.EXTERNAL.address.host: is missing"),
-        ({"expose": "alb"}, "expose: found 'alb'; allowed: nlb, or a map of settings"),
+        ({"expose": "alb"}, "expose: found 'alb'; allowed: nlb, privatelink, or a map"),
         (
             {"vpc": {"zones": ["eu-central-1a", "eu-central-1b"], "id": "vpc-0123abcd"}},
             "vpc.private_subnets: is missing; the balancer would be there",

@@ -73,6 +73,15 @@ def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> Non
     assert not [it for it in found["inputProperties"].values() if it.get("plain")]
 
 
+def test_an_endpoint_takes_outputs_of_another_stack(schema: dict[str, Any]) -> None:
+    found = schema["resources"]["earshot:index:AwsEndpoint"]
+    assert found["requiredInputs"] == ["contract", "serviceName", "subnets", "vpcId"]
+    assert {"bootstrap", "contract", "endpointId", "state"} <= set(found["required"])
+    assert not [it for it in found["inputProperties"].values() if it.get("plain")]
+    service = schema["resources"]["earshot:index:AwsCluster"]["properties"]["endpointService"]
+    assert service["additionalProperties"]["$ref"] == "pulumi.json#/Any"
+
+
 def test_no_description_breaks_within(schema: dict[str, Any]) -> None:
     assert [name for name, text in described(schema) if "\n" in text] == []
 
@@ -87,7 +96,7 @@ SCANS = {
     "Proof": "test_module.py::test_own_brokers_are_checked_and_proved_without_a_pack",
 }
 """By resource: the test with real parts that looks for its secrets in the state."""
-WITHOUT_SECRETS = {"AwsNetwork"}
+WITHOUT_SECRETS = {"AwsEndpoint", "AwsNetwork"}
 
 
 def test_the_secrets_of_every_resource_are_looked_for() -> None:

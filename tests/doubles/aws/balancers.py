@@ -21,6 +21,8 @@ _GROUP_ATTRIBUTES = {
     "preserveClientIp": "preserve_client_ip.enabled",
     "loadBalancingCrossZoneEnabled": "load_balancing.cross_zone.enabled",
 }
+_ENFORCED = "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic"
+"""Unknown to moto, which takes it and forgets it."""
 _IDLE = "tcp.idle_timeout.seconds"
 
 
@@ -42,14 +44,14 @@ class _ElbKind(AwsKind):
 class LoadBalancer(_ElbKind):
     shape = shape(
         "name", "namePrefix", "loadBalancerType", "internal", "subnets", "securityGroups",
-        "enableCrossZoneLoadBalancing", "enableDeletionProtection", "tags", "region",
+        "enableCrossZoneLoadBalancing", "enableDeletionProtection", _ENFORCED, "tags", "region",
     )  # fmt: skip
     defaults = constant(
         internal=False, enableCrossZoneLoadBalancing=False, enableDeletionProtection=False
     )
-    in_place = frozenset({"enableCrossZoneLoadBalancing", "enableDeletionProtection"})
+    in_place = frozenset({"enableCrossZoneLoadBalancing", "enableDeletionProtection", _ENFORCED})
     unordered = frozenset({"subnets", "securityGroups"})
-    settled_later = frozenset({"name", "region"})
+    settled_later = frozenset({"name", "region", _ENFORCED})
     outputs = frozenset({"arn", "arnSuffix", "dnsName", "tagsAll", "vpcId", "zoneId"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
@@ -82,6 +84,7 @@ class LoadBalancer(_ElbKind):
             "vpcId": found["VpcId"],
             "zoneId": found["CanonicalHostedZoneId"],
             **{name: attributes.get(key, False) for name, key in _BALANCER_ATTRIBUTES.items()},
+            _ENFORCED: state.get(_ENFORCED, "on"),
         }
 
     def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:

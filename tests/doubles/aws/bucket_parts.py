@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.gateways import same_document
+from tests.doubles.aws.endpoints import same_document
 from tests.doubles.aws.kind import AwsKind, given, shape
 from tests.doubles.aws.names import partition
 from tests.doubles.plugin.values import Plain

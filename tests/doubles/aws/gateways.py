@@ -1,9 +1,6 @@
-"""Doubles of aws:ec2 NatGateway, VpcEndpoint (of the gateway kind) and FlowLog."""
+"""Doubles of aws:ec2 NatGateway and FlowLog."""
 
 from __future__ import annotations
-
-import json
-from collections.abc import Iterator
 
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
@@ -67,68 +64,6 @@ class NatGateway(Ec2Kind):
         ec2.delete_network_interface(NetworkInterfaceId=found["networkInterfaceId"])
 
 
-class VpcEndpoint(Ec2Kind):
-    kind_of_arn = "vpc-endpoint"
-    shape = shape(
-        "vpcId", "serviceName", "vpcEndpointType", "routeTableIds", "policy", "tags", "region"
-    )
-    defaults = constant(vpcEndpointType="Gateway")
-    in_place = frozenset({"routeTableIds", "policy"})
-    unordered = frozenset({"routeTableIds"})
-    settled_later = frozenset({"policy", "routeTableIds", "region"})
-    outputs = frozenset(
-        {"arn", "ownerId", "tagsAll", "state", "prefixListId", "cidrBlocks", "dnsEntries",
-         "networkInterfaceIds", "requesterManaged"}
-    )  # fmt: skip
-
-    def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
-        if inputs.get("vpcEndpointType", "Gateway") != "Gateway":
-            yield "vpcEndpointType", "this test double of the AWS provider knows only Gateway"
-
-    def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(inputs, VpcId="vpcId", ServiceName="serviceName", PolicyDocument="policy")
-        arguments["RouteTableIds"] = inputs.get("routeTableIds", [])
-        ec2 = cloud.client("ec2", inputs)
-        made = ec2.create_vpc_endpoint(VpcEndpointType="Gateway", **arguments)
-        return str(made["VpcEndpoint"]["VpcEndpointId"])
-
-    def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        ec2 = cloud.client("ec2", state)
-        found = ec2.describe_vpc_endpoints(VpcEndpointIds=[id])["VpcEndpoints"][0]
-        if found["State"] == "deleted":
-            return None
-        named = [{"Name": "prefix-list-name", "Values": [found["ServiceName"]]}]
-        lists = ec2.describe_managed_prefix_lists(Filters=named)["PrefixLists"]
-        return self.common(cloud, id, state, found) | {
-            "vpcId": found["VpcId"],
-            "serviceName": found["ServiceName"],
-            "vpcEndpointType": found["VpcEndpointType"],
-            "routeTableIds": found["RouteTableIds"],
-            "policy": same_document(state.get("policy"), found.get("PolicyDocument")),
-            "state": found["State"],
-            "prefixListId": lists[0]["PrefixListId"] if lists else None,
-            "cidrBlocks": [],
-            "dnsEntries": [],
-            "networkInterfaceIds": [],
-            "requesterManaged": False,
-        }
-
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        wanted, there = set(inputs.get("routeTableIds", [])), set(found["routeTableIds"])
-        change = {
-            "AddRouteTableIds": sorted(wanted - there),
-            "RemoveRouteTableIds": sorted(there - wanted),
-        }
-        change = {name: value for name, value in change.items() if value}
-        if "policy" in inputs and found["policy"] != inputs["policy"]:
-            change["PolicyDocument"] = inputs["policy"]
-        if change:
-            cloud.client("ec2", inputs).modify_vpc_endpoint(VpcEndpointId=id, **change)
-
-    def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        cloud.client("ec2", state).delete_vpc_endpoints(VpcEndpointIds=[id])
-
-
 class FlowLog(Ec2Kind):
     kind_of_arn = "vpc-flow-log"
     shape = shape(
@@ -172,10 +107,3 @@ class FlowLog(Ec2Kind):
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ec2", state).delete_flow_logs(FlowLogIds=[id])
-
-
-def same_document(known: str | None, found: str | None) -> str | None:
-    """``known`` where both say the same as JSON, else ``found``: spaces and order mean nothing."""
-    if known and found and json.loads(known) == json.loads(found):
-        return known
-    return found

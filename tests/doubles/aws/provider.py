@@ -28,7 +28,8 @@ from tests.doubles.aws.bucket import (
 )
 from tests.doubles.aws.bucket_parts import BucketLifecycleConfiguration, BucketObject, BucketPolicy
 from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, reported
-from tests.doubles.aws.gateways import FlowLog, NatGateway, VpcEndpoint
+from tests.doubles.aws.endpoints import VpcEndpoint, VpcEndpointService
+from tests.doubles.aws.gateways import FlowLog, NatGateway
 from tests.doubles.aws.group_rules import SecurityGroupRule
 from tests.doubles.aws.groups import SecurityGroup
 from tests.doubles.aws.instance import Instance
@@ -62,6 +63,7 @@ KINDS: dict[str, AwsKind] = {
     "aws:ec2/volumeAttachment:VolumeAttachment": VolumeAttachment(),
     "aws:ec2/vpc:Vpc": Vpc(),
     "aws:ec2/vpcEndpoint:VpcEndpoint": VpcEndpoint(),
+    "aws:ec2/vpcEndpointService:VpcEndpointService": VpcEndpointService(),
     "aws:iam/instanceProfile:InstanceProfile": InstanceProfile(),
     "aws:iam/role:Role": Role(),
     "aws:iam/rolePolicy:RolePolicy": RolePolicy(),

@@ -7,7 +7,7 @@ import urllib.parse
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.gateways import same_document
+from tests.doubles.aws.endpoints import same_document
 from tests.doubles.aws.kind import AwsKind, constant, given, pairs, shape, tags_found
 from tests.doubles.plugin.values import Plain
 

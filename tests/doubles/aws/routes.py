@@ -13,6 +13,8 @@ TARGETS = {
     "gatewayId": "GatewayId",
     "natGatewayId": "NatGatewayId",
     "networkInterfaceId": "NetworkInterfaceId",
+    "vpcPeeringConnectionId": "VpcPeeringConnectionId",
+    "transitGatewayId": "TransitGatewayId",
 }
 
 

@@ -98,6 +98,7 @@ HOLDINGS = (
     ("ec2", "describe_route_tables", "RouteTables", "RouteTableId"),
     ("ec2", "describe_nat_gateways", "NatGateways", "NatGatewayId"),
     ("ec2", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+    ("ec2", "describe_vpc_endpoint_service_configurations", "ServiceConfigurations", "ServiceId"),
     ("ec2", "describe_flow_logs", "FlowLogs", "FlowLogId"),
     ("ec2", "describe_security_groups", "SecurityGroups", "GroupId"),
     ("ec2", "describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),

@@ -13,6 +13,8 @@ from tests.doubles.plugin.values import Plain
 
 COMMENT = "Managed by Pulumi"
 ZONES_OWN = ("NS", "SOA")
+LEADS = ("ttl", "records", "aliases")
+"""Inputs that say what a record leads to."""
 
 
 class Zone(AwsKind):
@@ -137,9 +139,12 @@ class ZoneAssociation(AwsKind):
 class Record(AwsKind):
     """A record that is there already is refused, unless `allowOverwrite`."""
 
-    shape = shape("zoneId", "name", "type", "ttl", "records", "allowOverwrite")
+    shape = shape(
+        "zoneId", "name", "type", "ttl", "records", "allowOverwrite",
+        aliases=shape("name", "zoneId", "evaluateTargetHealth"),
+    )  # fmt: skip
     defaults = constant(allowOverwrite=False)
-    in_place = frozenset({"ttl", "records", "allowOverwrite"})
+    in_place = frozenset({"ttl", "records", "aliases", "allowOverwrite"})
     unordered = frozenset({"records"})
     outputs = frozenset({"fqdn"})
 
@@ -161,19 +166,16 @@ class Record(AwsKind):
         full = _full_name(cloud, zone, name)
         for found in _record_sets(cloud, zone):
             if (_name(found), found["Type"]) == (full, type):
-                return {
+                return _led_to(type, found) | {
                     "zoneId": zone,
                     "name": name,
                     "type": type,
-                    "ttl": found.get("TTL"),
-                    "records": [_unquoted(type, item) for item in _values(found)],
                     "fqdn": full,
                 }
         return None
 
     def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        same = sorted(found["records"]) == sorted(inputs["records"])
-        if not same or found["ttl"] != inputs.get("ttl"):
+        if any(_sorted(found.get(key)) != _sorted(inputs.get(key)) for key in LEADS):
             _change(cloud, inputs["zoneId"], "UPSERT", self._set(cloud, inputs))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
@@ -190,15 +192,43 @@ class Record(AwsKind):
         return values["zoneId"], values["name"], values["type"]
 
     def _set(self, cloud: Cloud, inputs: Plain) -> Plain:
-        if "ttl" not in inputs or not inputs.get("records"):
-            raise ProviderError(f"record {inputs['name']}: ttl and records are required")
         type = inputs["type"]
+        named = {"Name": _full_name(cloud, inputs["zoneId"], inputs["name"]), "Type": type}
+        if inputs.get("aliases"):
+            (alias,) = inputs["aliases"]
+            target = {
+                "HostedZoneId": alias["zoneId"],
+                "DNSName": alias["name"],
+                "EvaluateTargetHealth": alias["evaluateTargetHealth"],
+            }
+            return {**named, "AliasTarget": target}
+        if "ttl" not in inputs or not inputs.get("records"):
+            raise ProviderError(
+                f"record {inputs['name']}: ttl and records, or aliases, are required"
+            )
         return {
-            "Name": _full_name(cloud, inputs["zoneId"], inputs["name"]),
-            "Type": type,
+            **named,
             "TTL": inputs["ttl"],
             "ResourceRecords": [{"Value": _quoted(type, item)} for item in inputs["records"]],
         }
+
+
+def _led_to(type: str, found: Plain) -> Plain:
+    """What a record set leads to."""
+    if alias := found.get("AliasTarget"):
+        target = {
+            "name": alias["DNSName"].rstrip("."),
+            "zoneId": alias["HostedZoneId"],
+            "evaluateTargetHealth": alias["EvaluateTargetHealth"],
+        }
+        return {"aliases": [target]}
+    return {"ttl": found.get("TTL"), "records": [_unquoted(type, it) for it in _values(found)]}
+
+
+def _sorted(value: Any) -> Any:
+    """``value``, with the texts of a list in order."""
+    is_texts = isinstance(value, list) and all(isinstance(it, str) for it in value)
+    return sorted(value) if is_texts else value
 
 
 def _change(cloud: Cloud, zone: str, action: str, record: Plain) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.config.aws import clear_text_problems
+from earshot.config.clear_text import clear_text_problems
 from earshot.config.listener import ListenerSpec
 from earshot.listeners.terms import Protocol, Scope
 

@@ -1,0 +1,118 @@
+"""An endpoint for clients in another VPC, as any program can ask for it.
+
+Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
+strings here: this module does without postponed annotations.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NotRequired, TypedDict
+
+import pulumi
+from pydantic import ValidationError
+
+from earshot.config.endpoint import EndpointSpec
+from earshot.errors import SpecError
+from earshot.extras import needed_for
+from earshot.listeners.problems import describe
+from earshot.placement.endpoint import EndpointPlan, plan_endpoint
+from earshot.validation.contract import Contract
+from earshot_pulumi.deployment import full_name_of
+from earshot_pulumi.outputs import contains_output, made_from, with_run_errors
+from earshot_pulumi.provider.resource import snake_case
+
+OUTPUTS: Final = ("endpoint_id", "state", "security_group_id", "bootstrap", "contract")
+NETWORK: Final = ("service_name", "vpc_id", "subnets", "zone_ids")
+"""Inputs that a preview need not know: they decide no resource of the endpoint."""
+
+
+class AwsEndpointArgs(TypedDict):
+    """What an endpoint is made from."""
+
+    service_name: pulumi.Input[str]
+    """The name of the endpoint service, as the output `endpoint_service` of an `AwsCluster` has
+    it."""
+    contract: pulumi.Input[dict[str, Any]]
+    """The output `contract` of the cluster, such as that of a StackReference."""
+    vpc_id: pulumi.Input[str]
+    """The id of the clients' VPC, whose two DNS attributes are on."""
+    subnets: pulumi.Input[list[pulumi.Input[str]]]
+    """Ids of subnets of that VPC, one per zone, in zones of the endpoint service."""
+    clients: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """By a name of your choice, CIDR blocks of the clients."""
+    groups: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
+    """By a name of your choice, ids of the clients' security groups."""
+    listeners: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Listeners of the contract behind the endpoint service. Default: each external one with one
+    name for all brokers and a port of its own for the bootstrap."""
+    zone: NotRequired[pulumi.Input[str]]
+    """The private zone to make: the advertised name, or a domain above it. Default: the name."""
+    private_dns: NotRequired[pulumi.Input[bool]]
+    """Whether AWS resolves the service's private DNS name in the VPC, which takes an accepted
+    endpoint; then there is no zone. Default: false."""
+    zone_ids: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Ids of the availability zones of the endpoint service (`endpoint_service.zone_ids`), with
+    which the subnets' zones are compared. Default: not compared."""
+
+
+class AwsEndpoint(pulumi.ComponentResource):
+    """An interface endpoint of a cluster's endpoint service, its security group, and the private
+    zone with the names that the brokers advertise."""
+
+    endpoint_id: pulumi.Output[str]
+    """The id of the endpoint."""
+    state: pulumi.Output[str]
+    """`available`, or `pendingAcceptance` until the service's owner accepts the endpoint."""
+    security_group_id: pulumi.Output[str]
+    """The id of the endpoint's security group."""
+    bootstrap: pulumi.Output[dict[str, str]]
+    """Bootstrap addresses by listener, once the names lead to the endpoint."""
+    contract: pulumi.Output[dict[str, Any]]
+    """The contract of the listeners behind the endpoint, for a `Proof` in this VPC."""
+
+    def __init__(
+        self, name: str, args: AwsEndpointArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Raises pulumi.RunError with every problem of the inputs, for names that the brokers do
+        not advertise, and without the extra `aws`."""
+        given = {snake_case(key): value for key, value in dict(args).items()}
+        network = {key: item for key, item in given.items() if key in NETWORK}
+        shape = {key: item for key, item in given.items() if key not in network}
+        if not contains_output(shape):
+            with_run_errors(read_endpoint)(name, shape)
+        module = with_run_errors(_module)()
+        super().__init__("earshot:index:AwsEndpoint", name, given, opts)
+
+        def make(known: Mapping[str, Any]) -> Mapping[str, Any]:
+            spec, plan = read_endpoint(name, known)
+            own = pulumi.ResourceOptions(parent=self)
+            made = module.Endpoint(full_name_of(name), spec, plan, network, own)
+            outputs: Mapping[str, Any] = made.outputs
+            return outputs
+
+        made = made_from(self, shape, make, OUTPUTS)
+        for key in OUTPUTS:
+            setattr(self, key, pulumi.Output.from_input(made[key]))
+        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
+
+
+def read_endpoint(name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, EndpointPlan]:
+    """The endpoint that ``args`` describe. Raises SpecError with every problem."""
+    subject = f"AwsEndpoint {name}"
+    given = {key: value for key, value in args.items() if value is not None}
+    document = given.pop("contract", None)
+    try:
+        contract = Contract.model_validate(document)
+    except ValidationError as error:
+        problems = [f"contract: {line}" for line in describe(error, Contract, document)]
+        raise SpecError.of(subject, problems[:5]) from None
+    try:
+        spec = EndpointSpec.model_validate(given)
+    except ValidationError as error:
+        raise SpecError.of(subject, describe(error, EndpointSpec, given)) from None
+    return spec, plan_endpoint(contract, spec, subject)
+
+
+def _module() -> Any:
+    with needed_for("AwsEndpoint"):
+        from earshot_pulumi.aws import endpoint_parts
+    return endpoint_parts

@@ -1,0 +1,192 @@
+"""The resources of an endpoint: security group, interface endpoint, private zones, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.config.endpoint import EndpointSpec
+from earshot.errors import EarshotError
+from earshot.facts.security_groups import read_range
+from earshot.names.aws import VpcDns
+from earshot.placement.endpoint import EndpointPlan
+from earshot_pulumi.aws.tags import TaggedComponent, tags
+from earshot_pulumi.outputs import contains_output, once_there, with_run_errors
+
+PENDING = "pendingAcceptance"
+
+
+class Endpoint(TaggedComponent):
+    """What an `AwsEndpoint` makes."""
+
+    outputs: Mapping[str, Any]
+
+    def __init__(
+        self,
+        name: str,
+        spec: EndpointSpec,
+        plan: EndpointPlan,
+        network: Mapping[str, Any],
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """``network`` has `service_name`, `vpc_id`, `subnets` and maybe `zone_ids`."""
+        super().__init__("earshot:aws:Endpoint", name, {}, opts)
+        self._name, self._plan = name, plan
+        self._network = network
+        group = self._group(spec)
+        # all else is made after the group, which is not made where the network does not fit
+        self._vpc_id = group.vpc_id
+        self._endpoint = aws.ec2.VpcEndpoint(
+            **self._named(),
+            vpc_id=self._vpc_id,
+            service_name=network["service_name"],
+            vpc_endpoint_type="Interface",
+            subnet_ids=network["subnets"],
+            security_group_ids=[group.id],
+            private_dns_enabled=spec.private_dns,
+        )
+        self._endpoint.state.apply(self._warn)
+        records = [
+            self._record(zone_name, zone.zone_id, record)
+            for zone_name, names in plan.zones.items()
+            for zone in [self._zone(zone_name)]
+            for record in names
+        ]
+        last = records[-1] if records else self._endpoint
+        self.outputs = {
+            "endpoint_id": self._endpoint.id,
+            "state": self._endpoint.state,
+            "security_group_id": group.id,
+            "bootstrap": once_there(
+                last, {it.name: it.bootstrap for it in plan.contract.listeners}
+            ),
+            "contract": once_there(last, plan.contract.model_dump(mode="json")),
+        }
+        self.register_outputs({"endpoint_id": self._endpoint.id})
+
+    def _group(self, spec: EndpointSpec) -> aws.ec2.SecurityGroup:
+        group = aws.ec2.SecurityGroup(
+            **self._named(),
+            description=f"Kafka clients of {self._plan.contract.cluster}",
+            vpc_id=self._checked_network(),
+        )
+        sources: dict[str, dict[str, Any]] = {
+            label: _range(text) for label, text in spec.clients.items()
+        }
+        sources |= {
+            label: {"referenced_security_group_id": id} for label, id in spec.groups.items()
+        }
+        for first, last in self._plan.ports:
+            for label, source in sources.items():
+                aws.vpc.SecurityGroupIngressRule(
+                    f"{self._name}-{first}-{label}",
+                    security_group_id=group.id,
+                    ip_protocol="tcp",
+                    from_port=first,
+                    to_port=last,
+                    description=f"Kafka clients: {label}",
+                    opts=pulumi.ResourceOptions(parent=self),
+                    **source,
+                )
+        return group
+
+    def _zone(self, name: str) -> aws.route53.Zone:
+        return aws.route53.Zone(
+            f"{self._name}-{name}",
+            name=name,
+            comment=f"Kafka of {self._plan.contract.cluster}",
+            vpcs=[aws.route53.ZoneVpcArgs(vpc_id=self._vpc_id)],
+            tags=tags(self._name, name),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+    def _record(self, zone: str, zone_id: pulumi.Input[str], name: str) -> aws.route53.Record:
+        entry = self._endpoint.dns_entries.apply(with_run_errors(_first))
+        return aws.route53.Record(
+            f"{self._name}-{name}",
+            zone_id=zone_id,
+            name=name,
+            type="A",  # an alias, as the top of a zone has no CNAME
+            aliases=[
+                aws.route53.RecordAliasArgs(
+                    name=entry.apply(lambda it: it[0]),
+                    zone_id=entry.apply(lambda it: it[1]),
+                    evaluate_target_health=False,
+                )
+            ],
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+    def _invoke(self) -> pulumi.InvokeOptions:
+        return pulumi.InvokeOptions(parent=self)
+
+    def _checked_network(self) -> pulumi.Input[str]:
+        """The id of the VPC. Raises EarshotError, or the output does, for a network in which the
+        endpoint would not work."""
+        if not contains_output(self._network):
+            return self._checked(self._network)
+        checked: pulumi.Output[str] = pulumi.Output.all(**self._network).apply(
+            with_run_errors(self._checked)
+        )
+        return checked
+
+    def _checked(self, network: Mapping[str, Any]) -> str:
+        """The id of the VPC. Raises EarshotError for a service of another region or other zones,
+        and for a VPC in which private zones do not resolve."""
+        service, region = network["service_name"], aws.get_region(opts=self._invoke()).region
+        parts = service.split(".")  # com.amazonaws.vpce.REGION.vpce-svc-...
+        if len(parts) < 5 or parts[-2] != region:
+            raise EarshotError(
+                f"service_name: {service}",
+                observed=f"is no endpoint service of {region}, where the AWS provider works",
+                allowed=f"a name such as com.amazonaws.vpce.{region}.vpce-svc-0123456789abcdef0",
+                remedy="give the component a provider of the service's region",
+            )
+        id: str = network["vpc_id"]
+        found = aws.ec2.get_vpc(id=id, opts=self._invoke())
+        dns = VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames)
+        if dns.off:
+            raise EarshotError(
+                f"vpc_id: {id}",
+                observed=f"{' and '.join(dns.off)} of the VPC: off, so that no private zone "
+                "resolves there",
+                remedy="set both attributes on the VPC",
+            )
+        zone_ids = network.get("zone_ids") or []
+        for subnet in network["subnets"] if zone_ids else ():
+            zone = aws.ec2.get_subnet(id=subnet, opts=self._invoke()).availability_zone_id
+            if zone not in zone_ids:
+                raise EarshotError(
+                    f"subnets: {subnet}",
+                    observed=f"is in the zone {zone}, and the endpoint service is not",
+                    allowed=f"subnets in {', '.join(zone_ids)}",
+                )
+        return str(id)
+
+    def _warn(self, state: str) -> None:
+        if state == PENDING:
+            pulumi.log.warn(
+                "the endpoint waits until the owner of the service accepts it: "
+                "`aws ec2 accept-vpc-endpoint-connections`",
+                self,
+            )
+
+
+def _range(text: str) -> dict[str, Any]:
+    is_v4 = isinstance(read_range(text), IPv4Network)
+    return {"cidr_ipv4" if is_v4 else "cidr_ipv6": text}
+
+
+def _first(entries: Sequence[Any]) -> tuple[str, str]:
+    """The name of the endpoint in all its zones, and AWS's own zone that has it."""
+    if not entries:
+        raise EarshotError(
+            "the endpoint",
+            observed="AWS has given it no DNS name yet",
+            remedy="let the owner of the service accept it, and run the same command again",
+        )
+    return str(entries[0].dns_name), str(entries[0].hosted_zone_id)

@@ -1,0 +1,81 @@
+"""An endpoint service: clients in other VPCs and accounts reach the balancer by PrivateLink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from earshot.config.aws import AwsSpec
+from earshot.config.balancer import BalancerSpec
+from earshot.listeners.model import ClusterPlan
+from earshot_pulumi.aws.balancer import Balancer
+from earshot_pulumi.aws.tags import TaggedComponent
+
+
+class EndpointService(TaggedComponent):
+    """The endpoint service of a cluster's balancer."""
+
+    facts: pulumi.Output[dict[str, Any]]
+    """What a stack with an endpoint needs: the cluster's output `endpoint_service`."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: AwsSpec,
+        expose: BalancerSpec,
+        plan: ClusterPlan,
+        balancer: Balancer,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``plan`` needs only ports."""
+        super().__init__("earshot:aws:EndpointService", name, {}, opts)
+        self._name = name
+        consumers_name = expose.consumers_name(spec.zone)
+        service = aws.ec2.VpcEndpointService(
+            **self._named(protect=spec.deletion_protection or None),
+            acceptance_required=expose.acceptance == "required",
+            allowed_principals=[*expose.principals.values()] or [self._own_account()],
+            network_load_balancer_arns=[balancer.arn],
+            private_dns_name=consumers_name if expose.private_dns else None,
+        )
+        zones = aws.get_availability_zones(
+            filters=[
+                aws.GetAvailabilityZonesFilterArgs(name="zone-name", values=[*spec.vpc.zones])
+            ],
+            opts=pulumi.InvokeOptions(parent=self),
+        )
+        known = {
+            "name": consumers_name,
+            "acceptance": expose.acceptance,
+            "zone_ids": list(zones.zone_ids),
+            "ports": ports(plan, spec.balanced),
+        }
+        later: dict[str, pulumi.Output[Any]] = {"service_name": service.service_name}
+        if expose.private_dns:
+            later["verification"] = service.private_dns_name_configurations.apply(_verification)
+        self.facts = pulumi.Output.all(**later).apply(lambda it: {**it, **known})
+        self.register_outputs({"service_name": service.service_name})
+
+    def _own_account(self) -> str:
+        own = pulumi.InvokeOptions(parent=self)
+        partition = aws.get_partition(opts=own).partition
+        return f"arn:{partition}:iam::{aws.get_caller_identity(opts=own).account_id}:root"
+
+
+def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, int]]:
+    """By listener, the balancer's port of each broker, and that of the bootstrap."""
+    found: dict[str, dict[str, int]] = {}
+    for name in listeners:
+        held = {node.id: item for node in plan.brokers if (item := node.listener(name))}
+        found[name] = {str(id): item.port for id, item in held.items()}
+        for item in held.values():
+            if item.front is not None and item.front.bootstrap is not None:
+                found[name]["bootstrap"] = item.front.bootstrap.port
+    return found
+
+
+def _verification(configurations: Any) -> list[dict[str, str]]:
+    """The TXT records that prove that the private DNS name is the owner's."""
+    return [{"name": it.name, "type": it.type, "value": it.value} for it in configurations or ()]

@@ -1,0 +1,47 @@
+"""The names of internal listeners, looked up on behalf of clients in connected VPCs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from earshot.facts.connected import ConnectedVpc
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Scope
+from earshot.names.policy import Asked, ResolverPolicy
+
+
+def looked_up(
+    plan: ClusterPlan,
+    connected: Sequence[ConnectedVpc],
+    policy: ResolverPolicy,
+    asked: Asked | None = None,
+) -> tuple[ConnectedVpc, ...]:
+    """``connected`` with the answers of those VPCs whose resolvers can be asked.
+
+    All lookups together take up to ``policy.timeout`` seconds. ``asked`` stands for the resolvers
+    of the real world.
+    """
+    hosts = {
+        host
+        for node in plan.brokers
+        for listener in node.listeners
+        if Scope.INTERNAL in listener.scopes
+        for host in listener.hosts
+        if isinstance(host, str) and not policy.waiver(host)
+    }
+    asked = asked or Asked()
+    resolvers = {vpc.name: asked.dns(vpc.resolver) for vpc in connected if vpc.resolver}
+    questions = [(host, it) for it in resolvers.values() for host in sorted(hosts)]
+    answers = asked.look_up(questions, policy) if questions else {}
+    return tuple(
+        replace(
+            vpc,
+            lookups={
+                host.lower(): answers[host.lower(), resolver.label]
+                for host in hosts
+                if (resolver := resolvers.get(vpc.name)) is not None
+            },
+        )
+        for vpc in connected
+    )

@@ -1,0 +1,148 @@
+"""KL026: clients in connected VPCs resolve the brokers' names, and routes lead there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.connected import ConnectedVpc
+from earshot.listeners.listed import shortened
+from earshot.listeners.terms import Scope, UnknownHost
+from earshot.names.kinds import ip_of
+from earshot.rules.registry import Finding, FindingState, Rule
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener
+
+_SEEN = "a name that the VPC's own resolver knows"
+_ROUTES = "a route from the brokers' subnets to the VPC's range, and one back"
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """Per VPC: its routes, and the names of each listener of scope internal, all brokers together.
+
+    That security groups admit its range is checked by KL007.
+    """
+    if not facts.connected:
+        return
+    yield from RULE.pending(facts)
+    for vpc in facts.connected:
+        yield from _routes(vpc)
+        for name, hosts in _listeners(facts).items():
+            yield from _names(facts, vpc, name, hosts)
+
+
+def _routes(vpc: ConnectedVpc) -> Iterator[Finding]:
+    if vpc.is_routed is None:
+        yield RULE.finding(
+            f"whether routes lead to {_shown(vpc)} and back is not known",
+            _ROUTES,
+            f"state it as `connected.{vpc.name}.routed`",
+            state=FindingState.UNKNOWN,
+            inputs=("routes",),
+        )
+    elif not vpc.is_routed:
+        yield RULE.finding(
+            f"no routes lead to {_shown(vpc)} and back",
+            _ROUTES,
+            "add them to the route tables of both VPCs' subnets, to the peering connection or "
+            "Transit Gateway",
+            inputs=("routes",),
+        )
+
+
+def _names(
+    facts: ClusterFacts,
+    vpc: ConnectedVpc,
+    listener: str,
+    hosts: Mapping[str | UnknownHost, Listener],
+) -> Iterator[Finding]:
+    """What is wrong with the names in ``hosts``; one finding for all that have one cause."""
+    causes: dict[tuple[FindingState, str], list[str]] = {}
+    has_unknown = any(isinstance(host, UnknownHost) for host in hosts)
+    if has_unknown and not vpc.resolver and (found := _cause_in_zone(vpc)):
+        # records of a zone that is still to be made
+        causes[found] = [f"names of {vpc.zone}"]
+    for host, item in hosts.items():
+        if isinstance(host, UnknownHost):
+            continue
+        if ip_of(host) is None and not facts.waived(host) and (found := _cause(vpc, host, item)):
+            causes.setdefault(found, []).append(host)
+    for (state, cause), names in causes.items():
+        is_wrong = state is FindingState.VIOLATED
+        observed = f"clients in {_shown(vpc)} do not resolve {shortened(names)}: {cause}"
+        if not is_wrong:
+            what = f"clients in {_shown(vpc)} resolve {shortened(names)}"
+            observed = f"whether {what} is not known: {cause}"
+        yield RULE.finding(
+            observed,
+            _SEEN,
+            _remedy(vpc)
+            if is_wrong
+            else f"use naming zone, or name a resolver (`connected.{vpc.name}.resolver`)",
+            listener=listener,
+            scope=Scope.INTERNAL,
+            state=state,
+            inputs=("advertised.listeners", "zones"),
+        )
+
+
+def _cause(vpc: ConnectedVpc, host: str, listener: Listener) -> tuple[FindingState, str] | None:
+    """Why ``host`` does not resolve in ``vpc``, or why that is not known; None where it does."""
+    lookup = vpc.lookups.get(host.lower())
+    if lookup is not None and lookup.answered:
+        said = f"{lookup.diagnosis} at {lookup.resolver}"
+        return None if lookup.ok else (FindingState.VIOLATED, said)
+    if lookup is not None:
+        return FindingState.UNKNOWN, f"{lookup.resolver} did not answer"
+    if vpc.zone and host.lower().endswith(f".{vpc.zone}"):
+        return _cause_in_zone(vpc)
+    if listener.front is not None and listener.front.group:
+        return None  # AWS's own names of balancers resolve everywhere
+    return FindingState.UNKNOWN, "no resolver of that VPC can be asked"
+
+
+def _cause_in_zone(vpc: ConnectedVpc) -> tuple[FindingState, str] | None:
+    """The same of names in the private zone that the VPC may be associated with."""
+    if not vpc.zone or vpc.is_associated:
+        return None
+    if vpc.is_associated is None:
+        return FindingState.UNKNOWN, f"nothing says whether the zone {vpc.zone} is associated"
+    return FindingState.VIOLATED, f"the private zone {vpc.zone} is not associated with it"
+
+
+def _listeners(facts: ClusterFacts) -> dict[str, dict[str | UnknownHost, Listener]]:
+    """By listener of scope internal, the hosts that clients connect to."""
+    found: dict[str, dict[str | UnknownHost, Listener]] = {}
+    for node in facts.plan.brokers if facts.plan is not None else ():
+        for item in node.listeners:
+            if Scope.INTERNAL in item.scopes:
+                found.setdefault(item.name, {}).update(dict.fromkeys(item.hosts, item))
+    return found
+
+
+def _shown(vpc: ConnectedVpc) -> str:
+    return f"{vpc.id} ({vpc.name})"
+
+
+def _remedy(vpc: ConnectedVpc) -> str:
+    if vpc.zone:
+        return (
+            f"associate the private zone with the VPC (`connected.{vpc.name}.associate: true`, or "
+            "`aws route53 associate-vpc-with-hosted-zone`)"
+        )
+    return "use naming zone: its private zone can be associated with the VPC"
+
+
+RULE = Rule(
+    id="KL026",
+    title="Clients in connected VPCs resolve the brokers' names, and routes lead there and back",
+    reason="Peering and Transit Gateways carry packets alone: a private zone that is not "
+    "associated with the clients' VPC does not resolve there.",
+    remedy="associate the private zone with the VPC, and add routes to both",
+    source="https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zones-private.html",
+    check=check,
+    inputs=("advertised.listeners", "zones", "routes"),
+    needs="connected",
+)

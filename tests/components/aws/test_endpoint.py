@@ -1,0 +1,177 @@
+"""An endpoint in the clients' VPC: what is registered, what comes back, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.errors import InputPropertiesError
+
+from earshot.listeners.model import ClusterPlan
+from earshot.placement.aws import plan_aws
+from earshot.validation.contract import Contract
+from tests.components.aws.registered import GROUP, INGRESS, RECORD, ZONE, Answers, Engine
+from tests.components.aws.test_balancer import EXPOSED, EXTERNAL
+from tests.components.aws.test_endpoint_service import LINKED, NAME
+from tests.components.constructed import constructed, given_later
+from tests.config.aws_documents import INTERNAL, read_aws
+
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
+SERVICE = "com.amazonaws.vpce.eu-central-1.vpce-svc-0123"
+DNS_ON = {"enableDnsSupport": True, "enableDnsHostnames": True}
+
+
+def planned(**changes: Any) -> ClusterPlan:
+    return plan_aws(read_aws(**{**LINKED, **changes}), "orders").plan
+
+
+def contract_of(plan: ClusterPlan) -> dict[str, Any]:
+    """The output `contract` of the cluster, as a StackReference has it."""
+    document: dict[str, Any] = Contract.of(plan, "orders", "aws").model_dump(mode="json")
+    return document
+
+
+def inputs(**changes: Any) -> dict[str, Any]:
+    given = {
+        "serviceName": SERVICE,
+        "contract": contract_of(planned()),
+        "vpcId": "vpc-0123abcd",
+        "subnets": ["subnet-0123abcd", "subnet-0456abcd"],
+        "clients": {"apps": "10.60.0.0/16"},
+        **changes,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def made(answers: Answers | None = None, **changes: Any) -> tuple[Engine, dict[str, Any]]:
+    return constructed("AwsEndpoint", inputs(**changes), answers or Answers(vpc=DNS_ON))
+
+
+def test_the_advertised_name_leads_to_the_endpoint_in_the_clients_vpc() -> None:
+    engine, outputs = made()
+    endpoint = engine.one(ENDPOINT)
+    assert endpoint.inputs["vpcEndpointType"] == "Interface"
+    assert endpoint.inputs["serviceName"] == SERVICE
+    assert endpoint.inputs["vpcId"] == "vpc-0123abcd"
+    assert endpoint.inputs["subnetIds"] == ["subnet-0123abcd", "subnet-0456abcd"]
+    assert endpoint.inputs["privateDnsEnabled"] is False
+    zone = engine.one(ZONE).inputs
+    assert zone["name"] == NAME, "no other name of the domain is shadowed"
+    assert zone["vpcs"] == [{"vpcId": "vpc-0123abcd"}]
+    record = engine.one(RECORD).inputs
+    assert (record["name"], record["type"], record["zoneId"]) == (NAME, "A", "ZPRIVATE")
+    (alias,) = record["aliases"]
+    assert alias["name"] == "vpce-1.svc.eu-central-1.vpce.amazonaws.com"
+    assert alias["zoneId"] == "ZVPCE"
+    assert outputs["bootstrap"] == {"EXTERNAL": f"{NAME}:9100"}
+    (listener,) = outputs["contract"]["listeners"]
+    assert listener["name"] == "EXTERNAL", "INTERNAL is not reached from here"
+    assert outputs["state"] == "pendingAcceptance"
+
+
+def test_only_clients_reach_the_endpoint_at_the_ports_of_brokers() -> None:
+    engine, outputs = made(groups={"jobs": "sg-0123abcd"})
+    rules = [it.inputs for it in engine.of(INGRESS).values()]
+    assert {(it["fromPort"], it["toPort"]) for it in rules} == {(9100, 9103)}
+    sources = {it.get("cidrIpv4") or it["referencedSecurityGroupId"] for it in rules}
+    assert sources == {"10.60.0.0/16", "sg-0123abcd"}
+    group = engine.one(GROUP)
+    assert engine.one(ENDPOINT).inputs["securityGroupIds"] == [f"id of {group.name}"]
+    assert outputs["securityGroupId"] == f"id of {group.name}"
+
+
+def test_a_wider_zone_and_the_name_that_aws_resolves() -> None:
+    engine, _ = made(zone="partners.example.com")
+    assert engine.one(ZONE).inputs["name"] == "partners.example.com"
+    assert engine.one(RECORD).inputs["name"] == NAME
+    engine, outputs = made(privateDns=True)
+    assert not engine.of(ZONE) and not engine.of(RECORD)
+    assert engine.one(ENDPOINT).inputs["privateDnsEnabled"] is True
+    assert outputs["bootstrap"] == {"EXTERNAL": f"{NAME}:9100"}
+
+
+def test_inputs_of_other_resources_in_a_preview() -> None:
+    later = {
+        "serviceName": given_later(SERVICE, known=False),
+        "vpcId": given_later("vpc-1", known=False),
+    }
+    engine, _ = made(Answers(preview=True), **later)
+    assert engine.one(RECORD) and engine.one(ENDPOINT)
+    unknown = {"contract": given_later(contract_of(planned()), known=False)}
+    engine, outputs = made(Answers(preview=True), **unknown)
+    assert not engine.of(ENDPOINT) and outputs == {}
+    engine, outputs = made(contract=given_later(contract_of(planned())))
+    assert outputs["bootstrap"] == {"EXTERNAL": f"{NAME}:9100"}
+
+
+def test_ports_and_names_of_two_listeners() -> None:
+    second = {**EXTERNAL, "name": "PARTNERS", "port": 9095}
+    second["address"] = {"strategy": "port", "base_port": 9200}
+    contract = contract_of(planned(listeners=[INTERNAL, EXTERNAL, second]))
+    engine, outputs = made(contract=contract)
+    ports = {(it.inputs["fromPort"], it.inputs["toPort"]) for it in engine.of(INGRESS).values()}
+    assert ports == {(9100, 9103), (9200, 9203)} and len(engine.of(ZONE)) == 1
+    engine, outputs = made(contract=contract, listeners=["PARTNERS"])
+    assert outputs["bootstrap"] == {"PARTNERS": f"{NAME}:9200"}
+
+
+BALANCED = plan_aws(read_aws(**EXPOSED), "orders", balancer="k-1.elb.eu-central-1.amazonaws.com")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {"zone": "partners.internal"},
+            f"zone: found partners.internal, and the brokers of orders advertise {NAME}, which",
+        ),
+        (
+            {"contract": contract_of(BALANCED.plan)},
+            "contract: the brokers of orders advertise k-1.elb.eu-central-1.amazonaws.com",
+        ),
+        (
+            {"contract": contract_of(planned(listeners=[INTERNAL], expose=None))},
+            "contract: none of its listeners (INTERNAL) has one name for all brokers",
+        ),
+        ({"contract": {"version": 3}}, "contract: "),
+        (
+            {"listeners": ["NONE"]},
+            "listeners: found NONE; allowed: those of the contract: INTERNAL",
+        ),
+        ({"clients": None}, "clients: is missing; no client could connect"),
+        ({"clients": {"all": "0.0.0.0/0"}}, "which is the world"),
+        ({"zone": NAME, "privateDns": True}, "zone: found one with private_dns"),
+        (
+            {"clients": {str(n): f"10.{n}.0.0/16" for n in range(61)}},
+            "clients: found 61 sources for 1 ranges of ports, which take 61 rules; allowed: 60",
+        ),
+    ],
+)
+def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputPropertiesError) as refused:
+        made(**changes)
+    lines = str(refused.value).splitlines()
+    assert any(problem in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("vpc", "changes", "problem"),
+    [
+        ({**DNS_ON, "enableDnsSupport": False}, {}, "enableDnsSupport of the VPC: off"),
+        (
+            DNS_ON,
+            {"serviceName": SERVICE.replace("central", "west")},
+            "is no endpoint service of eu-central-1",
+        ),
+        (DNS_ON, {"zoneIds": ["euc1-az1"]}, "is in the zone euc1-az2, and the endpoint service"),
+    ],
+)
+def test_what_the_vpc_lacks_is_refused(
+    vpc: dict[str, bool], changes: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(InputPropertiesError, match=problem):
+        made(Answers(vpc=vpc), **changes)
+    later = {**changes, "vpcId": given_later("vpc-0123abcd")}
+    with pytest.raises(pulumi.RunError, match=problem):
+        made(Answers(vpc=vpc), **later)
