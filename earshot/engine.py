@@ -6,7 +6,9 @@ import contextlib
 import os
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -24,7 +26,7 @@ DEFAULT: Final = "unix:///var/run/docker.sock"
 ANSWER_SECONDS: Final = 10
 """What an engine may take for its first answer."""
 REQUEST_SECONDS: Final = 120
-"""What it may take for any later one."""
+"""What it may take for any later one; for the headers of a stream."""
 MOST_BYTES: Final = 64 * 2**20
 """Of an answer that is read as a whole; lists of thousands of containers have a few."""
 GET_ONE: Final = (
@@ -86,23 +88,26 @@ def in_clear(host: HasEngine, environment: Mapping[str, str] = os.environ) -> bo
 
 @contextlib.contextmanager
 def connect(
-    host: HasEngine, environment: Mapping[str, str] = os.environ
+    host: HasEngine,
+    environment: Mapping[str, str] = os.environ,
+    seconds: float | None = None,
 ) -> Iterator[docker.DockerClient]:
     """A client of the engine of ``host``, which has answered; closed at the end.
 
-    Raises EarshotError where none answers, with how to get one. `ssh://` goes through this
-    machine's own ssh, with its configuration and keys.
+    Raises EarshotError if no engine answers within ``seconds`` (`ANSWER_SECONDS` by default), with
+    how to get one. `ssh://` goes through this machine's own ssh, with its configuration and keys.
     """
     import docker
 
+    seconds = ANSWER_SECONDS if seconds is None else seconds
     address = address_of(host, environment)
     with contextlib.ExitStack() as stack:
         folder = _folder(host, address, environment)
         tls = _tls(folder, address) if folder else None
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
-            _knock(address)
-            client = _client(way.address if way else address, tls)
+            _knock(address, seconds)
+            client = _client(way.address if way else address, tls, seconds)
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
@@ -116,7 +121,7 @@ def connect(
         yield client
 
 
-def _client(address: str, tls: docker.tls.TLSConfig | None) -> docker.DockerClient:
+def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> docker.DockerClient:
     """A client that asks the engine itself, and no proxy that HTTP_PROXY names for it.
 
     Docker's own tools ask none for this machine. What an engine is sent may be keys.
@@ -127,15 +132,43 @@ def _client(address: str, tls: docker.tls.TLSConfig | None) -> docker.DockerClie
         trust_env = property(lambda _: False, lambda *_: None)
 
         def send(self, request: Any, **options: Any) -> Any:
-            """An answer of at most `MOST_BYTES` where its end is waited for."""
-            response = super().send(request, **{**options, "stream": True})
-            if not options.get("stream"):
-                response._content = _whole(response)
-            return response
+            """The response; complete and of at most `MOST_BYTES`, unless it is a stream.
+
+            requests restarts its timeout at each byte, so the whole exchange has one here.
+            """
+
+            def exchange() -> Any:
+                response = super(Direct, self).send(request, **{**options, "stream": True})
+                if not options.get("stream"):
+                    response._content = _whole(response)
+                return response
+
+            return _within(options.get("timeout"), exchange)
 
     client = docker.DockerClient.__new__(docker.DockerClient)
-    client.api = Direct(base_url=address, tls=tls, timeout=ANSWER_SECONDS)
+    client.api = Direct(base_url=address, tls=tls, timeout=seconds)
     return client
+
+
+def _within(seconds: float | None, exchange: Callable[[], Any]) -> Any:
+    """The result of ``exchange``. Raises TimeoutError after ``seconds``; None: no limit.
+
+    The thread of an exchange that is late ends with its connection, or with the process.
+    """
+    if seconds is None:
+        return exchange()
+    result: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(exchange())
+        except BaseException as reason:
+            result.set_exception(reason)
+
+    threading.Thread(target=run, daemon=True, name="docker-request").start()
+    if not wait([result], seconds).done:
+        raise TimeoutError(f"no whole answer within {seconds:g} s")
+    return result.result()
 
 
 def _whole(response: Any) -> bytes:
@@ -201,14 +234,14 @@ def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
     )
 
 
-def _knock(address: str) -> None:
+def _knock(address: str, seconds: float) -> None:
     """Raises OSError for a socket of this machine without a listener.
 
     The SDK would too, and leave its own end of it to the garbage collector.
     """
     if is_here(address):
         with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(ANSWER_SECONDS)
+            probe.settimeout(seconds)
             probe.connect(unquote(urlsplit(address).path))
 
 

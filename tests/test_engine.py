@@ -6,8 +6,9 @@ import shutil
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_where_no_engine_answers_the_error_says_how_to_get_one(tmp_path: Path) -
 def test_a_user_who_may_not_is_told_how_to_be_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def denied(address: str) -> None:
+    def denied(address: str, seconds: float) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(engine, "_knock", denied)  # root may use any socket
@@ -142,6 +143,47 @@ def test_an_answer_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -
     with answering(head + (b"10000\r\n" + b"x" * 65536 + b"\r\n") * 40) as port:
         error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
     assert "does not answer (answers with more than 1 MiB)" in str(error)
+
+
+@contextmanager
+def dripping(text: bytes, pause: float) -> Iterator[int]:
+    """A port that answers one request with ``text``, one byte after each ``pause``."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(4096)
+                for byte in text:
+                    connection.sendall(bytes([byte]))
+                    if ended.wait(pause):
+                        return
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            ended.set()
+            thread.join(5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nApi-Version: 1.44\r\n" * 9, id="headers"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + b"x" * 99, id="body"),
+    ],
+)
+def test_the_whole_answer_has_one_time_limit(text: bytes) -> None:
+    begin = time.monotonic()
+    with dripping(text, 0.1) as port, pytest.raises(EarshotError) as caught:
+        candidate = CandidateEngine(engine=f"tcp://127.0.0.1:{port}")
+        with connect(candidate, {}, seconds=0.6):
+            pass
+    assert caught.value.observed == "does not answer (no whole answer within 0.6 s)"
+    assert time.monotonic() - begin < 3
 
 
 @pytest.mark.parametrize("by_variable", [False, True])

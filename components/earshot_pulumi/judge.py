@@ -17,7 +17,6 @@ from earshot.checks.policy_config import read_config
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import NotKnown
-from earshot.facts.security_groups import Clients
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
@@ -72,7 +71,8 @@ def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPol
         containers=NotKnown.YET
         if containers is None
         else {int(id): read_container(item) for id, item in containers.items()},
-        cloud=_cloud(plan, inputs),
+        cloud=Cloud.read(inputs["cloud"]) if "cloud" in inputs else None,
+        declared=_declared(plan, inputs.get("declared", {})),
         certificates={
             int(id): ShownCertificate.read(item)
             for id, item in inputs.get("certificates", {}).items()
@@ -90,15 +90,6 @@ def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Findi
     for text in checked.remarks:
         show(text, False)
     return ClusterPlan.model_validate(document["plan"]), config.refused(checked)
-
-
-def _cloud(plan: ClusterPlan, inputs: Mapping[str, Any]) -> Cloud | None:
-    """What surrounds instances, or only what a program declares of its names."""
-    if "cloud" in inputs:
-        return Cloud.read(inputs["cloud"])
-    if "declared" in inputs:
-        return Cloud({}, Clients(), _declared(plan, inputs["declared"]))
-    return None
 
 
 def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey, Declaration]:

@@ -12,7 +12,7 @@ from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts, NotKnown
 from earshot.listeners.listed import numbered
 from earshot.listeners.model import ClusterPlan
-from earshot.names.evidence import gather
+from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import Planned
@@ -43,18 +43,19 @@ def check_plan(
     addresses: Mapping[int, tuple[str, ...]] | None = None,
     containers: Mapping[int, Container] | NotKnown | None = None,
     cloud: Cloud | None = None,
+    declared: Mapping[EvidenceKey, Declaration] | None = None,
     certificates: Mapping[int, ShownCertificate] | None = None,
 ) -> Checked:
     """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
 
     ``addresses`` are each node's own, an empty tuple for a node whose addresses are not known;
     those of this machine are found here. ``containers`` is what nodes run in, `NotKnown.YET` while
-    that is not known; ``cloud`` surrounds instances on AWS; ``certificates`` are what nodes show,
-    none where earshot's own authority signs them.
+    that is not known; ``cloud`` surrounds instances on AWS; ``declared`` is what a caller without
+    one says of names; ``certificates`` are what nodes show, none where earshot's own authority
+    signs them.
 
     Facts that are left out silence no rule: nodes have no container then, and their addresses,
-    security groups and certificates give findings of state unknown. A ``cloud`` without any
-    instance says that there is none to look at.
+    security groups and certificates give findings of state unknown.
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
@@ -71,7 +72,7 @@ def check_plan(
         certificates=certificates or {},
         now=datetime.now(UTC),
     )
-    declared = cloud.declared if cloud else None
+    declared = cloud.declared if cloud else declared
     found = (
         evidence(facts, policy, declared=declared)
         if in_containers(placement)
@@ -117,14 +118,17 @@ def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding]:
     """The findings that nothing is known of what surrounds the instances, or some of them."""
+    instances = cloud.instances if cloud is not None else {}
+    missing = [node.id for node in facts.nodes if node.id not in instances]
+    if not missing:
+        return
     around = "what surrounds the instances"
-    if cloud is not None:
-        missing = [node.id for node in facts.nodes if node.id not in cloud.instances]
-        if not missing or not cloud.instances:
-            return
+    if instances:
         around += f" of {numbered('node', missing)}"
+    remedy = "pass their groups and Elastic IPs as `cloud`; in an update, run the policy pack, "
+    remedy += "which reads those that the stack creates"
     for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
-        yield _unknown(rule, around, "hand in their groups and Elastic IPs")
+        yield _unknown(rule, around, remedy)
 
 
 def _unknown(rule: Rule, what: str, remedy: str) -> Finding:

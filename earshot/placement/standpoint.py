@@ -12,7 +12,7 @@ from earshot.errors import EarshotError, SpecError
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
 from earshot.listeners.terms import Scope
-from earshot.reading import read_bytes
+from earshot.reading import content_of
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"
@@ -119,10 +119,7 @@ def to_json(standpoints: Sequence[Standpoint]) -> str:
 
 def read_standpoints(file: Path) -> tuple[Standpoint, ...]:
     """The standpoints in ``file``; raises EarshotError."""
-    try:
-        text = read_bytes(file).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason})") from None
+    text = content_of(file, f"file {file}")
     try:
         return Standpoints.model_validate_json(text).standpoints
     except ValidationError as error:

@@ -19,7 +19,9 @@ def read_client_file(file: Path, source: str) -> dict[str, str]:
     data = content_of(file, source)
     text = data.decode("latin-1")  # as Java reads it
     values = dict(read_properties(text).values)
-    if malformed := malformed_keys(text):
+    if "\0" in text:
+        observed, allowed = "is not text: it has the character U+0000", "lines of key=value"
+    elif malformed := malformed_keys(text):
         observed = f"has a \\u without four hexadecimal digits in {_keys(malformed)}"
         allowed = "a backslash is written twice"
     elif ambiguous := _otherwise_in_utf8(data, values):

@@ -76,6 +76,21 @@ def test_a_declared_name_counts_at_every_vantage(placement: str) -> None:
     assert judge({"plan": plan, "placement": placement, "declared": declared})["approved"]
 
 
+def test_what_surrounds_instances_that_the_program_makes_is_said_to_be_unknown() -> None:
+    document = {"listeners": LISTENERS[:1], "nodes": {"7": {"internal": "kafka-7"}}}
+    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
+    declared = dict.fromkeys(("internal", "controller"), "DNS of the VPC")
+    shown: list[tuple[str, bool]] = []
+    judged(
+        {"plan": plan, "placement": "aws", "declared": declared},
+        lambda text, is_warning: shown.append((text, is_warning)),
+    )
+    for rule in ("KL007", "KL009"):
+        (text,) = (text for text, _ in shown if f"[{rule}]" in text)
+        assert "what surrounds the instances: not known yet" in text and "policy pack" in text
+    assert not any(is_warning for _, is_warning in shown)
+
+
 def refusal(inputs: dict[str, Any]) -> str:
     with pytest.raises(InvalidInputs) as caught:
         judge(inputs)

@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass
 
 import pulumi
+from docker.errors import DockerException
 
-from earshot.engine import connect
+from earshot.engine import ANSWER_SECONDS, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
@@ -17,6 +18,8 @@ from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
 POLL_SECONDS = 3.0
+LEAST_SECONDS = 1.0
+"""Of one attempt, at the end of the wait."""
 SAY_SECONDS = 30.0
 """From one line that says what is waited for to the next."""
 
@@ -53,10 +56,9 @@ class DockerEngineReadyKind(AwsKind):
         begin = said = time.monotonic()
         while True:
             try:
-                with connect(host) as client:
-                    about = client.info()
+                about = _about(host, begin + news["seconds"] - time.monotonic())
                 if self._report(operation, news) is not None:
-                    return {**news, "engine_id": about["ID"], "version": about["ServerVersion"]}
+                    return {**news, **about}
                 # the instance before this one may answer until it is gone
                 error = EarshotError(news["engine"], observed="answers as another instance's")
             except EarshotError as reason:
@@ -89,6 +91,26 @@ class DockerEngineReadyKind(AwsKind):
             observed=f"{error.observed} after {seconds} s{own}",
             remedy=_remedy(error, report),
         )
+
+
+def _about(host: _Host, left: float) -> Properties:
+    """The ID and version that the engine of ``host`` reports, within ``left`` seconds.
+
+    Raises EarshotError, also for a server that is not an engine.
+    """
+    error = EarshotError(f"Docker engine at {host.engine}")
+    with connect(host, seconds=min(ANSWER_SECONDS, max(LEAST_SECONDS, left))) as client:
+        try:
+            about = client.info()
+        except (DockerException, OSError) as reason:
+            error.observed = f"does not describe itself ({root_cause(reason)})"
+            raise error from None
+    described = about if isinstance(about, dict) else {}
+    engine_id, version = described.get("ID"), described.get("ServerVersion")
+    if not (isinstance(engine_id, str) and engine_id and isinstance(version, str) and version):
+        error.observed = "describes itself without an ID and a version"
+        raise error
+    return {"engine_id": engine_id, "version": version}
 
 
 class DockerEngineReady(InternalResource):

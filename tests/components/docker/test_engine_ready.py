@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from earshot.certificates.authority import Issued
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority
 from earshot.errors import EarshotError
 from tests.components.called import Called
-from tests.doubles.tls_engine import ABOUT, tls_engine
+from tests.doubles.tls_engine import ABOUT, ANSWERS, tls_engine
 
 NOW = datetime.now(UTC)
 PARAMETER = "/earshot/s-m/docker/a/report"
@@ -57,10 +57,15 @@ def free_port() -> int:
 
 @contextmanager
 def engine(
-    authority: Issued, folder: Path, name: str = "127.0.0.1", port: int = 0
+    authority: Issued,
+    folder: Path,
+    name: str = "127.0.0.1",
+    port: int = 0,
+    answers: Mapping[str, Any] = ANSWERS,
 ) -> Iterator[int]:
     made = for_engine(authority, "a", [name], NOW)
-    with tls_engine(folder, authority.certificate, made.key + made.certificate, port) as found:
+    pair = made.key + made.certificate
+    with tls_engine(folder, authority.certificate, pair, port, answers) as found:
         yield found
 
 
@@ -152,10 +157,49 @@ def test_a_host_that_gave_up_is_not_waited_for(client: Path, parameters: dict[st
 
 
 def test_silence_is_a_time_out(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("earshot.engine.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(engine_ready, "ANSWER_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         error = failure(wanted(silent.getsockname()[1], client))
-    assert "timed out" in error.observed
+    assert "no whole answer within 0.5 s" in error.observed
+
+
+def test_an_engine_that_drips_its_answer_takes_no_longer_than_the_update_allows(
+    client: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(4096)
+                for byte in b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.2)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        props = wanted(server.getsockname()[1], client)
+        begin = time.monotonic()
+        assert "does not answer" in failure(props).observed
+        assert time.monotonic() - begin < 4
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "about",
+    ["no JSON", [], "null", {"ID": "", "ServerVersion": 7}],
+)
+def test_an_engine_that_says_no_id_is_not_ready(
+    about: object,
+    authority: Issued,
+    client: Path,
+    tmp_path: Path,
+    parameters: dict[str, str],
+) -> None:
+    parameters[PARAMETER] = PREPARED
+    with engine(authority, tmp_path, answers={**ANSWERS, "info": about}) as port:
+        error = failure(wanted(port, client))
+    assert "after 1 s" in error.observed
 
 
 def test_another_authority_s_engine_is_refused(client: Path, tmp_path: Path) -> None:
