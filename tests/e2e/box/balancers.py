@@ -55,16 +55,19 @@ class Checked:
     health: Health = INITIAL
     due: float = 0.0
     """When it is checked next, as time.monotonic() has it."""
+    answered: bool = False
+    """At the last check."""
     streak: int = 0
-    """Checks in a row that differ from ``health``."""
+    """Checks in a row with that result."""
 
     def took(self, answered: bool, group: TargetGroup) -> bool:
         """Whether it became healthy or unhealthy by this check."""
+        self.streak = self.streak + 1 if answered is self.answered else 1
+        self.answered = answered
         wanted = HEALTHY if answered else FAILED
-        self.streak = 0 if wanted == self.health else self.streak + 1
-        if self.streak < (group.rises if answered else group.falls):
+        if wanted == self.health or self.streak < (group.rises if answered else group.falls):
             return False
-        self.health, self.streak = wanted, 0
+        self.health = wanted
         return True
 
 
