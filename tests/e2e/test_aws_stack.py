@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.reports import POLL
 
 from earshot.user_data.boot import NodeState
 from earshot.validation.contract import Contract
@@ -121,7 +123,20 @@ def test_the_life_of_a_balancer_with_a_port_per_broker(stack: Stack) -> None:
 
     more = [*listeners, balanced("PARTNERS", 9095, 9200)]
     stack.configure(cluster(2, listeners=more, **settings))
-    stack.project.up()
+    reports = len(stack.nodes.history)
+    (target,) = targets(elb, balancer)[9101]
+    failed = ("unhealthy", "Target.FailedHealthChecks", "Health checks failed")
+    stack.server.set_health({(groups_of(elb, balancer)[9101], *target): failed})
+    with stack.project.updating() as child:
+        while len(stack.nodes.history) == reports:
+            assert child.poll() is None
+            time.sleep(0.2)
+        time.sleep(POLL + 2)  # a look at the target, too
+        assert stack.instances()["test-broker-2"] == running["test-broker-2"], "it waits"
+        stack.server.set_health({})
+        said, _ = child.communicate(timeout=120)
+    assert child.returncode == 0, said
+    assert [node for node, _ in stack.nodes.history[reports:]] == [1, 2]
     assert set(targets(elb, balancer)) == {9100, 9101, 9102, 9200, 9201, 9202}
     again = {name: it["PrivateIpAddress"] for name, it in stack.instances().items()}
     assert again == {name: it["PrivateIpAddress"] for name, it in running.items()}
@@ -132,12 +147,16 @@ def test_the_life_of_a_balancer_with_a_port_per_broker(stack: Stack) -> None:
 def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]]]:
     """By port of the balancer, the addresses and ports that it leads to."""
     found = {}
-    arn = balancer["LoadBalancerArn"]
-    for listener in elb.describe_listeners(LoadBalancerArn=arn)["Listeners"]:
-        group = listener["DefaultActions"][0]["TargetGroupArn"]
+    for port, group in groups_of(elb, balancer).items():
         health = elb.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
-        found[listener["Port"]] = {(it["Target"]["Id"], it["Target"]["Port"]) for it in health}
+        found[port] = {(it["Target"]["Id"], it["Target"]["Port"]) for it in health}
     return found
+
+
+def groups_of(elb: Any, balancer: dict[str, Any]) -> dict[int, str]:
+    """The target groups by port of the balancer."""
+    listeners = elb.describe_listeners(LoadBalancerArn=balancer["LoadBalancerArn"])["Listeners"]
+    return {it["Port"]: it["DefaultActions"][0]["TargetGroupArn"] for it in listeners}
 
 
 def put_back(stack: Stack, state: str, fails: bool = True) -> str:

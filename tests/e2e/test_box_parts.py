@@ -16,6 +16,7 @@ from tests.e2e.box.horizons import Sky, Zone, sky
 from tests.e2e.box.state import look, user_data
 
 RANGE = IPv4Network("10.20.0.0/16")
+ELASTIC = IPv4Network("198.18.0.128/25")
 PRIVATE, PUBLIC = "10.20.0.10", "198.18.0.129"
 IMAGE = "ami-03cf127a"
 """One that moto has, and whose disk has another name than that of Amazon Linux."""
@@ -60,7 +61,7 @@ def vpc(server: MotoInProcess) -> str:
 
 
 def test_ec2_names_lead_to_the_private_address_inside_alone(server: Moto, vpc: str) -> None:
-    found = sky(server, RANGE)
+    found = sky(server, RANGE, ELASTIC)
     assert found.answer("inside", IP_NAME) == (PRIVATE,)
     assert found.answer("inside", EC2_NAME) == (PRIVATE,)
     assert found.answer("outside", IP_NAME) is None
@@ -74,7 +75,7 @@ def test_ec2_names_lead_to_the_private_address_inside_alone(server: Moto, vpc: s
 def test_names_need_the_attributes_of_the_vpc(server: Moto, vpc: str, attribute: str) -> None:
     off: dict[str, Any] = {attribute: {"Value": False}}
     server.client("ec2").modify_vpc_attribute(VpcId=vpc, **off)
-    found = sky(server, RANGE)
+    found = sky(server, RANGE, ELASTIC)
     assert found.answer("inside", EC2_NAME) is found.answer("outside", EC2_NAME) is None
     known = None if attribute == "EnableDnsSupport" else (PRIVATE,)
     assert found.answer("inside", IP_NAME) == known
@@ -98,7 +99,7 @@ def test_zones_are_read_as_they_are_associated(server: Moto, vpc: str) -> None:
     zone("kafka.example.com", PUBLIC)
     zone("kafka.example.com", PRIVATE, **private, **here)
     zone("elsewhere.example.com", PRIVATE, **private, **there)
-    found = sky(server, RANGE)
+    found = sky(server, RANGE, ELASTIC)
     assert found.answer("inside", "b.kafka.example.com") == (PRIVATE,)
     assert found.answer("outside", "b.kafka.example.com") == (PUBLIC,)
     assert found.answer("inside", "b.elsewhere.example.com") is None

@@ -29,6 +29,8 @@ class Balancer(TaggedComponent):
     """The balancer's name, or a marker in a preview that cannot know it."""
     settled: pulumi.Output[str]
     """The balancer's name, unknown until AWS or the record has it."""
+    targets: dict[int, list[dict[str, Any]]]
+    """By broker, the fields of each `Target`."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Balancer(TaggedComponent):
         super().__init__("earshot:aws:Balancer", name, {}, opts)
         self._name, self._spec, self._expose, self._names = name, spec, expose, names
         self._vpc_id = network.vpc_id
+        self.targets = {id: [] for id in spec.ids}
         self._balancer = aws.lb.LoadBalancer(
             **self._named(protect=spec.deletion_protection or None),
             name_prefix="kafka-",
@@ -108,6 +111,8 @@ class Balancer(TaggedComponent):
                 port=bind_port,
                 opts=self._opts(),
             )
+            address = self._names.interfaces[id].private_ip
+            self.targets[id].append({"group": group.arn, "address": address, "port": bind_port})
         aws.lb.Listener(
             **self._named(suffix),
             load_balancer_arn=self._balancer.arn,

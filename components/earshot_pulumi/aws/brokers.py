@@ -75,7 +75,7 @@ class AwsBrokers(Brokers):
         groups = SecurityGroups(name, draft.groups, self.network.vpc_id, self._child)
         self.groups = groups.ids
         self.names = Names(name, spec, self.network, groups.ids, self._child)
-        balancer = self._balancer(draft)
+        self._balanced = balancer = self._balancer(draft)
         self.endpoint_service: EndpointService | None = None
         if balancer is not None and spec.expose is not None and spec.expose.private_link:
             self.endpoint_service = EndpointService(
@@ -205,17 +205,26 @@ class AwsBrokers(Brokers):
         whole: bool = False,
     ) -> AwsReadiness:
         """The readiness of one node, for which the next one waits, or of the whole cluster."""
+        balancer = self._balanced
+        targets = balancer.targets if balancer else {}
         return AwsReadiness(
             f"{self.stack}-{name}",
             {
-                "nodes": [node.awaited for node in nodes],
+                "nodes": [
+                    {
+                        **node.awaited,
+                        **({"targets": found} if (found := targets.get(node.id)) else {}),
+                    }
+                    for node in nodes
+                ],
                 "region": self.spec.region,
                 "deadline": self.spec.ready_seconds + GRACE,
                 "whole": whole,
                 "in_turn": self._remembered.served and self.spec.in_turn,
                 **self._settings,
             },
-            self.below(*after),
+            # a target group without a listener has no health
+            self.below(*after, *([balancer] if balancer else [])),
         )
 
 

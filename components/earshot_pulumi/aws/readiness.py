@@ -3,6 +3,7 @@
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws.reports import Awaited, wait_for
+from earshot_pulumi.aws.targets import health
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import InternalResource
@@ -29,10 +30,12 @@ class AwsReadinessKind(AwsKind):
                 reader(self.settings(operation), region),
                 news["deadline"],
                 starts(self.settings(operation), region),
+                health(self.settings(operation), region),
                 progress=operation.log,
             )
         return news
 
 
 class AwsReadiness(InternalResource):
-    """Waits until nodes have reported that they are in sync, as they were deployed."""
+    """Waits until nodes have reported that they are in sync, as they were deployed, and are healthy
+    targets of the balancer, if there is one."""

@@ -1,4 +1,5 @@
-"""Nodes' reports in SSM parameters, and waiting until all nodes report that they are in sync.
+"""Nodes' reports in SSM parameters, and waiting until all nodes report that they are in sync and
+the balancer sends them connections.
 
 Brokers in private subnets cannot be reached from outside. So each node reports which instance it
 is, which user data it booted with, and its state.
@@ -31,6 +32,20 @@ Starts = Callable[[Sequence[str]], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
+class Target:
+    """A broker's port in a target group of the balancer."""
+
+    group: str
+    """ARN."""
+    address: str
+    port: int
+
+
+Unhealthy = Callable[[Target], str]
+"""Why the balancer sends a target no connections; empty if it does."""
+
+
+@dataclass(frozen=True)
 class Awaited:
     """One node as it was deployed."""
 
@@ -45,21 +60,33 @@ class Awaited:
     """Differs with every change of the node."""
     size_gib: int = 0
     """Of its data volume."""
+    targets: tuple[Target, ...] = ()
+    """Its own in the balancer's target groups."""
 
 
 class InstanceDriver(NodeDriver):
     """A node on an instance, by what it reports; a report of an earlier boot does not count."""
 
-    def __init__(self, of: Awaited, started: float, values: Mapping[str, str]) -> None:
+    def __init__(
+        self, of: Awaited, started: float, values: Mapping[str, str], unhealthy: Unhealthy
+    ) -> None:
         """``started`` is when EC2 last started its instance, ``values`` are all parameters."""
         self.name, self._of, self._started, self._values = f"node {of.node}", of, started, values
+        self._unhealthy = unhealthy
 
     def check_alive(self) -> None:
         report = NodeReport.read(self._values.get(self._of.parameter, ""))
-        if report and report.is_final and self.lacks() == report.lacking:
+        if report and report.is_final and self._report_lacks() == report.lacking:
             raise EarshotError(self.name, observed=report.lacking, remedy=AGAIN)
 
     def lacks(self) -> str:
+        if reason := self._report_lacks():
+            return reason
+        if reason := next(filter(None, map(self._unhealthy, self._of.targets)), ""):
+            return f"in sync, and the balancer sends it no connections: {reason}"
+        return ""
+
+    def _report_lacks(self) -> str:
         of = self._of
         if of.parameter not in self._values:
             return f"its parameter {of.parameter} is gone"
@@ -76,11 +103,13 @@ def wait_for(
     read: Read,
     deadline: float,
     starts: Starts,
+    unhealthy: Unhealthy,
     *,
     poll: float = POLL,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Returns when every one of ``nodes`` has reported that it is in sync, as deployed.
+    """Returns when every one of ``nodes`` has reported that it is in sync, as deployed, and its
+    targets are healthy.
 
     Raises EarshotError as `driver.wait_for` does.
     """
@@ -90,5 +119,5 @@ def wait_for(
         values.clear()
         values.update(read([item.parameter for item in nodes]))
 
-    drivers = [InstanceDriver(it, started.get(it.instance, 0.0), values) for it in nodes]
+    drivers = [InstanceDriver(it, started.get(it.instance, 0.0), values, unhealthy) for it in nodes]
     driver.wait_for(drivers, deadline, progress, AGAIN, look, poll)

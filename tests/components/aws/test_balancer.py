@@ -21,12 +21,13 @@ from tests.components.aws.registered import (
     INGRESS,
     INSTANCE,
     INTERFACE,
+    READY,
     RECORD,
     Answers,
     Engine,
     registered,
 )
-from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, read_aws, refused
+from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, TWO_LISTENERS, read_aws, refused
 from tests.user_data.properties import properties_in
 
 BALANCER = "aws:lb/loadBalancer:LoadBalancer"
@@ -111,6 +112,25 @@ def test_a_zone_names_it_and_a_preview_knows_that_it_does_not_know_the_name() ->
     assert node["listeners"][1]["host"] == {"what": "the balancer"}
     assert node["listeners"][1]["front"]["group"] == "balancer"
     assert preview.of(PROVIDER_TYPE)
+
+
+def test_the_wait_for_a_node_is_for_its_targets_too_once_the_balancer_has_them() -> None:
+    engine = registered(read_aws(**EXPOSED))
+    ready = engine.of(READY)
+    for id in (1, 2, 3):
+        (node,) = ready[f"mine-broker-{id}"].inputs["nodes"]
+        groups = (f"mine-external-broker-{id}", "mine-external-bootstrap")
+        wanted = [
+            {"group": f"arn of {group}", "address": f"10.0.0.{id + 10}", "port": 9094}
+            for group in groups
+        ]
+        assert node["targets"] == wanted
+    whole = ready["mine-cluster"]
+    assert [len(node["targets"]) for node in whole.inputs["nodes"]] == [2, 2, 2]
+    listeners = {urn for urn in whole.request.dependencies if LISTENER in urn}
+    assert len(listeners) == 4
+    (plain, *_) = registered(read_aws(**TWO_LISTENERS)).of(READY).values()
+    assert "targets" not in plain.inputs["nodes"][0], "no difference for stacks without a balancer"
 
 
 def test_bootstrap_and_rules_follow_from_it() -> None:

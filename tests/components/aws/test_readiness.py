@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws import readiness
 from earshot_pulumi.aws.readiness import AwsReadinessKind
+from earshot_pulumi.aws.reports import Target, Unhealthy
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
@@ -24,6 +25,7 @@ def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
             "user_data": item.user_data,
             "hardware": item.hardware,
             "granted": item.granted,
+            "targets": [vars(it) for it in item.targets],
         }
         for item in nodes
     ]
@@ -56,6 +58,12 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
     monkeypatch.setattr(readiness, "reader", reader)
     monkeypatch.setattr(readiness, "starts", starts)
+
+    def health(config: Any, region: str) -> Unhealthy:
+        assert (config, region) == (CONFIG, "eu-central-1")
+        return lambda target: f"{target.address}:{target.port} is unhealthy"
+
+    monkeypatch.setattr(readiness, "health", health)
     return found
 
 
@@ -98,6 +106,17 @@ def test_a_changed_node_is_waited_for_whatever_the_others_report(
     assert provider.update(OLDS, props(ONE)).outs == props(ONE)
 
 
+def test_a_changed_node_and_the_whole_wait_for_their_targets(
+    provider: Called, parameters: dict[str, str]
+) -> None:
+    balanced = replace(ONE, targets=(Target("arn", "10.0.0.11", 9094),))
+    parameters["/p/1"] = report(ONE, booted=2001)
+    for wanted in (props(balanced), props(balanced, whole=True)):
+        with pytest.raises(EarshotError, match=r"10\.0\.0\.11:9094 is unhealthy"):
+            provider.update(OLDS, wanted)
+    assert provider.create(props(balanced)).outs, "a new cluster has only the wait for the whole"
+
+
 def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
     provider: Called,
 ) -> None:
@@ -116,6 +135,7 @@ def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
         (props(TWO), True),
         (props(replace(ONE, hardware="m7g.xlarge")), True),
         (props(replace(ONE, granted="of another change")), True),
+        (props(replace(ONE, targets=(Target("arn", "10.0.0.11", 9094),))), True),
         (props(ONE, whole=True), True),
     ],
 )

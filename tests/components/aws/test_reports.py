@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws.reports import Awaited, wait_for
+from earshot_pulumi.aws.reports import Awaited, Target, Unhealthy, wait_for
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
@@ -42,11 +42,17 @@ class Parameters:
         return {name: text for name, text in found.items() if name in names}
 
 
-def wait(read: Parameters, *nodes: Awaited, deadline: float = 5, started: float = 0) -> None:
+def wait(
+    read: Parameters,
+    *nodes: Awaited,
+    deadline: float = 5,
+    started: float = 0,
+    unhealthy: Unhealthy = lambda _: "",
+) -> None:
     def starts(ids: Sequence[str]) -> dict[str, float]:
         return dict.fromkeys(ids, started)
 
-    wait_for(nodes or (ONE,), read, deadline, starts, poll=0)
+    wait_for(nodes or (ONE,), read, deadline, starts, unhealthy, poll=0)
 
 
 def test_it_ends_when_all_are_in_sync() -> None:
@@ -128,3 +134,37 @@ def test_a_larger_volume_is_waited_for_until_the_file_system_has_grown() -> None
     assert looks.asked == 2
     with pytest.raises(EarshotError, match="its file system has 100 GiB, not 200 yet"):
         wait(Parameters({"/p/1": small}), wanted, deadline=0)
+
+
+TARGET = Target("arn:…:targetgroup/kafka-1/0", "10.0.0.11", 9094)
+BALANCED = replace(ONE, targets=(TARGET, replace(TARGET, group="arn:…:targetgroup/kafka-0/0")))
+
+
+def test_a_node_in_sync_is_waited_for_until_every_target_of_it_is_healthy() -> None:
+    said, asked = ["is initial", "", "is unhealthy", "", ""], list[Target]()
+
+    def unhealthy(target: Target) -> str:
+        asked.append(target)
+        return said.pop(0)
+
+    read = Parameters({"/p/1": report(ONE)})
+    wait(read, BALANCED, unhealthy=unhealthy)
+    assert asked == [TARGET, *BALANCED.targets, *BALANCED.targets] and read.asked == 3
+
+
+def test_the_balancer_is_asked_of_a_node_in_sync_alone() -> None:
+    def unhealthy(target: Target) -> str:
+        raise AssertionError(target)
+
+    read = Parameters({"/p/1": report(ONE, NodeState.STARTING)})
+    with pytest.raises(EarshotError, match="node 1: not in sync after -1 s"):
+        wait(read, BALANCED, deadline=-1, unhealthy=unhealthy)
+
+
+def test_a_target_that_stays_unhealthy_is_named_at_the_deadline() -> None:
+    read = Parameters({"/p/1": report(ONE)})
+    with pytest.raises(EarshotError) as raised:
+        wait(read, BALANCED, deadline=-1, unhealthy=lambda _: "target 10.0.0.11:9094 is unhealthy")
+    assert "in sync, and the balancer sends it no connections: target 10.0.0.11" in str(
+        raised.value
+    )

@@ -31,6 +31,11 @@ ENVIRONMENT = {
 }
 
 
+HEALTH = "health.json"
+Health = tuple[str, str, str]
+"""State, reason and description of a target, as describe_target_health has them."""
+
+
 class Moto:
     """What moto holds, and how to call it."""
 
@@ -83,6 +88,14 @@ class MotoServer(Moto):
     def __init__(self, url: str, log: Path) -> None:
         super().__init__(dict.fromkeys(SERVICES, url))
         self.url, self.log = url, log
+        self._health = log.with_name(HEALTH)
+
+    def set_health(self, health: Mapping[tuple[str, str, int], Health]) -> None:
+        """How targets are, by target group, address and port; others are healthy."""
+        listed = {target_key(*target): found for target, found in health.items()}
+        new = self._health.with_suffix(".new")
+        new.write_text(json.dumps(listed))
+        new.replace(self._health)
 
     def reset(self) -> None:
         request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")
@@ -122,7 +135,7 @@ def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer
     log = folder / "moto.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.doubles.aws.server", address],
+            [sys.executable, "-m", "tests.doubles.aws.server", address, str(folder / HEALTH)],
             cwd=ROOT,
             env={**os.environ, **ENVIRONMENT},
             stdin=subprocess.PIPE,
@@ -173,7 +186,27 @@ def start_as_ec2_does() -> None:
     models.Instance.start = start_now
 
 
-def main(address: str) -> None:
+def target_key(group: str, address: str, port: int) -> str:
+    return f"{group} {address}:{port}"
+
+
+def tell_health(path: Path) -> None:
+    """moto calls every target healthy; those in the file at ``path`` are as it says."""
+    models: Any = import_module("moto.elbv2.models")
+    ask = models.FakeTargetGroup.health_for
+
+    def health_for(group: Any, target: Any, ec2: Any) -> Any:
+        found = ask(group, target, ec2)
+        told = json.loads(path.read_text()) if path.exists() else {}
+        key = target_key(group.arn, found.instance_id, int(found.port))
+        if found.status == "healthy" and key in told:
+            found.status, found.reason, found.description = told[key]
+        return found
+
+    models.FakeTargetGroup.health_for = health_for
+
+
+def main(address: str, health: str) -> None:
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)  # no line for each request
@@ -182,6 +215,7 @@ def main(address: str) -> None:
     backends.list_of_moto_modules = lambda: modules  # which every request would list anew
     make_lean()
     start_as_ec2_does()
+    tell_health(Path(health))
     server = ThreadedMotoServer(address, 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -192,4 +226,4 @@ def main(address: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -9,7 +9,8 @@
 The VPC is a network with its range, an instance a container at its interface's private address that
 boots the user data moto holds, unchanged; an EBS volume is a loop device that lives as long as
 moto's; an Elastic IP is the instance's address on a second network; security groups are packet
-rules where the instance has its network; and DNS answers on each network what that side may know.
+rules where the instance has its network; a Network Load Balancer is a container whose kernel
+forwards connections (`balancers.py`); and DNS answers on each network what that side may know.
 
 What a test can do besides:
 
@@ -43,6 +44,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
+from tests.e2e.box.balancers import Balancers
 from tests.e2e.box.fleet import Fleet
 from tests.e2e.box.ground import Ground, Wire, ground
 from tests.e2e.box.horizons import Horizon, Side, Skies
@@ -75,6 +77,7 @@ class CloudBox:
     images: dict[str, str]
     engines: dict[str, Sequence[str]]
     watch: Watch
+    balancers: Balancers
 
     def held(self) -> Held:
         """What moto holds now."""
@@ -185,7 +188,7 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
         there = made.enter_context(ground(engine, mark))
         server = made.enter_context(moto_server(folder, there.vpc.gateway))
         depot = made.enter_context(Depot(there.vpc.gateway, {"kafka.tgz": archive.path}).open())
-        skies = Skies(server, there.vpc.range)
+        skies = Skies(server, there.vpc.range, there.elastic)
         sides: dict[Side, Wire] = {"inside": there.vpc, "outside": there.outside}
         for side, wire in sides.items():
             made.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
@@ -194,6 +197,7 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
             return images.get(name, default)
 
         fleet = Fleet(engine, server, there, image, mark, folder, engines)
-        watch = made.enter_context(Watch(server, fleet))
-        parts = (mark, fleet, images, engines, watch)
+        balancers = Balancers(engine, server, there, client_image(engine), mark)
+        watch = made.enter_context(Watch(server, fleet, balancers))
+        parts = (mark, fleet, images, engines, watch, balancers)
         yield CloudBox(engine, server, there, depot, archive, folder, *parts)

@@ -7,7 +7,7 @@ answers to what was let through pass, and the way to the resolver is open.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Members = Mapping[str, frozenset[str]]
@@ -59,7 +59,16 @@ def before_docker(rules: str) -> str:
 
     As on EC2 they see a packet before the engine sends it to a container.
     """
-    lines = ["*mangle", "-A PREROUTING ! -i eth0 -j ACCEPT", "-A POSTROUTING ! -o eth0 -j ACCEPT"]
+    others = ["-A PREROUTING ! -i eth0 -j ACCEPT", "-A POSTROUTING ! -o eth0 -j ACCEPT"]
+    return before_routing(rules, others)
+
+
+def before_routing(rules: str, first: Sequence[str] = ()) -> str:
+    """``rules`` for what forwards packets: they see one before its address is changed.
+
+    ``first`` are applied before them.
+    """
+    lines = ["*mangle", *first]
     for line in rules.splitlines():
         changed = line.replace("INPUT", "PREROUTING").replace("OUTPUT", "POSTROUTING")
         if changed.startswith((":PREROUTING", ":POSTROUTING")):

@@ -2,8 +2,9 @@
 
 Amazon's resolver answers inside: an `ip-…` name, an `ec2-…` name with the private address, private
 zones of the VPC, and a public name that none of them hides. Outside an `ec2-…` name is the Elastic
-IP, and only public zones are known. Source: the VPC guide on DNS attributes, the Route 53 guide on
-private hosted zones. Not played: aliases (CNAME), weighted and other routed records, IPv6.
+IP, and only public zones are known. The name of a balancer leads to its addresses on both sides,
+private ones included, and a CNAME is followed. Source: the VPC guide on DNS attributes, the Route
+53 guide on private hosted zones. Not played: alias, weighted and other routed records, IPv6.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Literal
 from tests.doubles.aws.names import private_name, public_name
 from tests.doubles.aws.server import REGION, Moto
 from tests.doubles.dns_server import NO_RECORD
+from tests.e2e.box.balancer_state import balancers
 from tests.e2e.box.state import addresses
 
 Side = Literal["inside", "outside"]
@@ -31,6 +33,8 @@ class Zone:
     name: str
     private: bool
     records: dict[str, Addresses] = field(default_factory=dict)
+    other_names: dict[str, str] = field(default_factory=dict)
+    """By name, the one that a CNAME leads to."""
 
     def has(self, name: str) -> bool:
         return name == self.name or name.endswith(f".{self.name}")
@@ -55,12 +59,17 @@ class Sky:
         for private in (True, False):
             for zone in seen:
                 if zone.private is private:
+                    if (other := zone.other_names.get(name)) is not None:
+                        return self.answer(side, other)
                     return zone.records.get(name)
         return None
 
 
-def sky(server: Moto, vpc: IPv4Network) -> Sky:
-    """As seen from, and from outside of, the VPC whose range is ``vpc``."""
+def sky(server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> Sky:
+    """As seen from, and from outside of, the VPC whose range is ``vpc``.
+
+    Public addresses of balancers are of ``elastic``.
+    """
     ec2 = server.client("ec2")
     of_range = [{"Name": "cidr", "Values": [str(vpc)]}]
     found = [item["VpcId"] for item in ec2.describe_vpcs(Filters=of_range)["Vpcs"]]
@@ -79,6 +88,9 @@ def sky(server: Moto, vpc: IPv4Network) -> Sky:
         name = public_name(public, REGION)
         _both_ways(names["outside"], name, public)
         names["inside"][name] = (private or public,)
+    for balancer in balancers(server):
+        for side in names.values():
+            side[balancer.name.lower()] = balancer.addresses(elastic)
     return Sky(names, tuple(_zones(server.client("route53"), id if hostnames else "")))
 
 
@@ -105,6 +117,8 @@ def _zones(route53: Any, vpc: str) -> Iterator[Zone]:
         ):
             for record in page["ResourceRecordSets"]:
                 values = tuple(it["Value"] for it in record.get("ResourceRecords", []))
+                if record["Type"] == "CNAME":
+                    zone.other_names[_plain(record["Name"])] = _plain(values[0])
                 is_address = record["Type"] in ("A", "AAAA")
                 before = zone.records.get(_plain(record["Name"]), NO_RECORD)
                 zone.records[_plain(record["Name"])] = before + (values if is_address else ())
@@ -118,8 +132,8 @@ def _plain(name: str) -> str:
 class Skies:
     """The sky over a box, looked at when somebody asks."""
 
-    def __init__(self, server: Moto, vpc: IPv4Network) -> None:
-        self._server, self._vpc = server, vpc
+    def __init__(self, server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> None:
+        self._server, self._vpc, self._elastic = server, vpc, elastic
         self._lock = threading.Lock()
         self._seen: tuple[float, Sky] | None = None
 
@@ -132,7 +146,7 @@ class Skies:
         """The sky as it was at ``since`` or later."""
         with self._lock:
             if self._seen is None or self._seen[0] < since:
-                self._seen = time.monotonic(), sky(self._server, self._vpc)
+                self._seen = time.monotonic(), sky(self._server, self._vpc, self._elastic)
             return self._seen[1]
 
 

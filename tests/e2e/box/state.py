@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.doubles.aws.server import Moto
+from tests.e2e.box.balancer_state import Forwarding, forwardings
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Held:
-    """Instances, volumes and groups."""
+    """Instances, volumes, groups and balancers."""
 
     machines: Mapping[str, Machine]
     """By instance id."""
@@ -38,7 +39,8 @@ class Held:
     groups: Mapping[str, Any]
     """By id, as EC2 describes them."""
     members: Mapping[str, frozenset[str]]
-    """By group, the private addresses of the interfaces in it."""
+    """By group, the private addresses of the interfaces in it, those of balancers included."""
+    balancers: tuple[Forwarding, ...] = ()
 
 
 def look(server: Moto) -> Held:
@@ -53,6 +55,10 @@ def look(server: Moto) -> Held:
         groups_at[item["PrivateIpAddress"]] = groups
         for group in groups:
             members.setdefault(group, set()).add(item["PrivateIpAddress"])
+    found = forwardings(server)
+    for balancer in (it.balancer for it in found):
+        for group in balancer.groups:
+            members.setdefault(group, set()).update(balancer.private)
     machines = {}
     for item in _instances(ec2):
         private = item["PrivateIpAddress"]
@@ -76,6 +82,7 @@ def look(server: Moto) -> Held:
         sizes,
         {item["GroupId"]: item for item in ec2.describe_security_groups()["SecurityGroups"]},
         {group: frozenset(addresses) for group, addresses in members.items()},
+        found,
     )
 
 

@@ -1,4 +1,4 @@
-"""Keeps the instances of a box in step with its moto server, for as long as a block lasts."""
+"""Keeps instances and balancers of a box in step with its moto server, as long as a block lasts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Self
 
 from tests.doubles.aws.cloud import ClientError
 from tests.doubles.aws.server import MotoServer
+from tests.e2e.box.balancers import Balancers
 from tests.e2e.box.fleet import Fleet
 from tests.e2e.box.state import look
 
 LOOK_SECONDS = 1.0
-"""A look is five questions to moto, which cost both processes 60 ms."""
+"""A look is six questions to moto, which cost both processes 70 ms, and more with a balancer."""
 
 
 class Watch:
     """A context: a thread looks and acts in it; at its end all is switched off."""
 
-    def __init__(self, server: MotoServer, fleet: Fleet) -> None:
-        self._server, self._fleet = server, fleet
+    def __init__(self, server: MotoServer, fleet: Fleet, balancers: Balancers) -> None:
+        self._server, self._fleet, self._balancers = server, fleet, balancers
         self._changed = threading.Condition()
         self._begun = self._done = 0
         self._over = False
@@ -41,6 +42,7 @@ class Watch:
             self._over = True
             self._changed.notify_all()
         self._thread.join()
+        self._balancers.close()
         self._fleet.close()
         if self._failed is not None and error is None:
             raise self._failed
@@ -61,7 +63,9 @@ class Watch:
                     return
                 self._begun += 1
             try:
-                self._fleet.follow(look(self._server))
+                held = look(self._server)
+                self._balancers.follow(held)
+                self._fleet.follow(held)
             except ClientError:
                 continue  # something went between two questions
             except BaseException as error:

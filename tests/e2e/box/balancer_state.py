@@ -1,0 +1,159 @@
+"""What a moto server knows of Network Load Balancers: addresses, ports, targets; plain data."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from tests.doubles.aws.server import Moto
+
+Target = tuple[str, int]
+"""The private address of a broker, and its port."""
+_IDLE = "tcp.idle_timeout.seconds"
+_CROSS_ZONE = "load_balancing.cross_zone.enabled"
+_PLACES = 16
+"""Of addresses, so that two balancers of a test have different ones."""
+
+
+@dataclass(frozen=True)
+class TargetGroup:
+    arn: str
+    targets: tuple[Target, ...]
+    check_port: int | None
+    """None: the port of the target."""
+    interval: float
+    """Seconds between two checks of a target."""
+    rises: int
+    """Checks in a row that make a target healthy."""
+    falls: int
+    """Checks in a row that make a target unhealthy."""
+    cross_zone: bool
+    """Whether an address of the balancer leads to targets of other zones, too."""
+
+
+@dataclass(frozen=True)
+class Balancer:
+    arn: str
+    name: str
+    """That AWS gives it."""
+    public: bool
+    subnets: tuple[IPv4Network, ...]
+    """One in each zone."""
+    groups: frozenset[str]
+    """Security groups."""
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Its address in each subnet: one of the last, which no instance gets."""
+        return tuple(str(subnet[-2 - self._place]) for subnet in self.subnets)
+
+    def outside(self, elastic: IPv4Network) -> tuple[str, ...]:
+        """Its public address for each subnet, of the last of the pool; none without any."""
+        if not self.public:
+            return ()
+        first = 2 + self._place * len(self.subnets)
+        return tuple(str(elastic[-first - number]) for number in range(len(self.subnets)))
+
+    def addresses(self, elastic: IPv4Network) -> tuple[str, ...]:
+        """To which its name leads, wherever it is asked for."""
+        return self.outside(elastic) or self.private
+
+    @property
+    def _place(self) -> int:
+        return zlib.crc32(self.arn.encode()) % _PLACES
+
+
+@dataclass(frozen=True)
+class Forwarding:
+    """What a balancer does with connections."""
+
+    balancer: Balancer
+    ports: Mapping[int, TargetGroup]
+    idle_seconds: int
+    """The shortest of its ports."""
+
+
+def balancers(server: Moto) -> tuple[Balancer, ...]:
+    listed = server.client("elbv2").describe_load_balancers()["LoadBalancers"]
+    ids = sorted({zone["SubnetId"] for item in listed for zone in item["AvailabilityZones"]})
+    if not ids:
+        return ()
+    found = server.client("ec2").describe_subnets(SubnetIds=ids)["Subnets"]
+    ranges = {item["SubnetId"]: IPv4Network(item["CidrBlock"]) for item in found}
+    return tuple(
+        Balancer(
+            item["LoadBalancerArn"],
+            item["DNSName"],
+            item["Scheme"] == "internet-facing",
+            tuple(sorted(ranges[zone["SubnetId"]] for zone in item["AvailabilityZones"])),
+            frozenset(item.get("SecurityGroups", [])),
+        )
+        for item in listed
+    )
+
+
+def forwardings(server: Moto) -> tuple[Forwarding, ...]:
+    elb = server.client("elbv2")
+    return tuple(_forwarding(elb, item) for item in balancers(server))
+
+
+def _forwarding(elb: Any, balancer: Balancer) -> Forwarding:
+    groups = {
+        item["TargetGroupArn"]: _group(elb, item)
+        for item in elb.describe_target_groups(LoadBalancerArn=balancer.arn)["TargetGroups"]
+    }
+    ports, idle = {}, [6000]
+    for item in elb.describe_listeners(LoadBalancerArn=balancer.arn)["Listeners"]:
+        ports[int(item["Port"])] = groups[item["DefaultActions"][0]["TargetGroupArn"]]
+        listed = elb.describe_listener_attributes(ListenerArn=item["ListenerArn"])["Attributes"]
+        idle += [int(it["Value"]) for it in listed if it["Key"] == _IDLE]
+    return Forwarding(balancer, ports, min(idle))
+
+
+def _group(elb: Any, item: Any) -> TargetGroup:
+    arn, port = item["TargetGroupArn"], item["HealthCheckPort"]
+    health = elb.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+    listed = elb.describe_target_group_attributes(TargetGroupArn=arn)["Attributes"]
+    return TargetGroup(
+        arn,
+        tuple(sorted((it["Target"]["Id"], int(it["Target"]["Port"])) for it in health)),
+        None if port == "traffic-port" else int(port),
+        float(item["HealthCheckIntervalSeconds"]),
+        int(item["HealthyThresholdCount"]),
+        int(item["UnhealthyThresholdCount"]),
+        any(it["Key"] == _CROSS_ZONE and it["Value"] == "true" for it in listed),
+    )
+
+
+def address_rules(
+    forwarding: Forwarding, elastic: IPv4Network, healthy: Callable[[TargetGroup, Target], bool]
+) -> str:
+    """What `iptables-restore` is given: each address and port leads to targets in turn.
+
+    As with a Network Load Balancer, a group without a healthy target has all of them; brokers see
+    the balancer's address.
+    """
+    lines = ["*nat"]
+    balancer = forwarding.balancer
+    public = balancer.outside(elastic)
+    for number, subnet in enumerate(balancer.subnets):
+        for address in (balancer.private[number], *public[number : number + 1]):
+            for port, group in sorted(forwarding.ports.items()):
+                near = [it for it in group.targets if group.cross_zone or _within(it, subnet)]
+                targets = [it for it in near if healthy(group, it)] or near
+                lines += _in_turn(f"-d {address} -p tcp --dport {port}", targets)
+    return "\n".join((*lines, "-A POSTROUTING -j MASQUERADE", "COMMIT")) + "\n"
+
+
+def _within(target: Target, subnet: IPv4Network) -> bool:
+    return IPv4Address(target[0]) in subnet
+
+
+def _in_turn(match: str, targets: list[Target]) -> Iterator[str]:
+    for number, (host, port) in enumerate(targets):
+        left = len(targets) - number
+        turn = f" -m statistic --mode nth --every {left} --packet 0" if left > 1 else ""
+        yield f"-A PREROUTING {match}{turn} -j DNAT --to-destination {host}:{port}"

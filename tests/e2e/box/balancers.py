@@ -1,0 +1,229 @@
+"""Network Load Balancers of a box: a container for each, whose kernel forwards connections.
+
+Each port leads to healthy targets, or to all of a group without a healthy one; health checks are
+connections from the balancer; a connection without traffic is forgotten after the idle time-out,
+and its next packet is answered by RST. Brokers see the balancer's address, whatever
+`preserve_client_ip` says. Not played: connections to a target that becomes unhealthy or leaves go
+on until they end; a target is registered at once, for which AWS takes minutes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.doubles.aws.server import Health, MotoServer
+from tests.e2e.box import firewall
+from tests.e2e.box.balancer_state import Forwarding, Target, TargetGroup, address_rules
+from tests.e2e.box.ground import Ground
+from tests.e2e.box.state import Held
+from tests.e2e.docker_engine import Engine
+
+ROUND_SECONDS = 0.5
+CHECK_SECONDS = 5.0
+"""After which a check has failed."""
+AT_ONCE = 8
+CLONE_NEWNET = 0x40000000
+INITIAL: Health = ("initial", "Elb.RegistrationInProgress", "Target registration is in progress")
+FAILED: Health = ("unhealthy", "Target.FailedHealthChecks", "Health checks failed")
+HEALTHY: Health = ("healthy", "", "")
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A target became healthy or unhealthy."""
+
+    when: float
+    """Seconds since the epoch."""
+    address: str
+    port: int
+    state: str
+
+
+@dataclass
+class Checked:
+    """A target of a group, and its checks so far."""
+
+    health: Health = INITIAL
+    due: float = 0.0
+    """When it is checked next, as time.monotonic() has it."""
+    answered: bool = False
+    """At the last check."""
+    streak: int = 0
+    """Checks in a row with that result."""
+
+    def took(self, answered: bool, group: TargetGroup) -> bool:
+        """Whether it became healthy or unhealthy by this check."""
+        self.streak = self.streak + 1 if answered is self.answered else 1
+        self.answered = answered
+        wanted = HEALTHY if answered else FAILED
+        if wanted == self.health or self.streak < (group.rises if answered else group.falls):
+            return False
+        self.health = wanted
+        return True
+
+
+@dataclass
+class Played:
+    """A container in the place of a balancer."""
+
+    container: str
+    pid: int
+    forwarding: Forwarding
+    guard: str = ""
+    rules: str = ""
+    idle_seconds: int = 0
+    checked: dict[tuple[str, Target], Checked] = field(default_factory=dict)
+
+
+class Balancers:
+    def __init__(
+        self, engine: Engine, server: MotoServer, ground: Ground, image: str, mark: str
+    ) -> None:
+        """``mark`` is in the names of containers of ``image``."""
+        self._engine, self._server, self._ground = engine, server, ground
+        self._image, self._mark = image, mark
+        self.turned: list[Turned] = []
+        """In their order, by each group for itself."""
+        self._played: dict[str, Played] = {}
+        self._threads: dict[str, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._failed: BaseException | None = None
+
+    def health(self, port: int) -> dict[str, str]:
+        """The states of the targets of a balancer's ``port``, by address."""
+        with self._lock:
+            return {
+                target[0]: played.checked[group.arn, target].health[0]
+                for played in self._played.values()
+                if (group := played.forwarding.ports.get(port)) is not None
+                for target in group.targets
+                if (group.arn, target) in played.checked
+            }
+
+    def follow(self, held: Held) -> None:
+        """Do all that it takes to be as ``held`` has it; raises what went wrong with checks."""
+        if self._failed is not None:
+            raise self._failed
+        wanted = {it.balancer.arn: it for it in held.balancers}
+        for arn in self._played.keys() - wanted.keys():
+            self._remove(arn)
+        for arn, forwarding in wanted.items():
+            if arn not in self._played:
+                self._begin(arn, forwarding)
+            played = self._played[arn]
+            groups = [held.groups[id] for id in sorted(forwarding.balancer.groups)]
+            rules = firewall.packet_rules(groups, held.members, self._ground.vpc.gateway)
+            if (guard := firewall.before_routing(rules)) != played.guard:
+                firewall.apply(guard, played.pid)
+                played.guard = guard
+            with self._lock:
+                played.forwarding = forwarding
+
+    def close(self) -> None:
+        """Leave nothing."""
+        for arn in list(self._played):
+            self._remove(arn)
+
+    def _begin(self, arn: str, forwarding: Forwarding) -> None:
+        vpc, outside = self._ground.vpc, self._ground.outside
+        balancer = forwarding.balancer
+        name = f"earshot-box-{self._mark}-balancer-{arn.rpartition('/')[2]}"
+        first, *others = balancer.private
+        options = (f"--name={name}", f"--network={vpc.name}", f"--ip={first}")
+        self._engine.run("run", "--detach", "--sysctl=net.ipv4.ip_forward=1", *options, self._image)
+        pid = int(self._engine.run("inspect", "--format={{.State.Pid}}", name))
+        played = self._played[arn] = Played(name, pid, forwarding)
+        length = vpc.range.prefixlen
+        _inside(pid, *(f"ip address add {it}/{length} dev eth0" for it in others))
+        if public := balancer.outside(self._ground.elastic):
+            self._engine.run("network", "connect", f"--ip={public[0]}", outside.name, name)
+            length = outside.range.prefixlen
+            _inside(pid, *(f"ip address add {it}/{length} dev eth1" for it in public[1:]))
+        # a packet of a forgotten connection is not forwarded again
+        _inside(pid, "sysctl -q -w net.netfilter.nf_conntrack_tcp_loose=0")
+        thread = threading.Thread(target=self._run, args=(arn, played), daemon=True)
+        self._threads[arn] = thread
+        thread.start()
+
+    def _remove(self, arn: str) -> None:
+        played = self._played.pop(arn)
+        self._threads.pop(arn).join()
+        self._engine.run("rm", "--force", "--volumes", played.container)
+
+    def _run(self, arn: str, played: Played) -> None:
+        try:
+            with ThreadPoolExecutor(AT_ONCE, initializer=_enter, initargs=(played.pid,)) as pool:
+                while self._played.get(arn) is played:
+                    self._round(played, pool)
+                    time.sleep(ROUND_SECONDS)
+        except BaseException as error:
+            traceback.print_exception(error)
+            self._failed = error
+
+    def _round(self, played: Played, pool: ThreadPoolExecutor) -> None:
+        """Check the targets whose turn it is, forward accordingly, and tell moto."""
+        with self._lock:
+            forwarding = played.forwarding
+        groups = {group.arn: group for group in forwarding.ports.values()}
+        wanted = {(arn, target) for arn, group in groups.items() for target in group.targets}
+        checked = {key: played.checked.get(key) or Checked() for key in wanted}
+        now = time.monotonic()
+        due = [key for key in sorted(wanted) if checked[key].due <= now]
+        hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due]
+        for (arn, target), answered in zip(due, pool.map(_answers, hosts), strict=True):
+            it = checked[arn, target]
+            if it.took(answered, groups[arn]):
+                self.turned.append(Turned(time.time(), *target, it.health[0]))
+            it.due = now + groups[arn].interval
+        with self._lock:
+            played.checked = checked
+            told = {
+                (arn, *target): it.health
+                for one in self._played.values()
+                for (arn, target), it in one.checked.items()
+            }
+        self._server.set_health(told)
+        rules = address_rules(
+            forwarding,
+            self._ground.elastic,
+            lambda group, target: checked[group.arn, target].health == HEALTHY,
+        )
+        if rules != played.rules:
+            firewall.apply(rules, played.pid)
+            played.rules = rules
+        if forwarding.idle_seconds != played.idle_seconds:
+            name = "net.netfilter.nf_conntrack_tcp_timeout_established"
+            _inside(played.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
+            played.idle_seconds = forwarding.idle_seconds
+
+
+def _answers(target: Target) -> bool:
+    try:
+        socket.create_connection(target, CHECK_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _enter(pid: int) -> None:
+    """Let this thread alone have the network of process ``pid``."""
+    with Path("/proc", str(pid), "ns", "net").open() as file:
+        done = ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET)
+    assert done == 0, os.strerror(ctypes.get_errno())
+
+
+def _inside(pid: int, *commands: str) -> None:
+    """Commands of this machine with the network of process ``pid``."""
+    for command in commands:
+        words = ["nsenter", "--net", f"--target={pid}", *command.split()]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stderr.strip()}"

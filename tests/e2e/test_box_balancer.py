@@ -1,0 +1,236 @@
+"""Brokers in private subnets behind the balancer of `expose: nlb`, in a box.
+
+The tests go on from each other. The balancer is a double (`box/balancers.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.report.json import read_report
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.place import Place
+from tests.e2e.box.stack import BoxStack, passed
+from tests.e2e.distant_producer import DistantProducer
+from tests.e2e.steady_producer import all_there, longest_wait
+from tests.measured import MEASURED
+
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1200)]
+
+IDS = (1, 2, 3)
+PORT, BASE = 9094, 9100
+LEAST_IDLE = 60
+"""Seconds, of a listener of a Network Load Balancer."""
+TURN_SECONDS = 60.0
+"""In which a target becomes healthy or unhealthy: two checks, 10 s apart, of a busy machine."""
+# connects, is silent for a while, and says what becomes of the next byte
+SILENT = """
+import socket, sys, time
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as there:
+    time.sleep(float(sys.argv[3]))
+    there.settimeout(2)
+    try:
+        there.send(bytes(1))
+        print("closed" if not there.recv(1) else "answered")
+    except TimeoutError:
+        print("open")
+    except ConnectionResetError:
+        print("reset")
+"""
+
+
+def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
+    """Brokers that clients outside reach by the balancer alone."""
+    address = {"strategy": "port", "base_port": BASE}
+    listeners = [
+        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+        {"name": "EXTERNAL", "port": PORT, "scopes": ["external"], "address": address},
+    ]
+    wanted = {"listeners": listeners, "place": "private", "expose": {"scheme": "internet"}}
+    return box.cluster(len(IDS), **{**wanted, **settings})
+
+
+@dataclass
+class Balanced:
+    box: CloudBox
+    stack: BoxStack
+    laptop: Place
+    """Outside, where clients are told of the balancer alone."""
+
+    @property
+    def name(self) -> str:
+        """The balancer's."""
+        (found,) = self.box.held().balancers
+        return found.balancer.name
+
+    def examine(self, folder: Path) -> Report:
+        """The report of `earshot doctor` from outside."""
+        contract = folder / "contract.json"
+        outside = self.stack.contract().listener("EXTERNAL").scopes[0]
+        contract.write_text(self.stack.contract().for_scope(outside).to_json())
+        words = ["doctor", "--contract", str(contract), "--format", "json"]
+        command = self.laptop.command(sys.executable, "-m", "earshot", *words)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+        assert done.returncode in (0, 1), done.stderr
+        return read_report(done.stdout.encode(), "doctor")
+
+    def silent(self, port: int, seconds: float) -> str:
+        """What becomes of a connection without traffic."""
+        words = [sys.executable, "-c", SILENT, self.name, str(port), str(seconds)]
+        done = subprocess.run(self.laptop.command(*words), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def addresses(self) -> dict[int, str]:
+        """Of the brokers in the VPC."""
+        found = {it.name: it.private for it in self.box.held().machines.values()}
+        return {id: found[f"test-broker-{id}"] for id in IDS}
+
+    def peers(self, id: int) -> set[str]:
+        """The addresses that are connected to the listener of broker ``id`` behind the balancer."""
+        words = ("ss", "--no-header", "--numeric", "--tcp", f"sport = :{PORT}")
+        connected = self.box.instances()[f"test-broker-{id}"].run(*words)
+        ends = [line.split()[-1].rpartition(":")[0] for line in connected.splitlines()]
+        return {it.strip("[]").rpartition(":")[2] for it in ends}
+
+    def until(self, id: int, state: str) -> float:
+        """The seconds until the balancer calls broker ``id`` so, on its port and the bootstrap."""
+        began, address = time.monotonic(), self.addresses()[id]
+        while any(self.box.balancers.health(port)[address] != state for port in (BASE, BASE + id)):
+            assert time.monotonic() - began < TURN_SECONDS, f"broker {id} is not {state}"
+            time.sleep(0.2)
+        return time.monotonic() - began
+
+
+def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
+    """By broker, the failed stage and the cause."""
+    return {
+        cell.broker: (cell.failed_stage, cell.cause.kind if cell.cause else "")
+        for cell in report.cells
+        if cell.verdict is not Verdict.PASS
+    }
+
+
+@pytest.fixture(scope="module")
+def balanced(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Balanced]:
+    folder = tmp_path_factory.mktemp("balanced")
+    stack = box.stack(folder / "stack")
+    stack.configure(cluster(box))
+    stack.up()
+    with box.place("outside") as laptop:
+        yield Balanced(box, stack, laptop)
+    stack.destroy()
+
+
+def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path: Path) -> None:
+    assert not any(it.elastic for it in balanced.box.held().machines.values())
+    sides = (("internal", "INTERNAL"), ("external", "EXTERNAL"))
+    report = balanced.stack.validate(tmp_path)
+    assert passed(report) == {(*side, id) for side in sides for id in IDS}
+    advertised = {it.broker: str(it.address) for it in report.cells if it.listener == "EXTERNAL"}
+    assert advertised == {id: f"{balanced.name}:{BASE + id}" for id in IDS}
+    assert failures(balanced.examine(tmp_path)) == {}
+    assert "unchanged" in balanced.stack.up("--expect-no-changes")
+
+
+def test_only_the_balancer_reaches_a_broker_and_only_clients_reach_the_balancer(
+    balanced: Balanced,
+) -> None:
+    box = balanced.box
+    assert balanced.laptop.opens(balanced.name, BASE + 1)
+    with box.place("outside", box.stranger) as stranger, box.place("inside") as inside:
+        assert not stranger.opens(balanced.name, BASE + 1)
+        assert not inside.opens(balanced.addresses()[1], PORT)
+    held = f"exec 3<>/dev/tcp/{balanced.name}/{BASE + 1}; sleep 600"
+    with subprocess.Popen(balanced.laptop.command("bash", "-c", held)) as client:
+        end = time.monotonic() + TURN_SECONDS
+        while not (peers := balanced.peers(1)):
+            assert time.monotonic() < end
+        client.kill()
+    (forwarding,) = box.held().balancers
+    assert peers <= {*forwarding.balancer.private}, "of which one holds the client's connection"
+
+
+def test_crossed_targets_are_named(balanced: Balanced, tmp_path: Path) -> None:
+    elb, addresses = balanced.box.server.client("elbv2"), balanced.addresses()
+    (forwarding,) = balanced.box.held().balancers
+    right, wrong = ([{"Id": addresses[id], "Port": PORT}] for id in (2, 3))
+    group = forwarding.ports[BASE + 2].arn
+    for gone, new in ((right, wrong), (wrong, right)):
+        elb.register_targets(TargetGroupArn=group, Targets=new)
+        elb.deregister_targets(TargetGroupArn=group, Targets=gone)
+        balanced.box.settle()
+        time.sleep(2)  # for the rules
+        expected = {2: (Stage.METADATA, "misrouted")} if new is wrong else {}
+        assert failures(balanced.examine(tmp_path)) == expected
+
+
+def test_a_target_that_is_down_is_named_and_the_bootstrap_avoids_it(
+    balanced: Balanced, tmp_path: Path
+) -> None:
+    broker = balanced.box.instances()["test-broker-3"]
+    broker.run("systemctl", "stop", "kafka")
+    balanced.until(3, "unhealthy")
+    assert failures(balanced.examine(tmp_path)) == {3: (Stage.TCP, "refused")}
+    for _ in range(2 * len(IDS)):
+        assert balanced.laptop.opens(balanced.name, BASE)
+    broker.run("systemctl", "start", "kafka")
+    balanced.until(3, "healthy")
+    assert failures(balanced.examine(tmp_path)) == {}
+
+
+def test_a_time_out_shorter_than_the_clients_silence_cuts_them_off(balanced: Balanced) -> None:
+    assert balanced.silent(BASE + 1, 5) == "open"
+    balanced.stack.configure(
+        cluster(balanced.box, expose={"scheme": "internet", "idle_seconds": LEAST_IDLE})
+    )
+    changed = balanced.stack.up()
+    assert "KL025" in changed and f"drops them after {LEAST_IDLE} s without traffic" in changed
+    balanced.box.settle()
+    time.sleep(2)
+    assert balanced.silent(BASE + 1, LEAST_IDLE - 10) == "open"
+    assert balanced.silent(BASE + 1, LEAST_IDLE + 5) == "reset"
+
+
+def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
+    balanced: Balanced, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    box, addresses = balanced.box, balanced.addresses()
+    client = tmp_path / "client.json"
+    servers = ",".join(f"{balanced.name}:{BASE + id}" for id in IDS)
+    client.write_text(json.dumps({"bootstrap.servers": servers}))
+    balanced.stack.configure(cluster(box, heap="300m"))
+    began = time.time()
+    with DistantProducer(balanced.laptop.command, client, "rolled") as producer:
+        balanced.stack.up()
+    happened = [
+        *((it.when, it.what, it.name) for it in box.fleet.doings),
+        *((it.when, it.state, it.address) for it in box.balancers.turned),
+    ]
+    names = {address: f"test-broker-{id}" for id, address in addresses.items()}
+    story = [(what, names.get(who, who)) for when, what, who in sorted(happened) if when > began]
+    assert [who for what, who in story if what == "off"] == sorted(names.values())
+    away = Counter[str]()  # a broker may be back before two checks have failed
+    for what, who in story:
+        away[who] += {"unhealthy": 1, "healthy": -1}.get(what, 0)
+        assert what != "off" or not any(away.values()), story
+    assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
+    all_there(producer.acknowledged, producer.found)
+    record_property(
+        MEASURED,
+        f"producer through a balancer, three instances replaced: {producer.sent} records "
+        f"acknowledged, none lost; longest time without an acknowledgement "
+        f"{longest_wait(producer.acknowledged):.2f} s",
+    )
