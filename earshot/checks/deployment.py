@@ -20,8 +20,8 @@ from earshot.rules import (
     kl002_kafka,
     kl002_kafka_keys,
     kl014_clients,
+    kl014_image,
     kl014_misspelt,
-    kl014_start_script,
     kl015_clients,
     kl016_nodes,
     kl017_published,
@@ -160,10 +160,11 @@ def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Why the image, or Kafka in it, does not start; the first of both that says so.
 
-    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt.
+    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt, and
+    values that reach Kafka in another form.
     """
     plain = not (service.command or service.is_built)
-    found = [*kl014_start_script.refusals(service.container, settings, plain=plain)]
+    found = [*kl014_image.refusals(service.container, settings, plain=plain)]
     found = found or [*kafka_refusals(settings)]
     empty = with_empty(service, settings)
     if empty is not settings:
@@ -175,8 +176,9 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     for item in found[:1]:
         cause = next((it for it in misspelt if it.explains(item)), None)
         yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
-    for cause in misspelt[:1] if not found else ():
-        yield replace(cause.finding(), container=service.name)
+    if not found:
+        mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
+        yield from (replace(item, container=service.name) for item in mild)
 
 
 def _refused(objection: Objection) -> Finding:

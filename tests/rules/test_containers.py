@@ -32,7 +32,7 @@ def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     assert violated == (path.parts[-2] == "fail")
     for item in found:
         assert item.container and item.container in item.subject
-        assert item.line.endswith(f"[{rule.id}] {rule.source}")
+        assert item.line.endswith(f"[{rule.id}] {item.source}")
 
 
 def plan_of(host: str | UnknownHost, port: int) -> ClusterPlan:
