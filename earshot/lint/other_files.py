@@ -103,7 +103,8 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
     facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
     found += [
-        (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
+        (item, of_resource(paths[item.resource], item))
+        for item in kl018_strimzi.RULE.findings(facts)
     ]
     services = [item.service for item in manifest.brokers]
     found += [

@@ -16,7 +16,7 @@ from earshot.listeners.image_demands import Demand, Image
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.problems import shown
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.container import Container
 
 KRAFT_ONLY = (4, 0)
@@ -188,5 +188,5 @@ RULE = Rule(
     check=check,
     inputs=("env", "image"),
     needs="containers",
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE, Door.CONTAINER, Door.CONTAINERS),
 )

@@ -46,5 +46,5 @@ def test_without_a_whole_file_the_rules_are_left_out() -> None:
     facts = ClusterFacts(plan=None)
     rules = [RULE_OF[id] for id in IDS]
     assert evaluate(facts, rules) == ()
-    assert [tuple(rule.check(facts)) for rule in rules] == [(), (), ()]
+    assert [tuple(rule.findings(facts)) for rule in rules] == [(), (), ()]
     assert not any(rule.applies(facts) for rule in rules)
