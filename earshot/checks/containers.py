@@ -20,17 +20,9 @@ from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceK
 from earshot.names.kinds import ip_of
 from earshot.names.lookup import Lookup, Resolver
 from earshot.names.policy import Asked, ResolverPolicy
-from earshot.rules import (
-    kl002_kafka,
-    kl011_resolves,
-    kl012_same_broker,
-    kl014_image,
-    kl015_clients,
-    kl016_nodes,
-    kl017_published,
-)
-from earshot.rules.evaluate import Checked, evaluate, remarks
-from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
+from earshot.rules.evaluate import Checked, at, evaluate, remarks
+from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
@@ -40,17 +32,8 @@ from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
 from earshot.topology.names import GATEWAYS
 
-RULES = (
-    kl002_kafka.RULE,
-    kl014_image.RULE,
-    kl015_clients.RULE,
-    kl016_nodes.RULE,
-    kl017_published.RULE,
-)
-"""What all containers together are checked by."""
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
-_OF_ONE = _REFUSALS | {kl017_published.RULE.id}
-"""What one container may break; the other rules are about two."""
+_OF_ONE = at(Door.CONTAINER)
 _FOR_WHOM = ("advertised.listeners", "ports")
 """Of KL017: for an unknown image, the scopes of a listener decide whether it is an error."""
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
@@ -95,7 +78,8 @@ class ContainerRun:
         if item.behind_gate:
             return Checked(tuple(it for it in found if it.is_certain_error))
         facts = _with_names(item.service.container, policy, self._asked, addresses or ())
-        rules = (kl011_resolves.RULE, *(() if addresses == () else (kl012_same_broker.RULE,)))
+        compares = addresses != ()
+        rules = [it for it in _OF_ONE if compares or it is not kl012_same_broker.RULE]
         named = tuple(_of_names(facts, item.service.name, rules))
         return Checked((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
@@ -145,7 +129,7 @@ def _alone(service: Service) -> tuple[Finding, ...]:
     return tuple(
         item
         for item in mistakes([replace(service, container=container)])
-        if item.rule in _OF_ONE and (is_known or item.inputs != _FOR_WHOM)
+        if item.rule in {rule.id for rule in _OF_ONE} and (is_known or item.inputs != _FOR_WHOM)
     )
 
 

@@ -20,18 +20,13 @@ from earshot.rules import (
     kl002_kafka,
     kl002_kafka_keys,
     kl014_clients,
+    kl014_image,
     kl014_misspelt,
-    kl014_start_script,
-    kl015_clients,
-    kl016_nodes,
-    kl017_published,
     kl019_clear_text,
     kl020_plain_passwords,
-    kl021_tls_versions,
-    kl022_host_verification,
-    kl023_jaas_prefix,
 )
-from earshot.rules.registry import Finding, Objection, readable
+from earshot.rules.evaluate import at, evaluate
+from earshot.rules.registry import Door, Finding, Objection, readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
@@ -40,15 +35,6 @@ from earshot.topology.names import Member, NoName, Resolution
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
-_BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
-_ADVICE = (
-    (kl020_plain_passwords.RULE, kl020_plain_passwords.objections),
-    (kl019_clear_text.RULE, kl019_clear_text.objections),
-    (kl023_jaas_prefix.RULE, kl023_jaas_prefix.objections),
-    (kl022_host_verification.RULE, kl022_host_verification.objections),
-    (kl021_tls_versions.RULE, kl021_tls_versions.objections),
-)
-"""What weighs most comes first."""
 _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE.id})
 
 
@@ -96,7 +82,7 @@ class _Check:
             for found in kl014_clients.refusals(item.name, item.container)
         )
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
-        between = (item for rule in _BETWEEN for item in rule.check(facts))
+        between = evaluate(facts, at(Door.FILE))
         return (*(item for found in by_service.values() for item in found), *clients, *between)
 
     def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
@@ -160,10 +146,11 @@ def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Why the image, or Kafka in it, does not start; the first of both that says so.
 
-    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt.
+    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt, and
+    values that reach Kafka in another form.
     """
     plain = not (service.command or service.is_built)
-    found = [*kl014_start_script.refusals(service.container, settings, plain=plain)]
+    found = [*kl014_image.refusals(service.container, settings, plain=plain)]
     found = found or [*kafka_refusals(settings)]
     empty = with_empty(service, settings)
     if empty is not settings:
@@ -175,8 +162,9 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     for item in found[:1]:
         cause = next((it for it in misspelt if it.explains(item)), None)
         yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
-    for cause in misspelt[:1] if not found else ():
-        yield replace(cause.finding(), container=service.name)
+    if not found:
+        mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
+        yield from (replace(item, container=service.name) for item in mild)
 
 
 def _refused(objection: Objection) -> Finding:
@@ -263,13 +251,14 @@ def advice_on_services(
 
 def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
-    for rule, check in _ADVICE:
-        yield from (item.finding(rule) for item in readable(check, view))
+    for rule in at(Door.FILE):
+        if rule.objections is not None:
+            yield from (item.finding(rule) for item in readable(rule.objections, view))
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    order = [rule.id for rule, _ in _ADVICE]
-    listed = sorted(findings, key=lambda item: order.index(item.rule))
+    weights = {rule.id: rule.weight for rule in at(Door.FILE)}
+    listed = sorted(findings, key=lambda item: -weights[item.rule])
     others = dict.fromkeys(item.rule for item in listed[1:] if item.rule != listed[0].rule)
     if not listed:
         return ()

@@ -12,31 +12,14 @@ from earshot.listeners.properties import NodeSettings
 from earshot.names.evidence import EvidenceKey
 from earshot.names.kinds import ip_of
 from earshot.names.policy import Asked, ResolverPolicy
-from earshot.rules import (
-    kl003_kind_of_address,
-    kl004_unique_address,
-    kl007_security_groups,
-    kl009_lasting_address,
-    kl011_resolves,
-    kl012_same_broker,
-)
-from earshot.rules.evaluate import evaluate, remarks
-from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.rules import kl007_security_groups, kl011_resolves, kl012_same_broker
+from earshot.rules.evaluate import at, evaluate, remarks
+from earshot.rules.registry import Door, Finding, FindingState, Severity
 from earshot.sources.clusters import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed
 from earshot.sources.instance_network import InstanceNetwork, instance_network
 from earshot.sources.stack_resources import RegisteredStack
-
-RULES = (
-    kl003_kind_of_address.RULE,
-    kl004_unique_address.RULE,
-    kl007_security_groups.RULE,
-    kl009_lasting_address.RULE,
-    kl011_resolves.RULE,
-    kl012_same_broker.RULE,
-)
-"""What takes other resources, and what AWS made of them."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +115,7 @@ class _Cluster:
         first = self._plan.nodes[0].id
         findings = tuple(
             (self._brokers[first if item.node is None else item.node].holder, item)
-            for item in evaluate(facts, RULES)
+            for item in evaluate(facts, at(Door.INSTANCES))
             if not self._was_said(item)
         )
         return StackEvaluation(

@@ -26,17 +26,14 @@ from earshot.rules import (
     kl008_inter_broker,
     kl011_resolves,
 )
-from earshot.rules.evaluate import evaluate
-from earshot.rules.registry import Finding, FindingState, Severity
+from earshot.rules.evaluate import at, evaluate
+from earshot.rules.registry import Door, Finding, FindingState, Severity
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
 from earshot.sources.instance_network import InstanceNetwork
 from earshot.sources.user_data import UserDataFile
 from earshot.topology.container import folded, is_loopback
 
-RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
-"""What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
-resource can fix. KL004 is checked between instances."""
 _ADDRESSES = ("listeners", "advertised.listeners")
 _VOTERS = ("controller.quorum.voters",)
 
@@ -126,7 +123,7 @@ class InstanceRun:
         broker = InstanceBroker(
             holder, written, tuple(replace(item, node=id, role=role) for item in refused)
         )
-        found = evaluate(facts, [rule for rule in RULES if rule.id not in silent])
+        found = evaluate(facts, [rule for rule in at(Door.INSTANCE) if rule.id not in silent])
         shown = [
             item
             for item in found

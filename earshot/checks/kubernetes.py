@@ -12,8 +12,9 @@ from dataclasses import replace
 from earshot.checks.deployment import kafka_refusals, refusals, unusable
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import repository_of
-from earshot.rules import kl014_image, kl015_clients
-from earshot.rules.registry import Finding
+from earshot.rules import kl014_image
+from earshot.rules.evaluate import at, evaluate
+from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest, PodContainer
 from earshot.topology.container import MOUNTED
@@ -32,7 +33,7 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     for broker in manifest.brokers:
         found += [*_refusals(broker)] or [*_linked(broker, manifest)]
     whole = manifest.deployment({item.container for item in found})
-    return (*found, *kl015_clients.RULE.check(ClusterFacts(plan=None, deployment=whole)))
+    return (*found, *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS)))
 
 
 def asks_for_a_service(manifest: Manifest) -> bool:

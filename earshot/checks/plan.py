@@ -113,7 +113,7 @@ def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator
 def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:
     """The findings of KL010 where no caller said which certificates nodes show."""
     if any(listener.protocol.tls for node in facts.nodes for listener in node.listeners):
-        yield from kl010_certificates.RULE.check(facts)
+        yield from kl010_certificates.RULE.findings(facts)
 
 
 def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding]:

@@ -110,13 +110,14 @@ def check_manifest(
     paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
     facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
     mistakes += [
-        (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
+        (finding, of_resource(paths[finding.resource], finding))
+        for finding in kl018_strimzi.RULE.findings(facts)
     ]
     services = [broker.service for broker in manifest.brokers]
     mistakes += [
-        (service, of_container(containers[service.container], service))
-        for service in advice_on_services(services, [item for item, _ in mistakes])
-        if service.container in containers
+        (finding, of_container(containers[finding.container], finding))
+        for finding in advice_on_services(services, [finding for finding, _ in mistakes])
+        if finding.container in containers
     ]
     placed = tuple(Mistake(item, place) for item, place in at_paths(text, file_name, mistakes))
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"

@@ -73,6 +73,10 @@ class Of(Enum):
     KRAFT_BROKER = auto()
     """With the role broker, alone or not."""
     CONTROLLER_ALONE = auto()
+    NAMED_SSL = auto()
+    """A listener that it advertises has a name that ends in SSL."""
+    NAMED_SASL = auto()
+    """… a name with `SASL_` in it."""
     CONTROLLER_WITHOUT_VOTERS = auto()
     """It asks `controller.quorum.bootstrap.servers`; formatting says who votes first."""
     SASL_BETWEEN_BROKERS = auto()
@@ -112,6 +116,7 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
     roles = {role.strip() for role in values.get("process.roles", "").split(",")} - {""}
     inter_broker = values.get("inter.broker.listener.name", "INTERNAL")
     controllers = values.get("controller.listener.names", "CONTROLLER")
+    advertised = values.get("advertised.listeners", "")
     protocols = [entry.split(":")[:2] for entry in _protocol_map(values).split(",") if ":" in entry]
     secured = (values.get("listeners", ""), _protocol_map(values))
     sasl = [name for name, protocol in protocols if protocol in ("SASL_PLAINTEXT", "SASL_SSL")]
@@ -123,6 +128,8 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
         Of.KRAFT: bool(roles),
         Of.KRAFT_BROKER: "broker" in roles,
         Of.CONTROLLER_ALONE: roles == {"controller"},
+        Of.NAMED_SSL: "SSL://" in advertised,
+        Of.NAMED_SASL: re.search("SASL_.*://", advertised) is not None,
         Of.CONTROLLER_WITHOUT_VOTERS: "controller" in roles
         and bool(values.get("controller.quorum.bootstrap.servers"))
         and not values.get("controller.quorum.voters"),
@@ -187,6 +194,25 @@ DEMANDS = (
             needs=("KAFKA_CONTROLLER_QUORUM_VOTERS",),
         )
         for family in (Family.APACHE, Family.CONFLUENT)
+    ),
+    *(
+        Demand(family, script, of, needs=needs, otherwise=f"a listener's name without {part}")
+        for family, script in (
+            (Family.APACHE, APACHE_SCRIPT),
+            (Family.CONFLUENT, CONFLUENT_SCRIPT),
+        )
+        for of, part, needs in (
+            (
+                Of.NAMED_SSL,
+                "SSL at its end",
+                (
+                    "KAFKA_SSL_KEYSTORE_FILENAME",
+                    "KAFKA_SSL_KEY_CREDENTIALS",
+                    "KAFKA_SSL_KEYSTORE_CREDENTIALS",
+                ),
+            ),
+            (Of.NAMED_SASL, "SASL_", ("KAFKA_OPTS",)),
+        )
     ),
     Demand(
         Family.BITNAMI,

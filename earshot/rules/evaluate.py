@@ -12,7 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.rules.grouped import shape
-from earshot.rules.registry import Finding, Rule
+from earshot.rules.registry import Door, Finding, Rule
 
 
 def _found() -> dict[str, Rule]:
@@ -27,6 +27,11 @@ def _found() -> dict[str, Rule]:
 
 
 RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_found().items()))
+
+
+def at(door: Door) -> tuple[Rule, ...]:
+    """The rules that are applied at ``door``, in the order of their ids."""
+    return tuple(rule for rule in RULES if door in rule.doors)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Findin
         _placed(facts, finding)
         for rule in rules
         if rule.applies(facts)
-        for finding in rule.check(facts)
+        for finding in rule.findings(facts)
     )
 
 

@@ -23,6 +23,7 @@ from earshot.rules import (
 )
 from earshot.rules.registry import (
     Check,
+    Door,
     Finding,
     Objection,
     Rule,
@@ -137,7 +138,6 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    yield from RULE.pending(facts)
     version = facts.kafka_version or DEFAULT_KAFKA
     kafka = f"Kafka {version}" if facts.kafka_version else f"Kafka (taken for {version})"
     memo: Memo = {}
@@ -158,5 +158,6 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs",
     check=check,
     needs="settings",
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE, Door.CONTAINER, Door.CONTAINERS),
+    reads_hosts=True,
 )

@@ -8,7 +8,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
 from earshot.placements import VantageKind
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import Door, Finding, Rule, Severity
 
 NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
 """Wrong to advertise to anybody, whatever the scope."""
@@ -19,7 +19,6 @@ _CONFINED = frozenset({NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS})
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """The host itself, and every address that the evidence shows it to resolve to."""
-    yield from RULE.pending(facts)
     for node, listener, scope in facts.advertised():
         if not listener.known:
             continue
@@ -73,4 +72,6 @@ RULE = Rule(
     source="https://www.rfc-editor.org/rfc/rfc6890",
     check=check,
     inputs=("advertised.listeners", "scopes", "placement", "evidence"),
+    doors=(Door.PLAN, Door.INSTANCE, Door.INSTANCES),
+    reads_hosts=True,
 )

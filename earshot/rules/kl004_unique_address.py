@@ -10,7 +10,7 @@ from earshot.listeners.terms import Strategy
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import vantage_of
 from earshot.placements import VantageKind
-from earshot.rules.registry import Finding, Rule, label
+from earshot.rules.registry import Door, Finding, Rule, label
 from earshot.topology.container import folded
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ _EXPECTED = "a host:port of its own for every listener of every node"
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """First the text, in lower case; then, between nodes, what the evidence makes of it."""
-    yield from RULE.pending(facts)
     same_text: set[tuple[int, str]] = set()
     holders: dict[tuple[str, int], tuple[Node, Listener]] = {}
     for node in facts.nodes:
@@ -84,4 +83,6 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
     inputs=("advertised.listeners", "evidence"),
+    doors=(Door.PLAN, Door.INSTANCES),
+    reads_hosts=True,
 )

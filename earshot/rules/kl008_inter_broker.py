@@ -11,7 +11,7 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import Door, Finding, Rule, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -75,4 +75,5 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs_inter.broker.listener.name",
     check=check,
     inputs=("inter.broker.listener.name", "listeners", "scopes", "evidence"),
+    doors=(Door.PLAN, Door.INSTANCE),
 )

@@ -11,7 +11,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
-from earshot.rules.registry import WAITING, Finding, FindingState, Rule
+from earshot.rules.registry import WAITING, Door, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -91,4 +91,5 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
     inputs=("advertised.listeners", "evidence"),
+    doors=(Door.PLAN, Door.CONTAINER, Door.INSTANCE, Door.INSTANCES),
 )

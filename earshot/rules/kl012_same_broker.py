@@ -8,7 +8,7 @@ from earshot.listeners.address import bracketed
 from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.kl003_kind_of_address import NEVER
-from earshot.rules.registry import Finding, FindingState, Rule, label
+from earshot.rules.registry import Door, Finding, FindingState, Rule, label
 
 _LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # the last is every machine's own
 
@@ -19,7 +19,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     Without evidence there is nothing to compare, which is for KL011 to say; a node whose own
     addresses are not known gives a finding of state unknown, never a pass.
     """
-    yield from RULE.pending(facts)
     owners = _owners(facts)
     for node, listener, scope in facts.advertised():
         evidence = facts.evidence_for(listener, scope)
@@ -85,4 +84,6 @@ RULE = Rule(
     source="https://kafka.apache.org/protocol#protocol_partitioning",
     check=check,
     inputs=("advertised.listeners", "evidence", "addresses of the nodes"),
+    doors=(Door.PLAN, Door.CONTAINER, Door.INSTANCES),
+    reads_hosts=True,
 )

@@ -1,7 +1,8 @@
 """KL014: variables that are nearly called like one for listeners, and so set nothing.
 
 Images hand over whatever they are given, and Kafka takes no notice of a property that it does not
-have: what the variable was to set stays unset.
+have: what the variable was to set stays unset. bitnami's variables have a prefix of their own,
+which no other image knows, and bitnami's drops those without it.
 """
 
 import difflib
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from earshot.listeners.images import Family, variable_of
+from earshot.listeners.images import BITNAMI_PREFIX, Family, broker_property, variable_of
 from earshot.rules.kl014_image import RULE as KL014
 from earshot.rules.registry import Finding, Severity
 from earshot.topology.container import Container
@@ -59,9 +60,9 @@ class Misspelt(NamedTuple):
 
     def finding(self) -> Finding:
         """What is said of it where nothing else is wrong with the broker."""
+        effect = f"which becomes {self.key}: Kafka has no such property, and takes no notice of it"
         return KL014.finding(
-            f"sets {self.name}, which becomes {self.key}: Kafka has no such property, and takes no "
-            "notice of it",
+            f"sets {self.name}, {effect if self.key else 'which the image drops'}",
             self.wanted,
             remedy=f"rename it to {self.wanted}",
             severity=Severity.WARNING,
@@ -79,9 +80,19 @@ def misspelt(container: Container) -> Iterator[Misspelt]:
         return
     keys = {name: container.property_of(name) for name in container.env}
     for name, key in keys.items():
-        meant = _meant(key)
+        meant = _of_another(family, name, key) or _meant(key)
         if meant and meant not in keys.values():
             yield Misspelt(name, key, variable_of(family, meant), meant)
+
+
+def _of_another(family: Family, name: str, key: str) -> str:
+    """The property that ``name`` sets in other images; empty where it sets one here."""
+    found = ""
+    if family is Family.BITNAMI and not key:
+        found = broker_property(Family.APACHE, name)
+    elif family is not Family.BITNAMI and name.startswith(BITNAMI_PREFIX):
+        found = broker_property(Family.BITNAMI, name)
+    return found if found in _MEANT else ""
 
 
 def _meant(key: str) -> str:

@@ -12,7 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key, shortened
 from earshot.listeners.terms import Protocol
 from earshot.names.kinds import ip_of
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Bootstrap, Broker
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
@@ -283,5 +283,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    in_files=True,
+    doors=(Door.FILE, Door.PODS, Door.CONTAINERS),
 )

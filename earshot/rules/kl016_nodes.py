@@ -6,7 +6,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
-from earshot.rules.registry import Finding, Rule
+from earshot.rules.registry import Door, Finding, Rule
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
@@ -123,5 +123,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    in_files=True,
+    doors=(Door.FILE, Door.CONTAINERS),
 )

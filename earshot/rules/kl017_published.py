@@ -10,7 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
@@ -325,5 +325,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    in_files=True,
+    doors=(Door.FILE, Door.CONTAINER, Door.CONTAINERS),
 )

@@ -12,7 +12,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
-from earshot.rules.registry import Finding, Objection, Rule, Severity
+from earshot.rules.registry import Door, Finding, Objection, Rule, Severity
 
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})
@@ -84,5 +84,7 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "listener.security.protocol.map", "scopes"),
     severity=Severity.WARNING,
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE),
+    objections=objections,
+    weight=4,
 )

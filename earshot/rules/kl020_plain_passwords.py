@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.kl019_clear_text import enables_plain, in_clear
-from earshot.rules.registry import Objection, Rule, Severity, of_every_node
+from earshot.rules.registry import Door, Objection, Rule, Severity
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
@@ -18,15 +18,16 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("plain", key, observed, expected, listener=name)
 
 
-RULE: Rule = Rule(
+RULE = Rule(
     id="KL020",
     title="The mechanism PLAIN is used over TLS alone",
     reason="PLAIN sends user and password as they are: anyone on the network path can read them.",
     remedy="give the listener the protocol SASL_SSL, or enable SCRAM in place of PLAIN",
     source="https://kafka.apache.org/documentation/#security_sasl_plain_production",
-    check=lambda facts: of_every_node(RULE, objections, facts),
     inputs=("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms"),
     severity=Severity.WARNING,
     needs="settings",
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE),
+    objections=objections,
+    weight=5,
 )

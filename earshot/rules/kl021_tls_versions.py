@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.registry import Objection, Rule, Severity, of_every_node, with_prefixes
+from earshot.rules.registry import Door, Objection, Rule, Severity, with_prefixes
 
 _VERSIONS = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII), "TLSv1.2 and TLSv1.3"
 _CIPHERS = (
@@ -36,16 +36,17 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
                 yield Objection("old", held, observed, sound, listener=listener)
 
 
-RULE: Rule = Rule(
+RULE = Rule(
     id="KL021",
     title="TLS listeners offer sound versions and ciphers alone",
     reason="TLS before 1.2 and ciphers such as RC4 protect nothing any more, and current clients "
     "refuse them.",
     remedy="take them out of the list, or leave the setting at Kafka's default",
     source="https://www.rfc-editor.org/rfc/rfc9325",
-    check=lambda facts: of_every_node(RULE, objections, facts),
     inputs=tuple(_OLD),
     severity=Severity.WARNING,
     needs="settings",
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE),
+    objections=objections,
+    weight=1,
 )

@@ -7,7 +7,7 @@ client: towards other brokers and the quorum (`SslChannelBuilder`), not for its 
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.registry import Objection, Rule, Severity, of_every_node
+from earshot.rules.registry import Door, Objection, Rule, Severity
 
 KEY = "ssl.endpoint.identification.algorithm"
 
@@ -31,15 +31,16 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-RULE: Rule = Rule(
+RULE = Rule(
     id="KL022",
     title="Nodes verify the host names of those they connect to with TLS",
     reason="Without it anyone with a certificate of the same authority can pass for a broker.",
     remedy="leave the setting away, and have certificates issued for the advertised hosts",
     source="https://kafka.apache.org/documentation/#security_confighostname",
-    check=lambda facts: of_every_node(RULE, objections, facts),
     inputs=(KEY, "inter.broker.listener.name", "controller.listener.names"),
     severity=Severity.WARNING,
     needs="settings",
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE),
+    objections=objections,
+    weight=2,
 )

@@ -7,7 +7,7 @@ lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and r
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.registry import Objection, Rule, Severity, of_every_node
+from earshot.rules.registry import Door, Objection, Rule, Severity
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 
@@ -27,16 +27,17 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("prefix", key, observed, f"{_PREFIX} and one of {listed}, in lower case")
 
 
-RULE: Rule = Rule(
+RULE = Rule(
     id="KL023",
     title="A JAAS line stands under a listener that there is",
     reason="Kafka passes over a line of another listener, and the users in it cannot log in.",
     remedy="write the listener's name in lower case; in a variable's name _ stands for a dot, and "
     "__ for an underscore of the listener",
     source="https://kafka.apache.org/documentation/#security_jaas_broker",
-    check=lambda facts: of_every_node(RULE, objections, facts),
     inputs=("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map"),
     severity=Severity.WARNING,
     needs="settings",
-    in_files=True,
+    doors=(Door.PLAN, Door.FILE),
+    objections=objections,
+    weight=3,
 )

@@ -39,6 +39,25 @@ _OF_A_PLAN = ("certificates", "connected", "instances")
 """Facts that say nothing without a plan."""
 
 
+class Door(StrEnum):
+    """Where a rule is applied."""
+
+    PLAN = "plan"
+    """The gate, `earshot plan --check` and `earshot.evaluate`."""
+    FILE = "file"
+    """`earshot lint`."""
+    PODS = "pods"
+    """Its manifests."""
+    CONTAINER = "container"
+    """The policy pack, when a container is registered: of what one container may break."""
+    CONTAINERS = "containers"
+    """At the end of a run, all containers of one Docker engine."""
+    INSTANCE = "instance"
+    """When an instance is registered, by its own inputs."""
+    INSTANCES = "instances"
+    """At the end of a run, all instances, by everything that surrounds them."""
+
+
 class Severity(StrEnum):
     """What a finding is worth where nothing else is configured."""
 
@@ -163,7 +182,8 @@ class Rule:
     """What to do, where a finding has nothing better to say."""
     source: str
     """URL of what the rule rests on."""
-    check: Callable[[ClusterFacts], Iterable[Finding]]
+    check: Callable[[ClusterFacts], Iterable[Finding]] | None = None
+    """None: ``objections`` to the settings of each node."""
     inputs: tuple[str, ...] = ()
     """The settings and facts that it looks at, where a finding names no others."""
     severity: Severity = Severity.ERROR
@@ -180,14 +200,28 @@ class Rule:
         "certificates",
     ] = "plan"
     """Which of the facts must be there for the rule to be checked at all."""
-    in_files: bool = False
-    """Whether `earshot lint` applies it to files as they stand; the others take a plan."""
+    doors: tuple[Door, ...] = (Door.PLAN,)
+    objections: Check | None = None
+    """Advice on the settings of one node."""
+    weight: int = 0
+    """Of all advice on a file the heaviest is shown."""
+    reads_hosts: bool = False
+    """Hosts that are not known yet are reported."""
+
+    def findings(self, facts: ClusterFacts) -> Iterator[Finding]:
+        """What it finds in ``facts``, which have what it needs."""
+        if self.reads_hosts:
+            yield from self.pending(facts)
+        if self.check is not None:
+            yield from self.check(facts)
+        elif self.objections is not None:
+            yield from of_every_node(self, self.objections, facts)
 
     @property
     def applied(self) -> str:
         """Where it is applied, for a reader."""
-        places = ["to files by `earshot lint`"] if self.in_files else []
-        if self.needs not in ("deployment", "strimzi"):
+        places = ["to files by `earshot lint`"] if Door.FILE in self.doors else []
+        if Door.PLAN in self.doors:
             places.append("to a stack's plan at the gate and by `earshot plan --check`")
         return ", and ".join(places)
 

@@ -23,25 +23,23 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from earshot.checks import containers, instance_stack
 from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
-from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
-from earshot.rules.registry import Finding, FindingState, Rule, Severity
+from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity
 from earshot_policies import ungated
 from earshot_policies.configuration import Configuration
 from earshot_policies.evaluation import Evaluation, plain
 from earshot_policies.evaluations import EVALUATED, GATES, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
-STACK_RULES = tuple(
-    rule for rule in RULES if rule in instance_stack.RULES or rule in containers.RULES
-)
+_TOGETHER = {Door.CONTAINERS, Door.INSTANCES}
+_SINGLE = {Door.PLAN, Door.CONTAINER, Door.INSTANCE}
+STACK_RULES = tuple(rule for rule in RULES if _TOGETHER & {*rule.doors})
 """What is checked at the end of a run."""
-NOT_OF_ONE = (kl015_clients.RULE, kl016_nodes.RULE, kl018_strimzi.RULE)
-"""What no resource breaks by itself, or none at all."""
+SINGLE_RULES = tuple(rule for rule in RULES if _SINGLE & {*rule.doors})
+"""What one resource may break by itself."""
 
 NAMES_SCHEMA = PolicyConfigSchema(
     {
@@ -75,8 +73,7 @@ def policies() -> list[Policy]:
         _names(evaluations),
         *(
             single(rule.id.lower(), wanted=_violating(rule), **_described(rule))
-            for rule in RULES
-            if rule not in NOT_OF_ONE
+            for rule in SINGLE_RULES
         ),
         single(
             "as-approved",

@@ -219,6 +219,9 @@ services:
       KAFKA_LISTENERS: PLAINTEXT://:9092,SSL://:9093,SASL_PLAINTEXT://:9094,SASL_SSL://:9095
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092,{others}
       KAFKA_OPTS: -Djava.security.auth.login.config=/etc/kafka/jaas.conf
+      KAFKA_SSL_KEYSTORE_FILENAME: broker.jks
+      KAFKA_SSL_KEYSTORE_CREDENTIALS: password
+      KAFKA_SSL_KEY_CREDENTIALS: password
       KAFKA_SSL_KEYSTORE_LOCATION: /etc/kafka/broker.jks
   ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """
@@ -296,7 +299,8 @@ services:
       {MAP}: "PLAINTEXT:PLAINTEXT, CONTROLLER:PLAINTEXT"
   ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """
-    ((_, lines, _),) = reported(text)
+    (remedy, none, _), (_, lines, _) = reported(text)
+    assert (remedy, none) == ("fix KAFKA_LISTENERS", [])  # the image writes two lines
     assert lines[1:3] == [
         "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092",
         f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",

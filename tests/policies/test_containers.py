@@ -13,6 +13,7 @@ from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
+from earshot.listeners.image_demands import APACHE_SCRIPT
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Severity
@@ -514,9 +515,8 @@ def test_the_gate_stops_for_what_the_image_refuses() -> None:
         "container controller-10001, broker 10001: is a controller only and sets "
         "KAFKA_ADVERTISED_LISTENERS: the image exits [KL014]\n"
         "  expected: no such variable on a controller\n"
-        "  fix: bind CONTROLLER to the container's own name instead, as the voters "
-        "call it\n"
-        "  source: https://hub.docker.com/r/apache/kafka"
+        "  fix: take KAFKA_ADVERTISED_LISTENERS away\n"
+        f"  source: {APACHE_SCRIPT}"
     )
 
 

@@ -64,3 +64,13 @@ def test_beside_the_right_one_it_is_left_over_from_something() -> None:
 
 def test_an_image_that_is_not_known_may_have_variables_of_its_own() -> None:
     assert reported("example/kafka:1", "KAFKA_LISTNERS") == []
+
+
+def test_the_prefix_of_bitnami_counts_in_its_image_alone() -> None:
+    own, others = "KAFKA_CFG_LISTENERS", "KAFKA_CONTROLLER_LISTENER_NAMES"
+    assert reported("apache/kafka:4.1.1", own) == [(own, "KAFKA_LISTENERS")]
+    assert reported("bitnami/kafka:4.0", own) == []
+    wanted = "KAFKA_CFG_CONTROLLER_LISTENER_NAMES"
+    assert reported("bitnami/kafka:3.9", others) == [(others, wanted)]
+    assert reported("bitnami/kafka:3.9", others, wanted) == []
+    assert reported("apache/kafka:4.1.1", "KAFKA_CFG_NUM_PARTITIONS") == []

@@ -29,7 +29,7 @@ def findings(
         (Broker("kafka", kafka, 1, (endpoint,)),),
         (Bootstrap("app", "BROKERS", addresses),),
     )
-    return list(RULE.check(ClusterFacts(plan=None, deployment=deployment)))
+    return list(RULE.findings(ClusterFacts(plan=None, deployment=deployment)))
 
 
 def checked(
@@ -83,7 +83,7 @@ def test_of_many_clients_the_first_are_named() -> None:
         (Broker("kafka", kafka, 1, (endpoint,)),),
         tuple(Bootstrap(name, "BROKERS", (ADDRESS,)) for name in apps),
     )
-    (found,) = RULE.check(ClusterFacts(plan=None, deployment=deployment))
+    (found,) = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
     assert found.observed == (
         "app0, app1, app2 and 2 more bootstrap to A and are sent on to "
         "localhost:9092: it is the client itself, and nothing listens at port 9092"

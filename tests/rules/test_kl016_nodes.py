@@ -44,7 +44,7 @@ def node(
 
 def checked(*nodes: Broker) -> Iterator[Finding]:
     containers = {item.service: item.container for item in nodes}
-    return iter(RULE.check(ClusterFacts(plan=None, deployment=Deployment(containers, nodes))))
+    return iter(RULE.findings(ClusterFacts(plan=None, deployment=Deployment(containers, nodes))))
 
 
 def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:

@@ -34,7 +34,7 @@ def checked(
         (Broker("kafka", kafka, 1, (endpoint,), is_image_known=is_image_known),),
         tuple(Bootstrap(name, "BROKERS", (Address("kafka", listens),)) for name in apps),
     )
-    return list(RULE.check(ClusterFacts(plan=None, deployment=deployment)))
+    return list(RULE.findings(ClusterFacts(plan=None, deployment=deployment)))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_one_port_of_the_machine_for_two_containers(
     containers = {item.name: item for item in found}
     nodes = tuple(Broker(name, containers[name], None, None) for name in brokers)
     facts = ClusterFacts(plan=None, deployment=Deployment(containers, nodes))
-    findings = list(RULE.check(facts))
+    findings = list(RULE.findings(facts))
     assert [item.container for item in findings] == list(brokers[-1:]) * said
     for item in findings:
         ports = {"a": first, "b": second}

@@ -3,13 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from earshot.rules.evaluate import RULES
+from tests.goldens import is_golden
 from tests.rules.page import page
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 
 
 def test_the_page_on_disk_is_current() -> None:
-    assert PAGE.read_text() == page(), "run: python -m tests.rules.page > docs/rules.md"
+    is_golden(page(), PAGE)
 
 
 def test_the_page_holds_every_rule_with_its_source() -> None:

@@ -131,4 +131,4 @@ def test_no_shape_ends_in_a_trace(listeners: object) -> None:
         "spec": {"kafka": {"replicas": "2", "listeners": listeners}},
     }
     (found,) = read_strimzi([resource])
-    list(RULE.check(ClusterFacts(plan=None, strimzi=(found.kafka,))))
+    list(RULE.findings(ClusterFacts(plan=None, strimzi=(found.kafka,))))

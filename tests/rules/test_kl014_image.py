@@ -7,7 +7,7 @@ import pytest
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.image_demands import STORAGE_TOOL
 from earshot.listeners.images import release_of
-from earshot.rules.kl014_start_script import _wurstmeister, refusals
+from earshot.rules.kl014_image import _wurstmeister, changed, refusals
 from earshot.topology.container import Container
 
 IMAGE = "wurstmeister/kafka:2.13-2.8.1"
@@ -128,3 +128,21 @@ def test_wurstmeister_s_script_formats_no_storage() -> None:
     env = {"CLUSTER_ID": "mine", "KAFKA_LISTENERS": "A://:1"}
     settings = BrokerSettings({"process.roles": "broker"}, False, (2, 8))
     assert [*refusals(Container("kafka", IMAGE, env=env), settings, plain=True)] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "is_changed"),
+    [
+        ("C:\\kafka", True),
+        ("A://:1,\nB://:2", True),
+        ("A://:1\n", False),  # as YAML ends a text over several lines
+        ('user=\\"a\\"', False),
+        ("first \\\n second", False),  # the properties reader joins them
+        ("C:\\\\kafka", False),
+    ],
+)
+def test_values_that_kafka_reads_otherwise_are_named(value: str, is_changed: bool) -> None:
+    env = {"KAFKA_LOG_DIRS": value, "OTHER": "a\nb"}
+    found = [*changed(Container("kafka", "apache/kafka:4.1.1", env=env))]
+    assert [item.inputs for item in found] == [("KAFKA_LOG_DIRS",)] * is_changed
+    assert [*changed(Container("kafka", "example/kafka:1", env=env))] == []
