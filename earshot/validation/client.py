@@ -7,7 +7,6 @@ one explains the rest: `_ALL_BROKERS_DOWN` and time-outs only follow it.
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import textwrap
@@ -15,6 +14,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -103,7 +103,7 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
             if key.endswith(".location") and _is_special(text):
                 raise EarshotError(
                     f"client property {key}",
-                    observed=f"{clipped(text)} is not a regular file",
+                    observed=f"{clipped(text, 255)} is not a regular file",
                     allowed="a PEM file",
                 )
     return values
@@ -112,7 +112,7 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
 def _is_special(path: str) -> bool:
     """Whether ``path`` is a pipe or device: OpenSSL would wait for its first byte or its end."""
     try:
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
     except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -98,7 +98,7 @@ def test_refuses_stores_that_only_java_reads(key: str, kind: str | None) -> None
 def test_refuses_a_store_that_is_a_pipe_or_a_device(key: str, tmp_path: Path) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     for path in (pipe, Path("/dev/zero")):
-        with pytest.raises(EarshotError, match=rf"{key}.location: {path} is not a regular file"):
+        with pytest.raises(EarshotError, match=f"{key}.location: .* is not a regular file"):
             translate({f"{key}.type": "PEM", f"{key}.location": str(path)})
 
 
