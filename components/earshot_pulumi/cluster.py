@@ -16,16 +16,17 @@ from earshot.config.cluster import ClusterSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.extras import needed_for
+from earshot.listeners.problems import shown
 from earshot.placements import PLACEMENTS
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
 from earshot_pulumi.deployment import Deployment
 from earshot_pulumi.outputs import (
     contains_output,
+    read_inputs,
     unknown,
     unknown_paths,
     with_run_errors,
-    with_text_keys,
 )
 from earshot_pulumi.own_provider import (
     GivenProvider,
@@ -81,7 +82,12 @@ class Cluster(pulumi.ComponentResource):
         Raises pulumi.RunError with every problem of the inputs.
         """
         if not isinstance(args, ClusterSpec):
-            args = with_text_keys(args, name)
+            args = read_inputs(args, name)
+            if (placement := args.pop("placement", self._placement)) != self._placement:
+                raise pulumi.RunError(
+                    f"{name}: placement: found {shown(placement)}; allowed: {self._placement}, "
+                    f"which a {type(self).__name__} has"
+                )
         inputs = {} if isinstance(args, ClusterSpec) else _as_kept(args)
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
         _check_aliases(name, opts)

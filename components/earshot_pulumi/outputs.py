@@ -11,6 +11,7 @@ import pulumi
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.problems import shown
 
 T = TypeVar("T")
 
@@ -74,6 +75,16 @@ def contains_output(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(contains_output, value))
     return isinstance(value, pulumi.Output) or inspect.isawaitable(value)
+
+
+def read_inputs(args: Any, name: str) -> dict[str, Any]:
+    """The inputs ``args`` of the component ``name``, as `with_text_keys` returns them.
+
+    Raises pulumi.RunError for anything but a map, and as `with_text_keys` does.
+    """
+    if not isinstance(args, Mapping):
+        raise pulumi.RunError(f"{name}: found {shown(args)}; allowed: a map of inputs")
+    return dict(with_text_keys(args, name))
 
 
 def with_text_keys(value: Any, name: str) -> Any:

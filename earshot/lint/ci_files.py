@@ -14,13 +14,15 @@ from earshot.lint.model import FileOptions, Linted, Mistake, Place
 from earshot.lint.places import at_paths
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
-from earshot.sources.ci_services import CiJob, github_jobs, gitlab_jobs
+from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs
 from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among
+from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.files import text_of
 from earshot.sources.pod_variables import Keys
 from earshot.sources.quadlet import ENDINGS, name_of, read_units
 from earshot.sources.redpanda import redpanda_among
+from earshot.topology.container import is_loopback
+from earshot.topology.model import Deployment
 
 _NO_BROKER = ("no service of it is known to run a Kafka broker",)
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -53,6 +55,7 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
             for service in services
             for what in service.container.unknown
         )
+        unknown += _without_client(job.name, deployment(services))
     if not has_broker:
         return Linted(file_name, "", unchecked=_NO_BROKER)
     placed = tuple(
@@ -60,6 +63,23 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     )
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
     return Linted(file_name, kind, placed, tuple(dict.fromkeys(unknown)))
+
+
+def _without_client(job: str, whole: Deployment) -> Iterator[str]:
+    """For a job in a container that names no broker: the brokers that it could not use.
+
+    Its program may have the address in its code. Steps on the machine are no such job: loopback
+    leads them to published ports.
+    """
+    if JOB not in whole.containers or any(it.service == JOB for it in whole.bootstraps):
+        return
+    for broker in whole.brokers:
+        hosts = [it.advertised and it.advertised.host for it in broker.for_clients]
+        if hosts and all(host and is_loopback(host) for host in hosts):
+            yield (
+                f"job {job}: names no broker; a client in its container that connects to "
+                f"{broker.service} is sent to {hosts[0]}, which is its own container"
+            )
 
 
 def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:

@@ -1,6 +1,7 @@
 """Broker properties: which ones earshot computes, and what a free one may look like."""
 
 import re
+from collections.abc import Mapping
 
 from earshot.listeners.problems import shown
 
@@ -53,8 +54,9 @@ def owner_of(key: str) -> str:
 
 
 def check_property(key: object, value: object) -> str:
-    """``value`` as the text of the free broker property ``key``; raises ValueError.
+    """``value`` as the text of the free broker property ``key``.
 
+    Raises ValueError, which does not repeat the value: it may be a secret.
     What passes reads back alike from a properties file; `write_environment` takes less.
     """
     if not isinstance(key, str) or not _KEY.fullmatch(key):
@@ -67,11 +69,21 @@ def check_property(key: object, value: object) -> str:
     if isinstance(value, bool):
         value = str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise ValueError(f"{key}: found {shown(value)}; allowed: one line of text, or a number")
+        raise ValueError(f"{key}: found {_kind(value)}; allowed: one line of text, or a number")
     text = str(value)
-    if not text.isprintable() or text != text.strip():
+    hidden = next((char for char in text if not char.isprintable()), "")
+    if hidden or text != text.strip():
+        observed = f"the character {ascii(hidden)}" if hidden else "an outer blank"
         raise ValueError(
-            f"{key}: found {shown(value)}; allowed: printable text without line breaks and outer "
+            f"{key}: found {observed}; allowed: printable text without line breaks and outer "
             "blanks, which Kafka cuts off"
         )
     return text
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "a map"
+    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"

@@ -57,7 +57,8 @@ class _Unknown:
 def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
     """The container that ``inputs`` describe, by the property names of `docker.Container`.
 
-    A value of None is not known yet; ``name`` is taken where the inputs have none.
+    A value of None is not known yet, and so is one of a type that the provider will refuse;
+    ``name`` is taken where the inputs have none.
     """
     if inputs is None:
         return Container(name, unknown=("its inputs",))
@@ -208,23 +209,24 @@ def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
 
 
 def _pair(text: str | None) -> tuple[str, str | None]:
-    return text.partition("=")[::2] if text is not None else ("", None)
+    return text.partition("=")[::2] if isinstance(text, str) else ("", None)
 
 
 def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
     """Published ports: maps with `internal`, `external`, `ip` and `protocol`."""
     for item in ports:
-        if item is None or (internal := item.get("internal")) is None:
+        internal = _whole(item.get("internal")) if isinstance(item, Mapping) else None
+        if not isinstance(item, Mapping) or internal is None:
             unknown.append("a published port")
             continue
-        if "external" in item and item["external"] is None:
-            unknown.append(f"the host's port for {_whole(internal)}")
-        external = item.get("external")
+        external = _whole(item.get("external", 0))
+        if external is None:
+            unknown.append(f"the host's port for {internal}")
         filled_in = item.get(_FILLED_IN)
         has_default_ip = isinstance(filled_in, (list, tuple)) and "ip" in filled_in
         yield PublishedPort(
-            _whole(internal),
-            _whole(external) if external else None,  # 0: Docker chooses one
+            internal,
+            external or None,  # 0: Docker chooses one
             "" if has_default_ip else str(item.get("ip") or ""),
             str(item.get("protocol") or "tcp"),
         )
@@ -233,7 +235,7 @@ def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
 def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwork]:
     """Networks: maps with `name`, `aliases` and `ipv4Address`."""
     for item in networks:
-        if item is None or item.get("name") is None:
+        if not isinstance(item, Mapping) or item.get("name") is None:
             unknown.append("a network")
             continue
         for key in ("aliases", "ipv4Address"):
@@ -249,8 +251,12 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
         )
 
 
-def _whole(value: object) -> int:
-    return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats
+def _whole(value: object) -> int | None:
+    """The number; None if it is not known yet, or if the provider will refuse it."""
+    try:
+        return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats
+    except ValueError:
+        return None
 
 
 def built_names(props: Mapping[str, object]) -> Iterator[str]:
@@ -283,7 +289,7 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
     if is_unnamed(container.image) and IMAGE_NOTE not in container.env:
         names = [item.text("name") for item in images if item.type == REMOTE_IMAGE]
         container = replace(container, image=next(filter(None, names), container.image))
-    made = {item.props.get("name"): item.props for item in stack.all(NETWORK)}
+    made = {item.text("name"): item.props for item in stack.all(NETWORK)}
     networks = tuple(
         replace(it, internal=made.get(it.name, {}).get("internal") is True)
         for it in container.networks

@@ -61,11 +61,9 @@ class RegisteredResource:
     @property
     def ids(self) -> frozenset[str]:
         """What other resources' properties may call it."""
-        texts = {self.props.get(key) for key in _IDS}
-        arn = self.props.get("arn")
-        if isinstance(arn, str):
-            texts.add(arn.rpartition("/")[2])
-        return frozenset(text for text in texts if isinstance(text, str) and text)
+        arn = self.text("arn") or ""
+        texts = (*map(self.text, _IDS), arn.rpartition("/")[2])
+        return frozenset(filter(None, texts))
 
     def given(self, key: str) -> bool:
         """Whether the program gave ``key``; where that is not known apart, whether it is there."""

@@ -8,11 +8,13 @@ one explains the rest: `_ALL_BROKERS_DOWN` and time-outs only follow it.
 from __future__ import annotations
 
 import re
+import stat
 import textwrap
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -98,7 +100,22 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
         else:
             text = _PEM_ON_ONE_LINE.sub(_with_lines, value)
             values |= dict.fromkeys(_RENAMED.get(key, (key,)), text)
+            if key.endswith(".location") and _is_special(text):
+                raise EarshotError(
+                    f"client property {key}",
+                    observed=f"{clipped(text, 255)} is not a regular file",
+                    allowed="a PEM file",
+                )
     return values
+
+
+def _is_special(path: str) -> bool:
+    """Whether ``path`` is a pipe or device: OpenSSL would wait for its first byte or its end."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 _PEM_ON_ONE_LINE: Final = re.compile(

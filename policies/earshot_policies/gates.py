@@ -4,6 +4,7 @@ from typing import Any
 
 from earshot_pulumi.judge import check_inputs
 
+from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl001_grammar
@@ -16,6 +17,11 @@ _NOT_KNOWN = kl001_grammar.RULE.finding(
     state=FindingState.UNKNOWN,
     remedy="nothing yet: the update checks it",
 )
+_UNREADABLE = kl001_grammar.RULE.finding(
+    "the gate's inputs: other keys or values than this release of the pack reads",
+    "the inputs that earshot's components register",
+    remedy="run the pack of the release that the program uses",
+)
 
 
 def evaluate_gate(props: Any, policy: ResolverPolicy) -> Evaluation:
@@ -23,6 +29,9 @@ def evaluate_gate(props: Any, policy: ResolverPolicy) -> Evaluation:
     if part(props, "plan", None) is None:
         return Evaluation((_NOT_KNOWN,))
     document = plain(props)
-    checked = check_inputs(document, part(props, "containers", None), policy)
-    plan = ClusterPlan.model_validate(document["plan"])
+    try:
+        plan = ClusterPlan.model_validate(document["plan"])
+        checked = check_inputs(document, part(props, "containers", None), policy)
+    except (EarshotError, ValueError, LookupError, TypeError, AttributeError):
+        return Evaluation((_UNREADABLE,))  # the reason has the values, secrets among them
     return Evaluation(checked.findings, checked.remarks, plan=plan)

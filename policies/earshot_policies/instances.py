@@ -73,7 +73,9 @@ def _user_data(inputs: Mapping[str, Any]) -> str | None:
     for key in USER_DATA:
         if key in inputs:
             value = inputs[key]
-            return value if value is None or key == "userData" else decoded(str(value))
+            if not isinstance(value, str):
+                return None
+            return value if key == "userData" else decoded(value)
     return ""
 
 

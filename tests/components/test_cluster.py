@@ -53,6 +53,12 @@ def kinds(engine: Engine) -> Counter[str]:
     return Counter(item.type for item in engine.seen if item.type.startswith("aws:"))
 
 
+def test_the_placement_of_another_cluster_is_refused() -> None:
+    args: Any = {"placement": "docker"}
+    with pytest.raises(pulumi.RunError, match="placement: found 'docker'; allowed: local, which"):
+        LocalCluster("kafka", args)
+
+
 @pytest.mark.parametrize(
     ("inputs", "settings"),
     [

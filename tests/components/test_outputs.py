@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pulumi
 import pytest
+from earshot_pulumi import (
+    AwsCluster,
+    AwsNetwork,
+    DockerCluster,
+    DockerHosts,
+    Listeners,
+    LocalCluster,
+    Proof,
+)
 from earshot_pulumi.outputs import applied, with_run_errors, with_text_keys
 
 from earshot.errors import EarshotError
@@ -26,6 +38,16 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
     assert str(caught.value) == "node 1: died\n  fix: start it"
     with pytest.raises(ZeroDivisionError):
         with_run_errors(lambda: 1 // 0)()
+
+
+@pytest.mark.parametrize(
+    "component",
+    [LocalCluster, DockerCluster, AwsCluster, Listeners, Proof, AwsNetwork, DockerHosts],
+)
+@pytest.mark.parametrize(("args", "shown"), [(None, "nothing"), ([], "[]"), ("x", "'x'")])
+def test_inputs_that_are_no_map_are_one_message(component: Any, args: Any, shown: str) -> None:
+    with pytest.raises(pulumi.RunError, match=f"kafka: found {re.escape(shown)}; allowed: a map"):
+        component("kafka", args)
 
 
 def test_keys_become_text_at_any_depth() -> None:

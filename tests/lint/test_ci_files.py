@@ -133,6 +133,19 @@ def test_gitlab_ci(tmp_path: Path, text: str, rules: list[str]) -> None:
     assert [rule for rule, _, _ in found] == rules
 
 
+def test_a_job_in_a_container_that_names_no_broker_is_not_judged_in_silence(
+    tmp_path: Path,
+) -> None:
+    boxed = github("localhost:9092", job="    container: python:3.13\n")
+    for name, text in (("a.yml", boxed), (".gitlab-ci.yml", gitlab("localhost:9092", "''"))):
+        (tmp_path / name).write_text(text)
+        (unchecked,) = check(tmp_path / name, {}).unchecked
+        assert "names no broker" in unchecked and "sent to localhost, which is its own" in unchecked
+    for text in (github("localhost:9092"), github("kafka:9092", job=IN_CONTAINER)):
+        (tmp_path / "a.yml").write_text(text)
+        assert not check(tmp_path / "a.yml", {}).unchecked
+
+
 def test_services_of_all_jobs_in_gitlab_ci(tmp_path: Path) -> None:
     text = f"""default:
   services: [{{name: 'apache/kafka:4.1.1', alias: kafka}}]

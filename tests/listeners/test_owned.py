@@ -59,6 +59,13 @@ def test_what_is_no_line_is_refused(value: object) -> None:
         check_property("log.retention.hours", value)
 
 
+@pytest.mark.parametrize("value", ["hush\n", " hush", ["hush"], {"hush": "hush"}, b"hush"])
+def test_a_refused_value_is_not_repeated(value: object) -> None:
+    with pytest.raises(ValueError, match="allowed: ") as caught:
+        check_property("sasl.jaas.config", value)
+    assert "hush" not in str(caught.value)
+
+
 @pytest.mark.parametrize("key", ["", "a b", "a=b", 7, "ä"])
 def test_what_is_no_name_is_refused(key: object) -> None:
     with pytest.raises(ValueError, match=re.escape("is no property name; allowed: letters")):

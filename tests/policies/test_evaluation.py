@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_policies.containers import CONTAINER_TYPE
 from earshot_policies.evaluation import part, plain
+from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.judge import PREVIEW_UNKNOWN
 from pulumi_policy.proxy import unknown_checking_proxy
 
 from earshot.listeners.terms import Scope
 from earshot.names.policy import read_policy
-from tests.policies.calls import UNKNOWN, UNKNOWN_LIST
+from earshot.sources.docker_container import read_container
+from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
+from tests.policies.programs import Program
 
 PROPS: dict[str, Any] = unknown_checking_proxy(
     {
@@ -74,3 +78,40 @@ def test_every_problem_of_a_configuration_is_said_on_one_line() -> None:
     assert str(caught.value) == (
         "timeout: found 0; allowed: more than 0.0; retry: found 4000; allowed: 3600.0 or less"
     )
+
+
+KAFKA = {"name": "kafka", "image": "apache/kafka:4.1.1"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "unknown"),
+    [
+        ({"envs": ["KAFKA_NODE_ID=1", ["x"]]}, "a variable"),
+        ({"ports": [[]]}, "a published port"),
+        ({"ports": [{"internal": "9092x"}]}, "a published port"),
+        ({"ports": [{"internal": 9092, "external": {}}]}, "the host's port for 9092"),
+        ({"networksAdvanced": ["net"]}, "a network"),
+    ],
+)
+def test_inputs_that_docker_will_refuse_are_unknown(inputs: dict[str, Any], unknown: str) -> None:
+    assert unknown in read_container({**KAFKA, **inputs}).unknown
+
+
+def test_other_resources_that_a_provider_will_refuse_end_no_run() -> None:
+    program = Program()
+    program.add(CONTAINER_TYPE, "kafka", {**KAFKA, "envs": ["KAFKA_NODE_ID=1"]})
+    program.add("docker:index/network:Network", "network", {"name": [{}]})
+    program.add("aws:route53/record:Record", "record", {"zoneId": [1], "name": {}})
+    program.add("aws:ec2/instance:Instance", "kafka-1", {"userData": False})
+    before, _ = program.run(Pack(), preview=False)
+    (text,) = before["kafka-1"]["not-known-yet"]
+    assert "user data: not known yet" in text
+
+
+@pytest.mark.parametrize("type", [GATE_TYPE, PROVIDER_TYPE])
+@pytest.mark.parametrize("plan", [[], "x", {"nodes": []}, {"nodes": "SECRET"}])
+def test_a_gate_of_another_release_is_one_message(type: str, plan: object) -> None:
+    found = Pack().analyze(type, {"placement": "local", "plan": plan, "addresses": {}})
+    (text,) = found["kl001"]
+    assert "other keys or values than this release of the pack reads" in text
+    assert "SECRET" not in text

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
@@ -89,6 +92,14 @@ def test_refuses_stores_that_only_java_reads(key: str, kind: str | None) -> None
     with pytest.raises(EarshotError, match=f"{key}.location: is a store of the type") as caught:
         translate(properties)
     assert "PEM" in caught.value.allowed and "openssl" in caught.value.remedy
+
+
+@pytest.mark.parametrize("key", ["ssl.truststore", "ssl.keystore"])
+def test_refuses_a_store_that_is_a_pipe_or_a_device(key: str, tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(EarshotError, match=f"{key}.location: .* is not a regular file"):
+            translate({f"{key}.type": "PEM", f"{key}.location": str(path)})
 
 
 def test_refuses_a_login_without_credentials_and_does_not_repeat_it() -> None:

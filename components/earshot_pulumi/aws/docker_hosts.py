@@ -17,7 +17,7 @@ from earshot.listeners.problems import describe
 from earshot.project import Project
 from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
 from earshot_pulumi.deployment import full_name_of
-from earshot_pulumi.outputs import contains_output, made_from, with_run_errors
+from earshot_pulumi.outputs import contains_output, made_from, read_inputs, with_run_errors
 from earshot_pulumi.provider.resource import snake_case
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class DockerHosts(pulumi.ComponentResource):
     ) -> None:
         """Raises pulumi.RunError with every problem of the inputs, for zones of another region than
         the provider's, and without the extras `aws` and `docker`."""
-        given: Mapping[str, Any] = dict(args)
+        given = read_inputs(args, name)
         network = {key: item for key, item in given.items() if snake_case(key) in NETWORK}
         shape = {key: item for key, item in given.items() if key not in network}
         if not contains_output(shape):
@@ -158,6 +158,8 @@ def read_hosts(name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
     if isinstance(given.get("instances"), Mapping):
         given["instances"] = {
             host: {snake_case(key): it for key, it in one.items()}
+            if isinstance(one, Mapping)
+            else one
             for host, one in given["instances"].items()
         }
     if isinstance(given.get("vpc_id"), pulumi.Output):

@@ -6,20 +6,30 @@ no strings here: this module does without postponed annotations.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import pulumi
+from pydantic import ValidationError
 
 from earshot.aws.subnets import Nat, check_zones, lay_out
-from earshot.errors import EarshotError
+from earshot.errors import SpecError
 from earshot.extras import needed_for
-from earshot_pulumi.outputs import made_from, with_run_errors
+from earshot.listeners.model import Frozen
+from earshot.listeners.problems import describe
+from earshot_pulumi.outputs import made_from, read_inputs, with_run_errors
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
 OUTPUTS: Final = ("vpc_id", "public_subnets", "private_subnets")
-NATS: tuple[Nat, ...] = get_args(Nat)
+
+
+class _NetworkSpec(Frozen):
+    zones: tuple[str, ...]
+    cidr: str = "10.0.0.0/16"
+    nat: Nat = "one"
+    flow_logs: bool = False
+    deletion_protection: bool = True
 
 
 class AwsNetworkArgs(TypedDict):
@@ -53,8 +63,9 @@ class AwsNetwork(pulumi.ComponentResource):
         """Raises pulumi.RunError for invalid zones or ranges, for zones of another region than the
         provider's, and without the extra `aws`."""
         module = with_run_errors(_network_module)()
-        super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
-        made = made_from(self, args, partial(self._network, module, name), OUTPUTS)
+        given = read_inputs(args, name)
+        super().__init__("earshot:index:AwsNetwork", name, given, opts)
+        made = made_from(self, given, partial(self._network, module, name), OUTPUTS)
         self.vpc_id, self.public_subnets, self.private_subnets = (
             pulumi.Output.from_input(made[output]) for output in OUTPUTS
         )
@@ -62,14 +73,14 @@ class AwsNetwork(pulumi.ComponentResource):
 
     def _network(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs, once all resources of the network are registered."""
-        cidr = args.get("cidr", "10.0.0.0/16")
+        spec = _read(name, args)
         wanted = module.NetworkArgs(
-            region=check_zones(args["zones"]),
-            cidr=cidr,
-            subnets=lay_out(cidr, args["zones"]),
-            nat_gateways=_nat(args.get("nat", "one")),
-            flow_logs=args.get("flow_logs", False),
-            deletion_protection=args.get("deletion_protection", True),
+            region=check_zones(spec.zones),
+            cidr=spec.cidr,
+            subnets=lay_out(spec.cidr, spec.zones),
+            nat_gateways=spec.nat,
+            flow_logs=spec.flow_logs,
+            deletion_protection=spec.deletion_protection,
         )
         module.check_region(wanted.region, self)
         own = pulumi.ResourceOptions(parent=self)
@@ -87,7 +98,10 @@ def _network_module() -> Any:
     return network
 
 
-def _nat(given: str) -> Nat:
-    if given not in NATS:
-        raise EarshotError("nat", observed=f"found {given}", allowed=", ".join(NATS))
-    return given
+def _read(name: str, args: Mapping[str, Any]) -> _NetworkSpec:
+    """The network that ``args`` describe. Raises SpecError with every problem."""
+    given = {key: value for key, value in args.items() if value is not None}
+    try:
+        return _NetworkSpec.model_validate(given)
+    except ValidationError as error:
+        raise SpecError.of(f"AwsNetwork {name}", describe(error, _NetworkSpec, given)) from None

@@ -18,7 +18,7 @@ from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
-from earshot_pulumi.outputs import kept, with_run_errors, with_text_keys
+from earshot_pulumi.outputs import contains_output, kept, read_inputs, with_run_errors
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.resource import PACKAGE
 
@@ -147,7 +147,7 @@ class Listeners(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: ListenersArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        args = with_text_keys(args, name)
+        args = cast("ListenersArgs", read_inputs(args, name))
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
         _check_words(name, args)
         given: pulumi.Output[Any] = pulumi.Output.all(
@@ -205,8 +205,8 @@ class Listeners(pulumi.ComponentResource):
 def _check_words(name: str, args: ListenersArgs) -> None:
     """Raises RunError for values that no input allows; the engine shows it without a trace."""
     problems = []
-    if (vantage := args.get("vantage", "elsewhere")) not in VANTAGES:
-        problems.append(f"vantage: found {vantage}; allowed: {', '.join(VANTAGES)}")
+    if (vantage := args.get("vantage", "elsewhere")) not in list(VANTAGES):
+        problems.append(f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}")
     nodes = given if isinstance(given := args.get("nodes"), Mapping) else {}
     problems += [
         f"nodes.{id}.container: found with vantage {vantage}; allowed: with vantage network"
@@ -216,9 +216,11 @@ def _check_words(name: str, args: ListenersArgs) -> None:
     declared: object = args.get("declared") or {}
     if not isinstance(declared, Mapping):
         problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
-    for scope in declared if isinstance(declared, Mapping) else ():
+    for scope, reason in declared.items() if isinstance(declared, Mapping) else ():
         if scope not in list(Scope):
             problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
+        elif not (isinstance(reason, str) or contains_output(reason)):
+            problems.append(f"declared.{scope}: found {shown(reason)}; allowed: text")
     if problems:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 

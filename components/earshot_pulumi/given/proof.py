@@ -22,6 +22,7 @@ from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
 from earshot.validation.contract import Contract
 from earshot.validation.terms import Stage
+from earshot_pulumi.outputs import read_inputs
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Difference,
@@ -83,8 +84,8 @@ class Proof(EarshotResource):
     def __init__(
         self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        kept = dict(args)
-        if (client := args.get("client")) is not None:
+        kept = read_inputs(args, name)
+        if (client := kept.get("client")) is not None:
             kept["client"] = pulumi.Output.secret(client)
         self._register(name, kept, opts)
 

@@ -199,6 +199,7 @@ def test_hosts_in_a_vpc_that_is_there() -> None:
         ({"subnets": {ZONES[0]: "subnet-01234567"}}, "subnets without `vpc_id`"),
         ({"vpc_id": "vpc-01234567"}, f"subnets: found none for {ZONES[0]}"),
         ({"instances": {"c": {}}}, "instances: found c; allowed: a, b"),
+        ({"instances": {"a": None}}, "instances.a: found nothing; allowed: a map"),
         ({"volume": {"size": 3}}, "volume.size"),
     ],
 )

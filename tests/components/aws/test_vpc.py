@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pulumi
 import pytest
-from pulumi.errors import InputPropertiesError
+from earshot_pulumi.aws.vpc import AwsNetwork
+from pulumi.runtime import mocks
 
-from tests.components.aws.registered import SUBNET, VPC, Answers
+from tests.components.aws.registered import SUBNET, VPC, Answers, Engine
 from tests.components.constructed import constructed, given_later
 from tests.config.aws_documents import ZONES
 
@@ -89,10 +91,13 @@ def test_nothing_dynamic_is_inside() -> None:
         ({"zones": ["eu-central-1a"]}, "zones eu-central-1a: are 1"),
         ({"zones": ["here", "there"]}, "zone 'here': is no zone's name"),
         ({"zones": ZONES, "cidr": "10.0.0.0/8"}, "VPC range '10.0.0.0/8'"),
-        ({"zones": ZONES, "nat": "two"}, "nat: found two\n  allowed: none, one, per-zone"),
+        ({"zones": ZONES, "nat": "two"}, "nat: found 'two'; allowed: none, one or per-zone"),
+        ({}, "zones: is missing"),
+        ({"zones": ZONES, "flow_log": True}, "flow_log: is no key that earshot knows"),
     ],
 )
 def test_what_cannot_be_is_told_in_words(inputs: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputPropertiesError) as caught:
-        constructed("AwsNetwork", inputs)
-    assert caught.value.message.startswith(said)
+    mocks.set_mocks(answers := Answers(), monitor=Engine(answers))
+    with pytest.raises(pulumi.RunError) as caught:
+        AwsNetwork("mine", inputs)  # type: ignore[arg-type]
+    assert str(caught.value).removeprefix("AwsNetwork mine: ").startswith(said)

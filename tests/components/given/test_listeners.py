@@ -19,7 +19,9 @@ from tests.components.aws.registered import Answers, Engine
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vantage": "moon"}, "vantage: found moon; allowed: machine, network, vpc, elsewhere"),
+        ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
+        ({"vantage": ["vpc"]}, "vantage: found ['vpc']; allowed: machine"),
+        ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
         (
             {"nodes": {"1": {"container": {"names": []}}}},
             "nodes.1.container: found with vantage elsewhere; allowed: with vantage network",
