@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.listeners.model import ClusterPlan
+from earshot.listeners.model import NOT_KNOWN, ClusterPlan, Listener, Node
 from earshot.transition.memory import recall
 from earshot.transition.steps import Step, leaving, transition
 
@@ -29,6 +29,7 @@ class Change:
         memory = recall(folder)
         if memory.complete is None:
             return cls(wanted)
+        wanted = _named(wanted, memory.complete)
         return cls(wanted, transition(memory.complete, wanted, memory.begun), memory.done)
 
     @property
@@ -63,3 +64,20 @@ class Change:
         if not self.lines:
             return ""
         return self.lines[0] + ("; run again" if len(self.lines) > 1 else "")
+
+
+def _named(wanted: ClusterPlan, running: ClusterPlan) -> ClusterPlan:
+    """``wanted``, with the names in ``running`` of hosts that only an update knows."""
+    known = {(node.id, it.name): it.host for node in running.nodes for it in node.listeners}
+
+    def named(node: Node, item: Listener) -> Listener:
+        host = known.get((node.id, item.name))
+        if host is None or not str(item.host).endswith(NOT_KNOWN):
+            return item
+        return item.model_copy(update={"host": host})
+
+    nodes = [
+        node.model_copy(update={"listeners": tuple(named(node, it) for it in node.listeners)})
+        for node in wanted.nodes
+    ]
+    return wanted.model_copy(update={"nodes": tuple(nodes)})

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
 from earshot.transition import memory
 from earshot.transition.change import Change
-from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
+from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, REPL, plan
 
 LINES = (
     "step 1 of 3: INTERNAL and REPL side by side",
@@ -52,6 +54,33 @@ def test_the_old_plan_again_counts_what_was_done(tmp_path: Path) -> None:
     first = Change.of(tmp_path, RENAMED)
     memory.complete(tmp_path, first.plan, first.done_after)
     assert Change.of(tmp_path, BEFORE).note == "step 2 of 2: REPL taken away"
+
+
+def test_names_that_only_an_update_knows_are_those_that_run(tmp_path: Path) -> None:
+    """As of Docker hosts that the stack makes."""
+
+    def on(name: str, *listeners: dict[str, Any]) -> ClusterPlan:
+        made = plan(*listeners)
+        nodes = [
+            node.model_copy(
+                update={
+                    "listeners": tuple(
+                        it.model_copy(update={"host": f"{node.id}.{name}"}) for it in node.listeners
+                    )
+                }
+            )
+            for node in made.nodes
+        ]
+        return made.model_copy(update={"nodes": tuple(nodes)})
+
+    before = on("compute.internal", INTERNAL, EXTERNAL)
+    memory.complete(tmp_path, before, 0)
+    same = Change.of(tmp_path, on("not-known-yet.invalid", INTERNAL, EXTERNAL))
+    assert (same.plan, same.lines) == (before, ())
+    renamed = Change.of(tmp_path, on("not-known-yet.invalid", REPL, EXTERNAL))
+    assert renamed.lines == LINES
+    with pytest.raises(EarshotError, match="controllers would move"):
+        Change.of(tmp_path, on("example.com", INTERNAL, EXTERNAL))
 
 
 def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path) -> None:

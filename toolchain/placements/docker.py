@@ -8,9 +8,11 @@ from earshot_pulumi.docker.identity import own_id
 from earshot_pulumi.docker.labels import STACK, cluster_id_of
 
 from earshot.config.docker import DockerSpec
-from earshot.engine import connect, root_cause
+from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
+from earshot.placement import standpoint
 from earshot.placement.docker import planned
+from earshot.transition.memory import recall
 from toolchain.progress import say
 
 
@@ -25,8 +27,32 @@ def check(spec: DockerSpec) -> None:
 def repair(spec: DockerSpec, stack: str, state_dir: Path) -> None:
     """Repair the containers of ``stack`` before a refresh looks at them. Raises EarshotError."""
     if spec.provisioned:
-        return  # only the update knows where their engines are
+        _check_made(state_dir)  # only the update repairs what is on them
+        return
     repair_all(spec, stack, planned(spec, stack, state_dir), state_dir, say)
+
+
+def _check_made(state_dir: Path) -> None:
+    """Raises EarshotError for an engine on a host of the stack's own that does not answer.
+
+    A refresh would end there, with the words of the provider.
+    """
+    vantages = state_dir / standpoint.FILE
+    if recall(state_dir).complete is None or not vantages.exists():
+        return
+    engines = {engine for it in standpoint.read_standpoints(vantages) for engine in it.engines}
+    for engine in sorted(engines, key=address_of):
+        try:
+            check_engine(engine)
+        except EarshotError as error:
+            raise EarshotError(
+                error.object,
+                observed=f"{error.observed}; it is on a host of this stack",
+                remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
+                "`systemctl status docker-prepare docker` and `journalctl -u docker`), start the "
+                "engine, and run the same command again; and see that this machine is in one of "
+                "`deployers`",
+            ) from None
 
 
 def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:

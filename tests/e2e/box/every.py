@@ -5,11 +5,15 @@ Not collected by itself, for it takes minutes; what every run shows is in `tests
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from earshot.listeners.terms import Scope
+from earshot.report.json import read_report
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.stack import OPTION_1, passed
 
@@ -97,3 +101,32 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
             assert inside.lookup("other.kafka.example.com") == [], "the private zone hides it"
             assert outside.lookup("other.kafka.example.com") == found
     stack.destroy()
+
+
+def test_an_internal_balancer_with_a_name_of_the_zone(box: CloudBox, tmp_path: Path) -> None:
+    """Its clients are in a range of the VPC that no broker is in, as behind a peering."""
+    address = {"strategy": "port", "base_port": 9100}
+    listeners = [
+        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+        {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "address": address},
+    ]
+    clients = {"ranges": {"apps": str(box.ground.vpc.clients)}}
+    stack = box.stack(tmp_path / "stack")
+    settings = {"listeners": listeners, "place": "private", "expose": "nlb", "clients": clients}
+    stack.configure(box.cluster(2, **settings, **named(box, "zone")))
+    stack.up()
+    name, (forwarding,) = "kafka.kafka.example.com", box.held().balancers
+    contract = tmp_path / "contract.json"
+    contract.write_text(stack.contract().for_scope(Scope.EXTERNAL).to_json())
+    words = ["doctor", "--contract", str(contract), "--format", "json"]
+    with box.place("inside") as apps, box.place("outside") as outside:
+        for place in (apps, outside):
+            assert sorted(place.lookup(name)) == sorted(forwarding.balancer.private)
+        command = apps.command(sys.executable, "-m", "earshot", *words)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = read_report(done.stdout.encode(), "doctor")
+    assert {str(it.address) for it in report.cells} == {f"{name}:910{id}" for id in (1, 2)}
+    stack.destroy()
+    box.settle()
+    assert box.held().balancers == ()

@@ -11,7 +11,12 @@ from earshot_pulumi.docker import labels
 
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
+from earshot.listeners.terms import Scope
+from earshot.placement import standpoint
+from earshot.placement.standpoint import CandidateEngine, Standpoint, to_json
 from earshot.project import Project
+from earshot.transition import memory
+from tests.transition.test_steps import BEFORE
 from toolchain import stack as stack_module
 from toolchain.placements import docker
 from toolchain.stack import Stack, main
@@ -28,6 +33,23 @@ def test_no_engine_no_stack() -> None:
     with pytest.raises(EarshotError, match="does not answer") as caught:
         docker.check(spec(NOBODY))
     assert "apt-get install docker.io" in str(caught.value)
+
+
+def test_an_engine_of_a_host_that_the_stack_made_is_asked_for_before_a_refresh(
+    tmp_path: Path,
+) -> None:
+    zones = {"a": "eu-central-1a", "b": "eu-central-1b"}
+    made = {"aws": {"host_zones": zones, "deployers": {"here": "10.1.0.0/24"}}}
+    hosts = DockerSpec.model_validate({"placement": "docker", "hosts": made})
+    engines = (CandidateEngine(engine=NOBODY),)
+    vantage = Standpoint(name="internal", scope=Scope.INTERNAL, engines=engines)
+    (tmp_path / standpoint.FILE).write_text(to_json((vantage,)))
+    docker.repair(hosts, "mine", tmp_path)  # as after `make down`
+    memory.complete(tmp_path, BEFORE, 0)
+    with pytest.raises(EarshotError, match="it is on a host of this stack") as caught:
+        docker.repair(hosts, "mine", tmp_path)
+    assert f"Docker engine at {NOBODY}: does not answer" in str(caught.value)
+    assert "systemctl status docker-prepare docker" in str(caught.value)
 
 
 @pytest.fixture
