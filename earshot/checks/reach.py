@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from earshot.checks.reach_aws import sent_in_cloud
+from earshot.checks.reach_aws import sent_from_connected, sent_in_cloud
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
@@ -53,6 +53,10 @@ def reach(planned: Planned) -> tuple[Reach, ...]:
     places: Mapping[str, Walked]
     if cloud is not None:
         places = {it: partial(sent_in_cloud, planned, cloud, kind) for it, kind in _CLOUD.items()}
+        places |= {
+            f"in VPC {vpc.name}": partial(sent_from_connected, planned, cloud, vpc)
+            for vpc in cloud.connected
+        }
     elif planned.containers:
         places = dict(_among_containers(planned))
     else:

@@ -1,8 +1,10 @@
 """The hops to brokers on AWS: names by EC2's documentation, ways by security groups."""
 
 from collections.abc import Sequence
+from ipaddress import ip_network
 
 from earshot.facts.cloud import Cloud
+from earshot.facts.connected import ConnectedVpc
 from earshot.facts.security_groups import IpRange, Members, Reach
 from earshot.listeners.address import Address
 from earshot.listeners.model import Listener, Node
@@ -35,6 +37,34 @@ def sent_in_cloud(
     return listener.advertised if listener.known else None, hops
 
 
+def sent_from_connected(
+    planned: Planned, cloud: Cloud, vpc: ConnectedVpc, node: Node, name: str
+) -> tuple[Address | None, Sequence[Hop]]:
+    """The same of a client in another VPC, which is connected to that of the brokers."""
+    listener = node.listener(name)
+    if listener is None:
+        return sent_in_cloud(planned, cloud, VantageKind.PEERED_VPC, node, name)
+    hops = [_resolved_in(planned, vpc, node, listener)]
+    if hops[0].answer is not Answer.NO:
+        way = "routes lead to the brokers and back"
+        routed = Hop(Stage.WAY, Answer.YES, way)
+        if not vpc.is_routed:
+            answer = Answer.UNKNOWN if vpc.is_routed is None else Answer.NO
+            routed = Hop(Stage.WAY, answer, f"nothing says that {way}")
+        hops += [_admitted(cloud, node, listener, [ip_network(vpc.cidr)]), routed]
+    return listener.advertised if listener.known else None, hops
+
+
+def _resolved_in(planned: Planned, vpc: ConnectedVpc, node: Node, listener: Listener) -> Hop:
+    host, internal = str(listener.host), planned.names[node.id].hosts.get(Scope.INTERNAL)
+    is_in_zone = listener.host == internal or host.lower().endswith(f".{vpc.zone}")
+    if vpc.zone and is_in_zone and vpc.is_associated is not None:
+        said = "is" if vpc.is_associated else "is not"
+        answer = Answer.YES if vpc.is_associated else Answer.NO
+        return Hop(Stage.RESOLVE, answer, f"the private zone {vpc.zone} {said} associated")
+    return _by_kind(planned, VantageKind.PEERED_VPC, node, listener)
+
+
 def _resolved(
     planned: Planned, cloud: Cloud, vantage: VantageKind, node: Node, listener: Listener
 ) -> Hop:
@@ -43,6 +73,11 @@ def _resolved(
     scope = Scope.EXTERNAL if vantage is VantageKind.OUTSIDE else Scope.INTERNAL
     if declared := cloud.declared.get((listener.name, scope, host)):
         return Hop(Stage.RESOLVE, Answer.YES, declared.why)
+    return _by_kind(planned, vantage, node, listener)
+
+
+def _by_kind(planned: Planned, vantage: VantageKind, node: Node, listener: Listener) -> Hop:
+    host = str(listener.host)
     kind = kind_of(host) if listener.known else NameKind.FQDN
     hosts = planned.names[node.id].hosts
     if listener.host == hosts.get(Scope.EXTERNAL):
@@ -63,6 +98,12 @@ def _let_in(cloud: Cloud, vantage: VantageKind, node: Node, listener: Listener) 
     )
     if not wanted:
         return Hop(Stage.WAY, Answer.NO, "no clients beyond the VPC are named")
+    return _admitted(cloud, node, listener, wanted)
+
+
+def _admitted(
+    cloud: Cloud, node: Node, listener: Listener, wanted: Sequence[IpRange | Members]
+) -> Hop:
     rules = cloud.instances[node.id].ingress or ()
     sources = [rule.source for rule in rules if rule.opens(listener.bind_port)]
     ranges = Reach(it for it in sources if isinstance(it, IpRange))

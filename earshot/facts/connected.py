@@ -15,6 +15,7 @@ class ConnectedVpc:
 
     name: str
     id: str
+    cidr: str
     zone: str = ""
     """The private zone that has the brokers' names; empty where AWS gives them."""
     is_associated: bool | None = None
@@ -31,6 +32,7 @@ class ConnectedVpc:
         return {
             "name": self.name,
             "id": self.id,
+            "cidr": self.cidr,
             "zone": self.zone,
             "is_associated": self.is_associated,
             "is_routed": self.is_routed,
@@ -43,6 +45,7 @@ class ConnectedVpc:
         return cls(
             name=document["name"],
             id=document["id"],
+            cidr=document["cidr"],
             zone=document.get("zone", ""),
             is_associated=document.get("is_associated"),
             is_routed=document.get("is_routed"),

@@ -249,6 +249,7 @@ def _connected(spec: AwsSpec) -> tuple[ConnectedVpc, ...]:
         ConnectedVpc(
             name=name,
             id=item.id,
+            cidr=item.cidr,
             zone=spec.zone.name if spec.zone is not None else "",
             is_associated=item.associate if spec.zone is not None else None,
             is_routed=item.routed,

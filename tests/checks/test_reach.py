@@ -171,3 +171,41 @@ def test_whether_a_forwarder_leads_to_brokers_is_not_known() -> None:
         assert row.because == (
             "(the balancer: not known yet) forwards to brokers, which only the validation can see"
         )
+
+
+def test_each_connected_vpc_is_a_place_of_its_own() -> None:
+    other = {"cidr": "10.60.0.0/16", "peering": "pcx-0123abcd"}
+    connected: dict[str, dict[str, Any]] = {
+        "analytics": {**other, "id": "vpc-0123abcd", "routed": True},
+        "jobs": {**other, "id": "vpc-0456abcd", "cidr": "10.61.0.0/16", "associate": False},
+        "labs": {**other, "id": "vpc-0789abcd", "cidr": "10.62.0.0/16"},
+    }
+    zone = {"name": "kafka.internal.example", "public_zone_id": "Z0123456789ABC"}
+    found = aws_rows(connected=connected, naming="zone", zone=zone)
+    assert {key: (row.answer, row.because) for key, row in found.items() if "VPC " in key[0]} == {
+        ("in VPC analytics", "INTERNAL"): (Answer.YES, ""),
+        ("in VPC analytics", "EXTERNAL"): (
+            Answer.NO,
+            "no security group opens port 9092 to 10.60.0.0/16",
+        ),
+        ("in VPC jobs", "INTERNAL"): (
+            Answer.NO,
+            "the private zone kafka.internal.example is not associated",
+        ),
+        ("in VPC jobs", "EXTERNAL"): (
+            Answer.NO,
+            "no security group opens port 9092 to 10.61.0.0/16",
+        ),
+        ("in VPC labs", "INTERNAL"): (
+            Answer.UNKNOWN,
+            "nothing says that routes lead to the brokers and back",
+        ),
+        ("in VPC labs", "EXTERNAL"): (
+            Answer.NO,
+            "no security group opens port 9092 to 10.62.0.0/16",
+        ),
+    }
+    del connected["jobs"]["associate"]
+    named_by_aws = aws_rows(connected=connected)["in VPC analytics", "INTERNAL"]
+    assert named_by_aws.answer is Answer.UNKNOWN
+    assert "only the resolver of its VPC knows it" in named_by_aws.because

@@ -123,8 +123,8 @@ def updating(
 
 def prepared(folder: Path, more: Mapping[str, str], name: str = "project") -> dict[str, str]:
     """Makes ``folder`` the home of a project called ``name``; the environment of its commands."""
-    for name in ("home", "state"):
-        (folder / name).mkdir(parents=True)
+    for inner in ("home", "state"):
+        (folder / inner).mkdir(parents=True)
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
     plugins = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["plugins"]
     for plugin in plugins["providers"]:

@@ -138,7 +138,14 @@ def of_properties(text: str) -> ClusterFacts:
 def connected_by(text: str) -> tuple[ConnectedVpc, ...]:
     """The other VPC that the comment of an example speaks of, with the zone kafka.example.com."""
     return tuple(
-        ConnectedVpc("analytics", item.split()[0], "kafka.example.com", item in ASSOCIATED, True)
+        ConnectedVpc(
+            "analytics",
+            item.split()[0],
+            "10.60.0.0/16",
+            "kafka.example.com",
+            item in ASSOCIATED,
+            True,
+        )
         for item in said(text, "another VPC with clients")
     )
 

@@ -61,7 +61,7 @@ def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> Non
     used = sorted({found for text in texts for found in USED.findall(text)})
     assert {package for package, _ in used} == set(PACKAGES)
     assert printed(FRESH.format(used=used)) == [
-        "['pulumi_aws.ec2.get_vpc']",
+        "['pulumi_aws.ec2.get_subnet', 'pulumi_aws.ec2.get_vpc']",
         "False True",
         "True pulumi_aws.ebs.outputs",
         "pulumi_aws.ebs pulumi_aws.ebs.get_volume pulumi_aws.ssm._enums pulumi_aws.iam.role",
