@@ -17,7 +17,7 @@ class NodeDouble(NodeDriver):
 
     def __init__(self, name: str, *lacking: str, ends_after: int = 1000) -> None:
         self.name, self._lacking, self._lives = name, list(lacking), ends_after
-        self.asked = 0
+        self.times = 0
 
     def check_alive(self) -> None:
         self._lives -= 1
@@ -25,7 +25,7 @@ class NodeDouble(NodeDriver):
             raise EarshotError(self.name, observed="ended")
 
     def lacks(self) -> str:
-        self.asked += 1
+        self.times += 1
         return self._lacking.pop(0) if len(self._lacking) > 1 else self._lacking[0]
 
     def last_lines(self, count: int) -> str:
@@ -42,7 +42,7 @@ def wait(*nodes: NodeDouble, deadline: float = 60) -> list[str]:
 def test_a_node_that_is_ready_is_not_asked_again() -> None:
     ready, late = NodeDouble("a", ""), NodeDouble("b", "no answer", "no answer", "")
     assert wait(ready, late) == []
-    assert (ready.asked, late.asked) == (1, 3)
+    assert (ready.times, late.times) == (1, 3)
 
 
 def test_a_node_that_ends_ends_the_wait_for_another_one() -> None:
