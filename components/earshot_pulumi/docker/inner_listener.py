@@ -142,7 +142,7 @@ def opened(
     client: docker.DockerClient, container: str, listener: InnerListener
 ) -> Iterator[Exchange]:
     """Requests of Kafka's protocol to the broker in ``container``. Raises ExchangeError."""
-    keys, end = listener.keys, Deadline(SECONDS)
+    keys = listener.keys
     with contextlib.ExitStack() as stack:
         try:
             context = keys.context(client, container) if keys else None
@@ -153,7 +153,7 @@ def opened(
             raise ExchangeError("engine", root_cause(reason)) from None
         stack.callback(made.close)
         connection = TlsConnection(made, context, keys.host) if keys and context else made
-        yield Exchange(connection, end, MOST_STATE_BYTES)
+        yield Exchange(connection, Deadline(SECONDS), MOST_STATE_BYTES)
 
 
 def state(client: docker.DockerClient, container: str, listener: InnerListener) -> ClusterState:
