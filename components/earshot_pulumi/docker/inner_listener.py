@@ -143,15 +143,14 @@ def opened(
 ) -> Iterator[Exchange]:
     """Requests of Kafka's protocol to the broker in ``container``. Raises ExchangeError."""
     keys = listener.keys
-    with contextlib.ExitStack() as stack:
-        try:
-            context = keys.context(client, container) if keys else None
-            made = EngineConnection(client, container, listener.host, listener.port)
-        except EarshotError as error:
-            raise ExchangeError("keys", error.line) from None
-        except (DockerException, OSError) as reason:
-            raise ExchangeError("engine", root_cause(reason)) from None
-        stack.callback(made.close)
+    try:
+        context = keys.context(client, container) if keys else None
+        made = EngineConnection(client, container, listener.host, listener.port)
+    except EarshotError as error:
+        raise ExchangeError("keys", error.line) from None
+    except (DockerException, OSError) as reason:
+        raise ExchangeError("engine", root_cause(reason)) from None
+    with contextlib.closing(made):
         connection = TlsConnection(made, context, keys.host) if keys and context else made
         yield Exchange(connection, Deadline(SECONDS), MOST_STATE_BYTES)
 
