@@ -118,7 +118,7 @@ mutants: ## write single mistakes into a copy and count those that the unit test
 	@$(VENV_PYTHON) -m tests.mutants $(MUTANTS)
 
 release-check: setup ## build wheel and sdist, and run the command from the wheel elsewhere (minutes)
-	@$(VENV_PYTHON) -m toolchain.release
+	@$(VENV_PYTHON) -m tests.release
 
 lock: ## pin the Python packages anew (needs uv)
 	@$(PYTHON) -m toolchain lock

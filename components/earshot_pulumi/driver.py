@@ -2,16 +2,19 @@
 
 Each kind of host has a driver for its nodes. A node is changed in the same way on all of them: no
 other node may be down, the changed one is waited for, and it is put back where it does not come up.
+A broker is ready when it serves clients, too: listener by listener, with a real login.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from earshot.errors import EarshotError
+from earshot.users.access import UNKNOWN_TO_BROKER
+from earshot.validation.client import Failure
 
 BEHIND: Final = "not in sync with all of its replicas"
 """What a node lacks that serves, and only has to catch up."""
@@ -19,6 +22,11 @@ POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
 SHOWN: Final = 3
 """Nodes that one message explains."""
+BEFORE_USERS: Final = "mechanism"
+"""The failure that leaves a secured broker ready: this update may make the users at its end."""
+NO_USERS: Final = (UNKNOWN_TO_BROKER, BEFORE_USERS)
+"""Failures of a login by which a broker says that it does not know the user."""
+Say = Callable[[str], None]
 T = TypeVar("T")
 
 
@@ -51,10 +59,76 @@ class NodeDriver(ABC):
         """The end of the node's log; empty if it cannot be read from here."""
 
 
+class ListeningNode(NodeDriver):
+    """A node whose listeners for clients are asked from here."""
+
+    def __init__(self, name: str, listeners: Iterable[str], say: Say, place: str = "") -> None:
+        self.name, self.place, self.say = name, place, say
+        self._unserved, self._given_again = list(listeners), False
+
+    @abstractmethod
+    def asked(self, listener: str) -> Failure | None:
+        """Why ``listener`` does not serve a client that logs in; None if it does."""
+
+    @abstractmethod
+    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+        """What the same login meets at each other broker that runs."""
+
+    @abstractmethod
+    def give_again(self) -> None:
+        """Gives the cluster's users the passwords again that this broker has lost."""
+
+    def shown(self, listener: str) -> str:
+        """What messages call ``listener``."""
+        return listener
+
+    def unserved(self) -> str:
+        """Why a client is not served; empty if all are. A listener that serves is not asked again.
+
+        If another broker accepts the login that this one refuses, this broker has lost its users
+        (KAFKA-20774), and they get their passwords again, once.
+        """
+        for listener in [*self._unserved]:
+            if reason := self._refusal(listener):
+                return f"{self.shown(listener)}: {reason}"
+            self._unserved.remove(listener)
+        return ""
+
+    def _refusal(self, listener: str) -> str:
+        failure = self.asked(listener)
+        if failure is None or failure.error == BEFORE_USERS:
+            return ""
+        if failure.error != UNKNOWN_TO_BROKER:
+            return short(failure)
+        is_answered = True
+        for other in self.elsewhere(listener):
+            if other is None:
+                if not self._given_again:
+                    self._given_again = True
+                    self.say(
+                        f"{self.name} does not know its users any more: they get their passwords "
+                        "again"
+                    )
+                    self.give_again()
+                return f"refuses a user that other brokers accept ({failure.text})"
+            is_answered = is_answered and other.error in NO_USERS
+        if not is_answered:
+            return f"refuses a user, and another broker gives no answer ({failure.text})"
+        return ""  # users may be made by the end of this update
+
+
+def short(failure: Failure) -> str:
+    """``failure`` in one line of at most 80 characters."""
+    if failure.error == "refused":
+        return "not listening yet"
+    words = " ".join(failure.text.split())
+    return words if len(words) <= 80 else f"{words[:77]}..."
+
+
 def wait_for(
     nodes: Sequence[NodeDriver],
     deadline: float,
-    progress: Callable[[str], None],
+    progress: Say,
     remedy: str,
     begin_round: Callable[[Sequence[NodeDriver]], None] = lambda _: None,
     poll: float = POLL,

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 from earshot_pulumi import driver
-from earshot_pulumi.driver import BEHIND, CatchingUp, Disturbed, NodeDriver, or_put_back, wait_for
+from earshot_pulumi.driver import (
+    BEHIND,
+    CatchingUp,
+    Disturbed,
+    ListeningNode,
+    NodeDriver,
+    or_put_back,
+    wait_for,
+)
 
 from earshot.errors import EarshotError
+from earshot.validation.client import Failure
 
 REMEDY = "mend it"
 
@@ -17,7 +28,7 @@ class NodeDouble(NodeDriver):
 
     def __init__(self, name: str, *lacking: str, ends_after: int = 1000) -> None:
         self.name, self._lacking, self._lives = name, list(lacking), ends_after
-        self.asked = 0
+        self.times = 0
 
     def check_alive(self) -> None:
         self._lives -= 1
@@ -25,7 +36,7 @@ class NodeDouble(NodeDriver):
             raise EarshotError(self.name, observed="ended")
 
     def lacks(self) -> str:
-        self.asked += 1
+        self.times += 1
         return self._lacking.pop(0) if len(self._lacking) > 1 else self._lacking[0]
 
     def last_lines(self, count: int) -> str:
@@ -42,7 +53,7 @@ def wait(*nodes: NodeDouble, deadline: float = 60) -> list[str]:
 def test_a_node_that_is_ready_is_not_asked_again() -> None:
     ready, late = NodeDouble("a", ""), NodeDouble("b", "no answer", "no answer", "")
     assert wait(ready, late) == []
-    assert (ready.asked, late.asked) == (1, 3)
+    assert (ready.times, late.times) == (1, 3)
 
 
 def test_a_node_that_ends_ends_the_wait_for_another_one() -> None:
@@ -94,3 +105,72 @@ def test_what_failed_is_put_back_unless_somebody_disturbed_it(
         or_put_back(change, lambda: left)
     assert (caught.value.observed, caught.value.remedy) == (text, REMEDY)
     assert or_put_back(lambda: 1, lambda: "never asked") == 1
+
+
+class ListeningDouble(ListeningNode):
+    """Its one listener meets one failure after the other, the last one for good."""
+
+    def __init__(self, own: list[Failure | None], others: Sequence[Failure | None] = ()) -> None:
+        self.reported: list[str] = []
+        super().__init__("node 1", ["HOST"], self.reported.append)
+        self._own, self._others, self.times, self.given = own, others, 0, 0
+
+    def check_alive(self) -> None:
+        raise NotImplementedError
+
+    def lacks(self) -> str:
+        return self.unserved()
+
+    def last_lines(self, count: int) -> str:
+        raise NotImplementedError
+
+    def asked(self, listener: str) -> Failure | None:
+        self.times += 1
+        return self._own.pop(0) if len(self._own) > 1 else self._own[0]
+
+    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+        return iter(self._others)
+
+    def give_again(self) -> None:
+        self.given += 1
+
+
+UNKNOWN = Failure("authentication", "invalid credentials")
+SILENT = Failure("timeout", "no answer")
+NOT_ENABLED = Failure("mechanism", "not enabled")
+
+
+def test_a_listener_that_serves_is_not_asked_again() -> None:
+    node = ListeningDouble([Failure("refused", "Connection refused"), None])
+    assert [node.lacks() for _ in range(3)] == ["HOST: not listening yet", "", ""]
+    assert node.times == 2
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "reason"),
+    [
+        (NOT_ENABLED, [None], ""),
+        (UNKNOWN, [], ""),
+        (UNKNOWN, [UNKNOWN, NOT_ENABLED], ""),
+        (
+            UNKNOWN,
+            [UNKNOWN, SILENT],
+            "HOST: refuses a user, and another broker gives no answer (invalid credentials)",
+        ),
+        (Failure("tls", f"{'x ' * 60}"), [None], f"HOST: {'x ' * 38}x..."),
+    ],
+)
+def test_what_a_refused_login_means_is_told_by_the_others(
+    own: Failure, others: list[Failure | None], reason: str
+) -> None:
+    node = ListeningDouble([own], others)
+    assert (node.lacks(), node.given) == (reason, 0)
+
+
+def test_users_that_only_this_broker_has_lost_get_their_passwords_again_once() -> None:
+    node = ListeningDouble([UNKNOWN, UNKNOWN, None], [SILENT, None])
+    text = "HOST: refuses a user that other brokers accept (invalid credentials)"
+    assert [node.lacks() for _ in range(3)] == [text, text, ""]
+    assert node.given == 1
+    lost = "node 1 does not know its users any more: they get their passwords again"
+    assert node.reported == [lost]

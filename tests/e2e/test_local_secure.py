@@ -439,7 +439,7 @@ def test_users_outlast_restarts_also_where_one_was_deleted_by_hand(stack: LocalS
     admin.alter_user_scram_credentials([deletion])["app"].result(20)
     psutil.Process(made.pids()[2]).kill()
     made.cluster["security"]["users"] = users
-    assert f"broker 2 {LOST}" in made.up()
+    assert f"node 2 {LOST}" in made.up()
     assert accepted_by_each(stack.client())
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 

@@ -29,7 +29,9 @@ class Machine:
         self.root = root
         self.commands: list[list[str]] = []
         self.fail_at = ""
-        (root / "pyproject.toml").write_text(PROJECT)
+        (root / "host").mkdir()
+        for folder in (root, root / "host"):
+            (folder / "pyproject.toml").write_text(PROJECT)
         (root / "requirements.lock").write_text(LOCK)
 
     def run(self, command: Sequence[str | Path], **_: object) -> None:
@@ -48,6 +50,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     venv = tmp_path / ".venv"
     for name, value in {
         "ROOT": tmp_path,
+        "OURS": (tmp_path, tmp_path / "host"),
         "LOCK_FILE": tmp_path / "requirements.lock",
         "VENV": venv,
         "PYTHON": venv / "bin" / "python",
@@ -99,6 +102,7 @@ def test_interrupted_set_up_starts_over(machine: Machine, step: str) -> None:
     [
         ("requirements.lock", "zlib==1.0", "zlib==1.1", True),
         ("pyproject.toml", '"y"', '"z"', True),
+        ("host/pyproject.toml", '"y"', '"z"', True),
         ("pyproject.toml", "line-length = 1", "line-length = 2", False),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from earshot import cache
 from earshot.errors import EarshotError
 from toolchain.paths import BIN, CLI_RECORD, PYTHON
-from toolchain.pulumi_cli import build, download, official, wrapper
+from toolchain.pulumi_cli import build, official, wrapper
 
 # The same version as the SDK's in requirements.lock: tests use that pair.
 VERSION = "3.259.0"
@@ -43,7 +43,7 @@ def ensure() -> Installation:
 def _settle() -> Installation:
     if found := official.find(os.environ.get("PATH", "")):
         return Installation(*found, Origin.INSTALLED)
-    if not build.is_done(VERSION) and (downloaded := download.ensure(VERSION)):
+    if not build.is_done(VERSION) and (downloaded := official.download(VERSION)):
         return Installation(downloaded, VERSION, Origin.DOWNLOADED)
     built = build.ensure(VERSION, pip=PYTHON)
     wrapper.install(built, BIN, python=PYTHON)

@@ -17,6 +17,9 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import NodeContainer
+from earshot.validation.client import Failure
+from earshot.validation.wire import ExchangeError
+from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
@@ -131,6 +134,25 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
+
+
+def failure(
+    engines: Engines, address: ContainerAddress, container: str, listener: InnerListener
+) -> Failure | None:
+    """Why ``listener`` of the broker in ``container`` does not serve clients; None if it does."""
+    try:
+        client = engines.of(address)
+        if listener.answers:
+            inner_listener.state(client, container, listener)
+        elif listener.keys is not None:
+            inner_listener.log_in(client, container, listener)
+        else:
+            inner_listener.check_health(client, container, listener)
+    except ExchangeError as error:
+        return error.failure
+    except EarshotError as error:
+        return Failure("engine", error.line)
+    return None
 
 
 def check_engine(where: HasEngine) -> None:

@@ -142,18 +142,17 @@ def opened(
     client: docker.DockerClient, container: str, listener: InnerListener
 ) -> Iterator[Exchange]:
     """Requests of Kafka's protocol to the broker in ``container``. Raises ExchangeError."""
-    keys, end = listener.keys, Deadline(SECONDS)
-    with contextlib.ExitStack() as stack:
-        try:
-            context = keys.context(client, container) if keys else None
-            made = EngineConnection(client, container, listener.host, listener.port)
-        except EarshotError as error:
-            raise ExchangeError("keys", error.line) from None
-        except (DockerException, OSError) as reason:
-            raise ExchangeError("engine", root_cause(reason)) from None
-        stack.callback(made.close)
+    keys = listener.keys
+    try:
+        context = keys.context(client, container) if keys else None
+        made = EngineConnection(client, container, listener.host, listener.port)
+    except EarshotError as error:
+        raise ExchangeError("keys", error.line) from None
+    except (DockerException, OSError) as reason:
+        raise ExchangeError("engine", root_cause(reason)) from None
+    with contextlib.closing(made):
         connection = TlsConnection(made, context, keys.host) if keys and context else made
-        yield Exchange(connection, end, MOST_STATE_BYTES)
+        yield Exchange(connection, Deadline(SECONDS), MOST_STATE_BYTES)
 
 
 def state(client: docker.DockerClient, container: str, listener: InnerListener) -> ClusterState:

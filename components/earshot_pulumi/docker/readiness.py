@@ -8,7 +8,7 @@ no other listener is ready when it accepts connections.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,23 +17,25 @@ from docker.errors import DockerException
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot.validation.client import Failure
 from earshot.validation.cluster_state import CAUGHT_UP_MS, Quorum
 from earshot.validation.wire import ExchangeError
 from earshot_pulumi import driver
-from earshot_pulumi.client_listeners import short
 from earshot_pulumi.docker import inner_listener
-from earshot_pulumi.docker.client_listeners import DockerClientListeners, GiveAgain
 from earshot_pulumi.docker.container_address import (
     ContainerAddress,
     Engines,
     check_engine,
+    failure,
     inspected,
     is_up,
     runs,
 )
 from earshot_pulumi.docker.put_back import take_back
-from earshot_pulumi.driver import Disturbed, NodeDriver
+from earshot_pulumi.driver import Disturbed, ListeningNode, NodeDriver, Say, short
 
+GiveAgain = Callable[[int], None]
+"""Gives the users of the cluster their passwords again, which a broker with that id has lost."""
 DEADLINE: Final = 180.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
 RESTARTS: Final = 2
@@ -102,7 +104,7 @@ def wait_for(
     cluster_id: str,
     whole: bool = False,
     deadline: float = DEADLINE,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Say = lambda _: None,
     give_again: GiveAgain | None = None,
 ) -> None:
     """Returns when each of ``nodes`` (with its container's id) answers and is in sync.
@@ -118,9 +120,8 @@ def wait_for(
     """
     quorum = _Quorum(engines, asked)
     drivers = [
-        ContainerDriver(engines, address, id, quorum, cluster_id, whole, listeners)
+        ContainerDriver(engines, address, id, quorum, cluster_id, whole, progress, give_again)
         for address, id in nodes
-        for listeners in [DockerClientListeners(engines, address, id, asked, progress, give_again)]
     ]
     driver.wait_for(drivers, deadline, progress, _AGAIN, quorum.begin_round)
 
@@ -129,11 +130,11 @@ class _Quorum:
     """The quorum as brokers report it, asked once in each round of a wait."""
 
     def __init__(self, engines: Engines, asked: Sequence[ContainerAddress]) -> None:
-        self._engines, self._asked = engines, asked
+        self._engines, self.brokers = engines, asked
 
     def begin_round(self, waiting: Sequence[NodeDriver]) -> None:
         names = [node.name for node in waiting]
-        self._asked = sorted(self._asked, key=lambda it: it.name not in names)
+        self.brokers = sorted(self.brokers, key=lambda it: it.name not in names)
         self.known = functools.cache(self._ask)
 
     def _ask(self) -> Quorum | None:
@@ -142,7 +143,7 @@ class _Quorum:
         Raises ExchangeError.
         """
         last: ExchangeError | None = None
-        for broker in self._asked:
+        for broker in self.brokers:
             try:
                 client = self._engines.of(broker)
                 return inner_listener.quorum(client, broker.name, broker.endpoint)
@@ -155,7 +156,7 @@ class _Quorum:
         return None
 
 
-class ContainerDriver(NodeDriver):
+class ContainerDriver(ListeningNode):
     """A node in its container ``id``."""
 
     def __init__(
@@ -166,16 +167,18 @@ class ContainerDriver(NodeDriver):
         quorum: _Quorum,
         cluster_id: str,
         whole: bool,
-        listeners: DockerClientListeners,
+        say: Say,
+        give_again: GiveAgain | None,
     ) -> None:
-        self.name, self.place = address.name, str(address)
+        self._listeners = {it.name: it for it in address.clients}
+        super().__init__(address.name, self._listeners, say, str(address))
         self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
-        self._cluster_id, self._whole, self._listeners = cluster_id, whole, listeners
+        self._cluster_id, self._whole, self._give = cluster_id, whole, give_again
         self._restarts = inspected(engines, address, id)["RestartCount"]
 
     def lacks(self) -> str:
         try:
-            return self._hindrance() or self._listeners.problem()
+            return self._hindrance() or self.unserved()
         except ExchangeError as reason:
             return short(reason.failure)
 
@@ -198,6 +201,19 @@ class ContainerDriver(NodeDriver):
             return ""
         lag = quorum.lag(at.node_id)
         return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
+
+    def asked(self, listener: str) -> Failure | None:
+        return failure(self._engines, self._address, self._id, self._listeners[listener])
+
+    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+        for other in self._quorum.brokers:
+            if other.node_id != self._address.node_id and runs(self._engines, other):
+                for same in (it for it in other.clients if it.name == listener):
+                    yield failure(self._engines, other, other.name, same)
+
+    def give_again(self) -> None:
+        if self._give is not None:
+            self._give(self._address.node_id)
 
     def last_lines(self, count: int) -> str:
         return _last_lines(log_of(self._engines, self._address, self._id), count)

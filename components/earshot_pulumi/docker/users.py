@@ -14,8 +14,7 @@ from earshot.users.access import UNKNOWN_TO_BROKER, Login
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 from earshot_pulumi.certificates import store_of
-from earshot_pulumi.docker.client_listeners import failure
-from earshot_pulumi.docker.container_address import ContainerAddress, Engines
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines, failure
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 

@@ -1,7 +1,8 @@
 """Waiting for brokers: the whole cluster on a first start, one broker after a later change."""
 
+import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +12,34 @@ from confluent_kafka.admin import AdminClient
 from earshot.errors import EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_properties
+from earshot.listeners.security import FOLDER, own_access
+from earshot.users.access import login_failure
+from earshot.validation.client import Failure
 from earshot_pulumi import driver
-from earshot_pulumi.driver import BEHIND, NodeDriver
+from earshot_pulumi.driver import BEHIND, ListeningNode, Say
 from earshot_pulumi.local import quorum
-from earshot_pulumi.local.access import accepts_connections, access
+from earshot_pulumi.local.access import accepts_connections, access, of_clients
 from earshot_pulumi.local.changes import started_with
-from earshot_pulumi.local.client_listeners import LocalClientListeners
 from earshot_pulumi.local.process import last_words, why_ended
 from earshot_pulumi.local.record import running
 
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
 NO_ANSWER = "no answer"
+_NOT_SERVING = ("refused", "timeout", "disconnected", "unreachable", "unresolvable")
+"""Failures of a listener whose credentials are not earshot's; with any other one, it answers."""
 AGAIN = "correct what the cause names, then run the same command again"
 _SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
-class LocalDriver(NodeDriver):
+class LocalDriver(ListeningNode):
     """A node as a process of this machine.
 
     A broker is ready when it answers where the other nodes reach it, is in sync with all of its
-    replicas and serves clients through each of its listeners (see `LocalClientListeners`). A
-    controller alone answers no clients: it is ready when it accepts connections.
+    replicas and serves clients. A controller alone answers no clients: it is ready when it accepts
+    connections.
     """
 
     def __init__(
@@ -43,20 +48,23 @@ class LocalDriver(NodeDriver):
         id: int,
         cluster_id: str,
         client: Mapping[str, str],
-        progress: Callable[[str], None],
+        say: Say,
     ) -> None:
         """``client`` are Kafka's client properties, for brokers that ask for credentials."""
-        self.name, self._directory = f"node {id}", quorum.node_directory(root, id)
-        self._root, self._id, self._cluster_id = root, id, cluster_id
-        values = read_properties(started_with(self._directory)).values
+        self._root, self._id, self._cluster_id, self._client = root, id, cluster_id, client
+        self._directory = quorum.node_directory(root, id)
+        self._values = values = _started_with(self._directory)
         text = values.get("advertised.listeners")
         listeners = dict(parse_entries(text)) if text else {}
         self._is_broker = "inter.broker.listener.name" in values
         key = "inter.broker.listener.name" if self._is_broker else "controller.listener.names"
         self._address = listeners.get(values.get(key, ""))  # None where its settings are lost
-        if self._is_broker:
-            self._admin = _admin(str(self._address), access(values, client))
-            self._listeners = LocalClientListeners(root, id, str(self._address), client, progress)
+        self._ways = of_clients(values, client, root / FOLDER) if self._is_broker else {}
+        super().__init__(f"node {id}", self._ways, say)
+
+    @functools.cached_property
+    def _admin(self) -> AdminClient:
+        return _admin(str(self._address), access(self._values, self._client))
 
     def check_alive(self) -> None:
         if running(self._directory) is None:
@@ -67,11 +75,38 @@ class LocalDriver(NodeDriver):
         if self._is_broker:
             at = (self._admin, str(self._address), self._cluster_id)
             state = _state(self._root, self._id, *at)
-            return state if state == NO_ANSWER else self._listeners.problem() or state
+            return state if state == NO_ANSWER else self.unserved() or state
         return "" if not self._address or accepts_connections(self._address) else NO_ANSWER
 
     def last_lines(self, count: int) -> str:
         return last_words(self._directory, count)
+
+    def shown(self, listener: str) -> str:
+        return f"{listener} at {self._ways[listener]['bootstrap.servers']}"
+
+    def asked(self, listener: str) -> Failure | None:
+        failure = login_failure(self._ways[listener])
+        if failure is None or own_access(self._values) or failure.error in _NOT_SERVING:
+            return failure
+        return None
+
+    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+        for directory in sorted(self._root.glob("node-*")):
+            if directory != self._directory and running(directory) is not None:
+                values = _started_with(directory)
+                others = of_clients(values, self._client, self._root / FOLDER)
+                if listener in others:
+                    yield login_failure(others[listener])
+
+    def give_again(self) -> None:
+        from earshot.certificates.store import Store
+        from earshot_pulumi.local.users import give_again  # slow to import
+
+        give_again(Store(self._root / FOLDER), str(self._address), self._values)
+
+
+def _started_with(directory: Path) -> Mapping[str, str]:
+    return read_properties(started_with(directory)).values
 
 
 def wait_for(
@@ -79,7 +114,7 @@ def wait_for(
     nodes: Iterable[int],
     cluster_id: str,
     client: Mapping[str, str] | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Say = lambda _: None,
     deadline: float = DEADLINE,
 ) -> None:
     """Returns when all ``nodes`` of the cluster under ``root`` are ready, by their id.

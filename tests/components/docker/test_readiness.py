@@ -552,8 +552,8 @@ def test_where_no_listener_is_plaintext_the_health_check_tells(
     found = SimpleNamespace(exec_run=exec_run)
     monkeypatch.setattr(engine, "containers", SimpleNamespace(get=lambda _: found), raising=False)
     monkeypatch.setattr(readiness, "inspected", lambda *_: {"RestartCount": 0})
-    closed, served = place(2, voter=False, plaintext=False), SimpleNamespace(problem=lambda: "")
-    known: Any = (SimpleNamespace(), OWN_ID, True, served)
+    closed = place(2, voter=False, plaintext=False)
+    known: Any = (SimpleNamespace(), OWN_ID, True, print, None)
     node = ContainerDriver(engines, closed, "id-2", *known)
     assert [node.lacks() for _ in range(5)] == [
         "stopped",

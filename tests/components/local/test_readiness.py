@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
-from earshot_pulumi.client_listeners import ClientListeners
 from earshot_pulumi.driver import BEHIND, CatchingUp
 from earshot_pulumi.local import quorum, readiness
 from earshot_pulumi.local.readiness import NO_ANSWER, wait_for
@@ -116,7 +115,7 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     monkeypatch.setattr(readiness, "running", lambda _: "its record")
     started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
-    monkeypatch.setattr(ClientListeners, "problem", lambda _: "")
+    monkeypatch.setattr(readiness.LocalDriver, "unserved", lambda _: "")
     with pytest.raises(CatchingUp) as caught:
         wait_for(tmp_path, [1], CLUSTER, deadline=0)
     assert str(caught.value) == (
@@ -134,7 +133,9 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
     started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [1, 2]))
     problems = ["EXTERNAL at 127.0.0.1:1: Connection refused"] * 2
-    monkeypatch.setattr(ClientListeners, "problem", lambda _: problems.pop() if problems else "")
+    monkeypatch.setattr(
+        readiness.LocalDriver, "unserved", lambda _: problems.pop() if problems else ""
+    )
     with pytest.raises(EarshotError) as caught:
         wait_for(tmp_path, [1], CLUSTER, deadline=0)
     assert "node 1: EXTERNAL at 127.0.0.1:1: Connection refused; the last lines" in str(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
-from toolchain.pulumi_cli import build, download, installation, official, wrapper
+from toolchain.pulumi_cli import build, installation, official, wrapper
 from toolchain.pulumi_cli.installation import Installation, Origin
 
 
@@ -35,7 +35,7 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
             return directory
 
         monkeypatch.setattr(official, "find", find)
-        monkeypatch.setattr(download, "ensure", fetch)
+        monkeypatch.setattr(official, "download", fetch)
         monkeypatch.setattr(build, "is_done", lambda version: built)
         monkeypatch.setattr(build, "ensure", make)
         monkeypatch.setattr(wrapper, "install", lambda *_, **__: asked.append("wrapper"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.pulumi_cli import download
+from toolchain.pulumi_cli import official
 
 VERSION = "3.259.0"
 INSTALLER = """#!/bin/sh
@@ -62,35 +62,35 @@ class Site:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv(download.OPT_OUT, raising=False)
-    monkeypatch.setattr(download, "LOGS", tmp_path / "logs")
+    monkeypatch.delenv(official.OPT_OUT, raising=False)
+    monkeypatch.setattr(official, "LOGS", tmp_path / "logs")
     site = Site()
     yield site
     site.close()
 
 
 def test_installed_once_at_the_wanted_version(site: Site) -> None:
-    directory = download.ensure(VERSION, site.url)
+    directory = official.download(VERSION, site.url)
     assert directory is not None
     assert (directory / "version").read_text().strip() == VERSION
-    assert download.ensure(VERSION, site.url) == directory
+    assert official.download(VERSION, site.url) == directory
     assert site.requests == 1
 
 
 def test_opt_out_asks_nobody(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(download.OPT_OUT, "1")
-    assert download.ensure(VERSION, site.url) is None
+    monkeypatch.setenv(official.OPT_OUT, "1")
+    assert official.download(VERSION, site.url) is None
     assert site.requests == 0
 
 
 def test_silent_site_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(official, "ANSWER_SECONDS", 0.1)
     site.silent.set()
-    assert download.ensure(VERSION, site.url) is None
+    assert official.download(VERSION, site.url) is None
 
 
 def test_unreachable_site_is_given_up(site: Site) -> None:
-    assert download.ensure(VERSION, "http://127.0.0.1:1/install.sh") is None
+    assert official.download(VERSION, "http://127.0.0.1:1/install.sh") is None
 
 
 @pytest.mark.parametrize("text", ["echo no disk space; exit 1", "exit 0", "<html>a portal</html>"])
@@ -98,6 +98,6 @@ def test_installer_that_fails_is_reported_and_leaves_nothing(
     site: Site, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.text = text
-    assert download.ensure(VERSION, site.url) is None
+    assert official.download(VERSION, site.url) is None
     assert "building it instead" in capsys.readouterr().out
     assert not (tmp_path / "earshot" / "pulumi" / f"{VERSION}-official").exists()

@@ -8,8 +8,8 @@ import pytest
 
 from earshot import __version__
 from earshot.errors import EarshotError
+from tests.release import complete, dated, pinned
 from toolchain.paths import ROOT
-from toolchain.release import complete, dated, pinned
 
 
 def test_this_version_is_dated() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.local import client_listeners, users
-from earshot_pulumi.local.client_listeners import LocalClientListeners
+from earshot_pulumi.local import readiness, users
 from earshot_pulumi.local.quorum import node_directory
+from earshot_pulumi.local.readiness import LocalDriver
 
 from earshot.certificates.store import Store
 from earshot.listeners.model import ClusterPlan, SecurityPlan
@@ -40,8 +40,8 @@ class Brokers:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.answers: dict[str, list[Failure | None]] = {}
         self.asked: list[Mapping[str, Any]] = []
-        monkeypatch.setattr(client_listeners, "login_failure", self._answer)
-        monkeypatch.setattr(client_listeners, "running", lambda _: object())
+        monkeypatch.setattr(readiness, "login_failure", self._answer)
+        monkeypatch.setattr(readiness, "running", lambda _: object())
 
     def _answer(self, settings: Mapping[str, Any]) -> Failure | None:
         self.asked.append(settings)
@@ -83,17 +83,17 @@ def secured(root: Path) -> dict[int, str]:
     return started(root, plan_of("SASL_SSL", root))
 
 
-def listeners(root: Path, said: list[str] | None = None) -> LocalClientListeners:
+def listeners(root: Path, said: list[str] | None = None) -> LocalDriver:
     progress = (said if said is not None else []).append
-    return LocalClientListeners(root, 1, "localhost:19092", {}, progress)
+    return LocalDriver(root, 1, "id", {}, progress)
 
 
 def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brokers) -> None:
     places = secured(tmp_path)
     brokers.answers[places[1]] = [Failure("refused", "Connection refused"), None]
     found = listeners(tmp_path)
-    assert found.problem() == f"EXTERNAL at {places[1]}: not listening yet"
-    assert (found.problem(), found.problem()) == ("", "")
+    assert found.unserved() == f"EXTERNAL at {places[1]}: not listening yet"
+    assert (found.unserved(), found.unserved()) == ("", "")
     (settings, _) = brokers.asked
     assert settings["security.protocol"] == "SASL_SSL"
     assert settings["sasl.mechanism"] == "SCRAM-SHA-512", "it logs in as the validator"
@@ -105,7 +105,7 @@ def test_users_that_no_broker_knows_are_made_later(
 ) -> None:
     places = secured(tmp_path)
     brokers.answers |= {key: [Failure(error, "no")] for key in places.values()}
-    assert listeners(tmp_path).problem() == ""
+    assert listeners(tmp_path).unserved() == ""
     assert given_again == []
 
 
@@ -116,9 +116,9 @@ def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
     brokers.answers |= {key: [REFUSED] for key in places.values()}
     brokers.answers[places[2]] = [Failure("timeout", "no answer"), None]
     found = listeners(tmp_path)
-    assert "refuses a user, and another broker gives no answer" in found.problem()
+    assert "refuses a user, and another broker gives no answer" in found.unserved()
     assert given_again == []
-    assert "refuses a user that other brokers accept" in found.problem()
+    assert "refuses a user that other brokers accept" in found.unserved()
     assert len(given_again) == 1
 
 
@@ -130,10 +130,10 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     brokers.answers[places[1]] = [REFUSED, REFUSED, None]
     found = listeners(tmp_path, said)
     for _ in range(2):
-        assert "refuses a user that other brokers accept" in found.problem()
-    assert found.problem() == ""
-    assert given_again == [(tmp_path / "security", "localhost:19092")]
-    assert said == ["broker 1 does not know its users any more: they get their passwords again"]
+        assert "refuses a user that other brokers accept" in found.unserved()
+    assert found.unserved() == ""
+    assert given_again == [(tmp_path / "security", f"localhost:{PORTS['INTERNAL']}")]
+    assert said == ["node 1 does not know its users any more: they get their passwords again"]
 
 
 def test_a_listener_of_a_secured_broker_whose_certificate_fails_is_not_ready(
@@ -141,7 +141,7 @@ def test_a_listener_of_a_secured_broker_whose_certificate_fails_is_not_ready(
 ) -> None:
     places = secured(tmp_path)
     brokers.answers[places[1]] = [Failure("tls", "certificate verify failed")]
-    assert listeners(tmp_path).problem().endswith("certificate verify failed")
+    assert listeners(tmp_path).unserved().endswith("certificate verify failed")
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_without_credentials_of_ours_any_answer_counts(
     """Whether the user's own are right is what the validation tells."""
     places = started(tmp_path, plan_of("SASL_PLAINTEXT"))
     brokers.answers[places[1]] = [Failure(error, "no")]
-    assert bool(listeners(tmp_path).problem()) is problem
+    assert bool(listeners(tmp_path).unserved()) is problem
 
 
 def test_a_node_whose_settings_are_not_known_has_no_listener_to_ask(tmp_path: Path) -> None:
-    assert listeners(tmp_path).problem() == ""
+    assert listeners(tmp_path).unserved() == ""
