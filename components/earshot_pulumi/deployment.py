@@ -54,7 +54,7 @@ def child_name(full_name: str, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Deployment:
+class ClusterContext:
     """What the resources of one cluster share."""
 
     name: str
@@ -71,7 +71,9 @@ class Deployment:
     """The program's own `docker.Provider`."""
 
     @classmethod
-    def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]) -> Deployment:
+    def of(
+        cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]
+    ) -> ClusterContext:
         """That of the cluster which the program calls ``name``. Raises EarshotError."""
         full = full_name_of(name)
         own = Project.find().state_dir(pulumi.get_stack())
@@ -86,7 +88,7 @@ class Deployment:
         before = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
         return pulumi.ResourceOptions.merge(own, before)
 
-    def changed_by(self, transformation: pulumi.ResourceTransformation) -> Deployment:
+    def changed_by(self, transformation: pulumi.ResourceTransformation) -> ClusterContext:
         """The same, where ``transformation`` changes the inputs of every resource."""
         more = pulumi.ResourceOptions(transformations=[transformation])
         return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, more))

@@ -26,7 +26,7 @@ from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
 from earshot_pulumi.brokers import Brokers
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class AwsBrokers(Brokers):
 
     def __init__(
         self,
-        at: Deployment,
+        at: ClusterContext,
         spec: AwsSpec,
         *,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
