@@ -19,8 +19,8 @@ def looked_up(
 ) -> tuple[ConnectedVpc, ...]:
     """``connected`` with the answers of those VPCs whose resolvers can be asked.
 
-    All lookups together take up to ``policy.timeout`` seconds. ``asked`` stands for the resolvers
-    of the real world.
+    All lookups together take up to ``policy.timeout`` seconds. ``asked`` has the resolvers
+    (default: the system's and those of the policy).
     """
     hosts = {
         host

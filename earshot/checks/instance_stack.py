@@ -38,8 +38,8 @@ def evaluate_stack(
 ) -> StackEvaluation:
     """What the resources of ``stack`` show about ``brokers``.
 
-    ``policies`` says, by an instance's URN, the resolvers for its names; ``asked`` stands for the
-    resolvers of the real world. What an instance's own inputs showed is not said again.
+    ``policies`` says, by an instance's URN, the resolvers for its names; ``asked`` has these
+    resolvers. What an instance's own inputs showed is not said again.
     """
     around: dict[str, InstanceNetwork] = {}
     read: list[_Member] = []

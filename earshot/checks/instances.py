@@ -67,7 +67,7 @@ def skipped_rules(written: UserDataFile) -> dict[str, str]:
     path = written.path or "its properties file"
     computed = [key for key in written.computed if key not in written.places]
     if not written.whole:
-        found["KL008"] = f"what stands in {path} before is not known"
+        found["KL008"] = f"the earlier content of {path} is not known"
     elif computed:
         found["KL008"] = f"the instance computes {', '.join(computed)}"
     if not mistakes_in_user_data([written]) and (unread := _unread(written)):

@@ -22,7 +22,7 @@ from earshot.placements import on_this_machine
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SYSTEM = "system"
-"""Stands for getaddrinfo of this machine, where a list of servers could stand."""
+"""getaddrinfo of this machine, in place of a list of servers."""
 
 
 class WaivedName(Frozen):

@@ -35,7 +35,7 @@ BUILT_IMAGES = frozenset(
 TYPES = frozenset({NETWORK, REMOTE_IMAGE, *BUILT_IMAGES})
 """Resources whose outputs a container is given."""
 Envs = Mapping[str, str | None] | Iterable[str | None]
-"""By name, or as `NAME=value` texts; None stands for what is not known yet."""
+"""By name, or as `NAME=value` texts; None is a value that is not known yet."""
 Inputs = Iterable[Mapping[str, object] | None]
 """As the properties of `docker.Container`; None, or a value of None, is not known yet."""
 _VARIABLE = "variable "
@@ -93,7 +93,7 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
-    """Where in ``inputs`` the first of ``names`` stands: of broker properties, variables, inputs.
+    """The place in ``inputs`` of the first of ``names``: broker properties, variables, inputs.
 
     An empty text where none of them is there.
     """

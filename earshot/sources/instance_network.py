@@ -20,7 +20,7 @@ _REFERRED = ("referencedSecurityGroupId", "sourceSecurityGroupId")
 
 @dataclass(frozen=True)
 class InstanceNetwork:
-    """One instance's; None stands for what is not known, yet or from here."""
+    """The network of one instance; None is a value that is not known, yet or from here."""
 
     region: str | None
     private: str | None
@@ -29,7 +29,7 @@ class InstanceNetwork:
     """All of its own; empty where one of them is not known yet."""
     elastic: tuple[str | UnknownHost, ...]
     ingress: tuple[Ingress, ...]
-    """What a group that is not of this stack lets in stands as one source that is unread."""
+    """The sources that a group of another stack lets in are one unread source."""
     vpc: Pointed
     dns: VpcDns | None
     own_name: str | UnknownHost
