@@ -18,7 +18,7 @@ from earshot.names.aws import Ec2Name, Interface, declaration, read_name, resolu
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.policy import Asked, ResolverPolicy
-from earshot.names.reachability import Expected, outlook, vantage_of
+from earshot.names.reachability import Expected, location_of, outlook
 from earshot.rules import (
     kl002_kafka,
     kl003_kind_of_address,
@@ -274,7 +274,7 @@ def never_but_asked(
 
 def is_never(host: str, scope: Scope) -> bool:
     """Whether a name of this kind resolves for no client of ``scope``."""
-    return outlook(kind_of(host), vantage_of(scope, "aws")).resolves is Expected.NO
+    return outlook(kind_of(host), location_of(scope, "aws")).resolves is Expected.NO
 
 
 def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> RecordLookup:
@@ -305,7 +305,7 @@ def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) ->
     found = declaration(host, scope, interface, network.dns)
     if found:
         return RecordLookup(found)
-    why = resolution(host, vantage_of(scope, "aws"), interface, network.dns).why
+    why = resolution(host, location_of(scope, "aws"), interface, network.dns).why
     return RecordLookup(why=why)
 
 

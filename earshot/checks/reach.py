@@ -13,7 +13,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
 from earshot.placement import Planned
-from earshot.placements import VantageKind
+from earshot.placements import ClientLocation
 from earshot.sources.docker_container import read_container
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
@@ -25,7 +25,7 @@ from earshot.topology.ways import Answer, Hop, Stage
 
 _CLIENT = "the client"
 """No container's name, for it has a blank."""
-_CLOUD = {"in the VPC": VantageKind.SAME_VPC, "beyond the VPC": VantageKind.OUTSIDE}
+_CLOUD = {"in the VPC": ClientLocation.SAME_VPC, "beyond the VPC": ClientLocation.OUTSIDE}
 _ELSEWHERE = "other machines"
 
 

@@ -10,7 +10,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expected, outlook
 from earshot.placement import Planned
-from earshot.placements import VantageKind
+from earshot.placements import ClientLocation
 from earshot.topology.ways import Answer, Hop, Stage
 
 _ANSWERS = {
@@ -22,25 +22,25 @@ _ANSWERS = {
 
 
 def sent_in_cloud(
-    planned: Planned, cloud: Cloud, vantage: VantageKind, node: Node, name: str
+    planned: Planned, cloud: Cloud, location: ClientLocation, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
-    """What ``node`` advertises on a listener, and the hops of a client at ``vantage`` to it."""
+    """What ``node`` advertises on a listener, and the hops of a client at ``location`` to it."""
     listener = node.listener(name)
     if listener is None:
         why = f"broker {node.id} has no listener of that name"
         return None, (Hop(Stage.RESOLVE, Answer.NO, why),)
-    hops = [_resolved(planned, cloud, vantage, node, listener)]
+    hops = [_resolved(planned, cloud, location, node, listener)]
     if hops[0].answer is not Answer.NO:
-        hops.append(_let_in(cloud, vantage, node, listener))
+        hops.append(_let_in(cloud, location, node, listener))
     return listener.advertised if listener.known else None, hops
 
 
 def _resolved(
-    planned: Planned, cloud: Cloud, vantage: VantageKind, node: Node, listener: Listener
+    planned: Planned, cloud: Cloud, location: ClientLocation, node: Node, listener: Listener
 ) -> Hop:
     """A name that the stack makes is known by its kind before AWS has given it."""
     host = str(listener.host)
-    scope = Scope.EXTERNAL if vantage is VantageKind.OUTSIDE else Scope.INTERNAL
+    scope = Scope.EXTERNAL if location is ClientLocation.OUTSIDE else Scope.INTERNAL
     if declared := cloud.declared.get((listener.name, scope, host)):
         return Hop(Stage.RESOLVE, Answer.YES, declared.why)
     kind = kind_of(host) if listener.known else NameKind.FQDN
@@ -51,13 +51,13 @@ def _resolved(
         kind = NameKind.EC2_PRIVATE
     shown = host.strip("()").removesuffix(": not known yet")
     return Hop(
-        Stage.RESOLVE, _ANSWERS[outlook(kind, vantage).reaches], f"{shown}: {TABLE[kind].note}"
+        Stage.RESOLVE, _ANSWERS[outlook(kind, location).reaches], f"{shown}: {TABLE[kind].note}"
     )
 
 
-def _let_in(cloud: Cloud, vantage: VantageKind, node: Node, listener: Listener) -> Hop:
+def _let_in(cloud: Cloud, location: ClientLocation, node: Node, listener: Listener) -> Hop:
     """All clients that are named must be let in to the listener's port."""
-    inside = vantage is VantageKind.SAME_VPC
+    inside = location is ClientLocation.SAME_VPC
     wanted: Sequence[IpRange | Members] = (
         cloud.clients.internal if inside else cloud.clients.external
     )

@@ -225,7 +225,7 @@ def targets_of(contract: Contract) -> list[CellTarget]:
 def bootstraps_of(contract: Contract) -> list[CellTarget]:
     """A target per address for first connections that is no broker's."""
     return [
-        CellTarget(it.name, it.protocol, UNKNOWN, address, it.scopes)
+        CellTarget(it.name, it.protocol, NO_ID, address, it.scopes)
         for it, address in contract.bootstraps
     ]
 
@@ -253,10 +253,10 @@ def targets_seen(
         targets += [CellTarget(name, protocol, id, address) for id, address in brokers]
     listing = {answer.asked for answer in answers if answer.brokers}
     rest = [seed for seed in seeds if seed not in listing]
-    return targets + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in rest]
+    return targets + [CellTarget(str(seed), protocol, NO_ID, seed) for seed in rest]
 
 
-UNKNOWN = -1
+NO_ID = -1
 """The broker id of a seed that named no broker, as librdkafka writes it."""
 
 

@@ -46,7 +46,7 @@ _FILLED_IN = "__defaults"
 
 
 @dataclass(frozen=True)
-class _Unknown:
+class _UnknownParts:
     """What is not known yet, in words."""
 
     variables: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Conta
     """
     if inputs is None:
         return Container(name, unknown=("its inputs",))
-    unknown = _Unknown()
+    unknown = _UnknownParts()
     found = _container(inputs, name, unknown)
     marks = (*unknown.variables, *unknown.ports, *unknown.names)
     return replace(found, unknown=tuple(dict.fromkeys(marks)))
@@ -72,7 +72,7 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
 
     A variable whose value is not known yet stays as `${NAME}`.
     """
-    unknown = _Unknown()
+    unknown = _UnknownParts()
     found = _container(inputs, name, unknown)
     names = [text.removeprefix(_VARIABLE) for text in unknown.variables]
     named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
@@ -107,7 +107,7 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
     return ""
 
 
-def _container(inputs: Mapping[str, object], name: str, unknown: _Unknown) -> Container:
+def _container(inputs: Mapping[str, object], name: str, unknown: _UnknownParts) -> Container:
     given = inputs.get("envs")
     listed = _listed(inputs, "envs", "variables", unknown.variables)
     env = read_variables(given if isinstance(given, Mapping) else listed, unknown.variables)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.facts.cloud import read_group, read_ingress
-from earshot.facts.security_groups import Ingress, Unread
+from earshot.facts.security_groups import Ingress, UnknownSource
 from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns
 from earshot.sources import stack_resources as aws
@@ -119,9 +119,9 @@ def _ingress(stack: RegisteredStack, groups: tuple[Pointed, ...]) -> Iterator[In
         yield from _let_in(stack, group)
     foreign = [id for pointed in groups for id in pointed.foreign]
     for id in dict.fromkeys(foreign):
-        yield Ingress(0, 65535, Unread(f"group {id}, which is not of this stack"))
+        yield Ingress(0, 65535, UnknownSource(f"group {id}, which is not of this stack"))
     if any(pointed.unknown for pointed in groups) or not (carried or foreign):
-        yield Ingress(0, 65535, Unread("its security groups, which are not known"))
+        yield Ingress(0, 65535, UnknownSource("its security groups, which are not known"))
 
 
 def _let_in(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
