@@ -17,7 +17,7 @@ import pulumi
 from earshot.checks.policy_config import stack_config
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import EarshotError
-from earshot.placement import Planned
+from earshot.placement import PlacementPlan
 from earshot.project import Project
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
@@ -104,7 +104,7 @@ class ClusterContext:
         stack_config(project, stack)
         return {**project.policy_document(stack)[0], **self.gate}
 
-    def announced(self, spec: ClusterSpec, planned: Planned, change: Change) -> Contract:
+    def announced(self, spec: ClusterSpec, planned: PlacementPlan, change: Change) -> Contract:
         """The contract, still without the cluster's id. ``planned`` is the next step of
         ``change``."""
         self.log_notes(planned, change)
@@ -112,6 +112,6 @@ class ClusterContext:
             planned.plan, cluster=self.name, placement=spec.placement, leaving=change.leaving
         )
 
-    def log_notes(self, planned: Planned, change: Change) -> None:
+    def log_notes(self, planned: PlacementPlan, change: Change) -> None:
         for note in filter(None, (*planned.notes, change.note)):
             pulumi.log.info(note)

@@ -12,7 +12,7 @@ from earshot.checks.reach_aws import sent_in_cloud
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
-from earshot.placement import Planned
+from earshot.placement import PlacementPlan
 from earshot.placements import ClientLocation
 from earshot.sources.docker_container import read_container
 from earshot.topology.broker import Bootstrap, Broker
@@ -47,7 +47,7 @@ Walked = Callable[[Node, str], Sent]
 """Where a client is sent for one broker, having come in on a listener of that name."""
 
 
-def reach(planned: Planned) -> tuple[Reach, ...]:
+def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     """For each place and client listener of ``planned``, whichever placement it is of."""
     cloud = planned.cloud
     places: Mapping[str, Walked]
@@ -86,7 +86,7 @@ def _worst(sent: Sequence[Sent]) -> tuple[Answer, str]:
     return Answer.YES, ""
 
 
-def _among_containers(planned: Planned) -> Iterator[tuple[str, Walked]]:
+def _among_containers(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
     """Places in containers and on each Docker host, then other machines."""
     network = next(iter(planned.containers.values())).network
     wholes = {}
@@ -105,7 +105,7 @@ def _among_containers(planned: Planned) -> Iterator[tuple[str, Walked]]:
     yield _ELSEWHERE, _walked(planned, wholes, None, OUTSIDE)
 
 
-def _on_one_machine(planned: Planned) -> Iterator[tuple[str, Walked]]:
+def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
     """Processes have all ports of this machine, as containers on its network have."""
     containers = {
         node.id: Container(f"node {node.id}", network_mode=HOST_NETWORK)
@@ -116,7 +116,7 @@ def _on_one_machine(planned: Planned) -> Iterator[tuple[str, Walked]]:
     yield _ELSEWHERE, _walked(planned, wholes, None, OUTSIDE)
 
 
-def _own_names(planned: Planned) -> dict[str, str]:
+def _own_names(planned: PlacementPlan) -> dict[str, str]:
     """What certainly is this machine: its addresses, and a name whose own address is bound."""
     found = {it: it for names in planned.names.values() for it in names.addresses}
     for node in planned.plan.nodes:
@@ -138,7 +138,7 @@ def _deployment(
 
 
 def _walked(
-    planned: Planned, wholes: Mapping[str, Deployment], machine: str | None, place: str
+    planned: PlacementPlan, wholes: Mapping[str, Deployment], machine: str | None, place: str
 ) -> Walked:
     """Of a client at ``place`` on ``machine``: to brokers elsewhere it comes from outside."""
     by_id: dict[int | None, tuple[str, Deployment, Broker]] = {

@@ -8,21 +8,21 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import Listener, Node
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.reachability import TABLE, Expected, outlook
-from earshot.placement import Planned
+from earshot.names.reachability import TABLE, Expectation, outlook
+from earshot.placement import PlacementPlan
 from earshot.placements import ClientLocation
 from earshot.topology.ways import Answer, Hop, Stage
 
 _ANSWERS = {
-    Expected.YES: Answer.YES,
-    Expected.NO: Answer.NO,
-    Expected.ITSELF: Answer.NO,
-    Expected.DEPENDS: Answer.UNKNOWN,
+    Expectation.YES: Answer.YES,
+    Expectation.NO: Answer.NO,
+    Expectation.ITSELF: Answer.NO,
+    Expectation.DEPENDS: Answer.UNKNOWN,
 }
 
 
 def sent_in_cloud(
-    planned: Planned, cloud: Cloud, location: ClientLocation, node: Node, name: str
+    planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
     """What ``node`` advertises on a listener, and the hops of a client at ``location`` to it."""
     listener = node.listener(name)
@@ -36,7 +36,7 @@ def sent_in_cloud(
 
 
 def _resolved(
-    planned: Planned, cloud: Cloud, location: ClientLocation, node: Node, listener: Listener
+    planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, listener: Listener
 ) -> Hop:
     """A name that the stack makes is known by its kind before AWS has given it."""
     host = str(listener.host)

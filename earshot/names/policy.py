@@ -140,7 +140,7 @@ def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
         raise ValueError("; ".join(describe(error, ResolverPolicy, document))) from None
 
 
-class Asked:
+class SystemResolvers:
     """The resolvers of the real world, for one run; tests hand in another one.
 
     One that has answered for no name costs its time once, however many batches follow.

@@ -16,7 +16,7 @@ from earshot.names.kinds import NameKind
 from earshot.placements import ClientLocation, internal_location
 
 
-class Expected(StrEnum):
+class Expectation(StrEnum):
     """Does it resolve, or: does it lead to the broker?"""
 
     YES = "yes"
@@ -27,28 +27,33 @@ class Expected(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Reachability:
     """What one location makes of one kind."""
 
-    resolves: Expected
-    reaches: Expected
+    resolves: Expectation
+    reaches: Expectation
 
 
 @dataclass(frozen=True)
 class ReachabilityRow:
     """One kind at all vantages, with what is worth knowing and where that is written."""
 
-    outlooks: Mapping[ClientLocation, Outlook]
+    outlooks: Mapping[ClientLocation, Reachability]
     note: str
     source: str
 
 
-_LETTERS = {"y": Expected.YES, "n": Expected.NO, "d": Expected.DEPENDS, "s": Expected.ITSELF}
+_LETTERS = {
+    "y": Expectation.YES,
+    "n": Expectation.NO,
+    "d": Expectation.DEPENDS,
+    "s": Expectation.ITSELF,
+}
 
 
 def _row(outlooks: str, source: str, note: str) -> ReachabilityRow:
     # two letters per location: does it resolve, does it reach the broker
-    pairs = [Outlook(_LETTERS[pair[0]], _LETTERS[pair[1]]) for pair in outlooks.split()]
+    pairs = [Reachability(_LETTERS[pair[0]], _LETTERS[pair[1]]) for pair in outlooks.split()]
     return ReachabilityRow(dict(zip(ClientLocation, pairs, strict=True)), note, source)
 
 
@@ -111,6 +116,6 @@ def location_of(scope: Scope, placement: str) -> ClientLocation:
     return ClientLocation.THIS_MACHINE if scope is Scope.HOST else internal_location(placement)
 
 
-def outlook(kind: NameKind, location: ClientLocation) -> Outlook:
+def outlook(kind: NameKind, location: ClientLocation) -> Reachability:
     """What ``location`` makes of ``kind``."""
     return TABLE[kind].outlooks[location]

@@ -6,7 +6,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.reachability import TABLE, Expected, location_of, outlook
+from earshot.names.reachability import TABLE, Expectation, location_of, outlook
 from earshot.placements import ClientLocation
 from earshot.rules.registry import Door, Finding, Rule, Severity
 
@@ -47,7 +47,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _severity(kind: NameKind, scope: Scope, location: ClientLocation) -> Severity | None:
-    at_itself = kind in _LOOPBACK and outlook(kind, location).reaches is Expected.ITSELF
+    at_itself = kind in _LOOPBACK and outlook(kind, location).reaches is Expectation.ITSELF
     if kind in NEVER or at_itself:
         return Severity.ERROR
     if kind in _CONFINED and scope is Scope.EXTERNAL:

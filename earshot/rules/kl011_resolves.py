@@ -10,7 +10,7 @@ from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
-from earshot.names.reachability import TABLE, Expected, location_of, outlook
+from earshot.names.reachability import TABLE, Expectation, location_of, outlook
 from earshot.rules.registry import WAITING, Door, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             )
             continue
         kind, location = kind_of(listener.host), location_of(scope, facts.placement)
-        if kind is NameKind.LOCALHOST and outlook(kind, location).reaches is Expected.ITSELF:
+        if kind is NameKind.LOCALHOST and outlook(kind, location).reaches is Expectation.ITSELF:
             continue  # it resolves, to the client itself: KL003 reports it
         evidence = facts.evidence_for(listener, scope) or _NOT_ASKED
         if evidence.kind is EvidenceKind.NONE and not facts.waived(listener.host):
@@ -67,7 +67,7 @@ def _violation(
     if evidence.note:
         observed += f"; {evidence.note}"
     kind = kind_of(host)
-    if outlook(kind, location).resolves is Expected.NO:
+    if outlook(kind, location).resolves is Expectation.NO:
         observed += f"; it is {kind}: {TABLE[kind].note}"
     return RULE.finding(
         observed,

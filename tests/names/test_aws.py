@@ -24,7 +24,7 @@ from earshot.names.aws import (
     resolution,
 )
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.reachability import TABLE, Expected
+from earshot.names.reachability import TABLE, Expectation
 from earshot.placements import ClientLocation
 
 REGIONS = ["us-east-1", "us-east-2", "us-west-2", "eu-central-1", "ap-southeast-7", "il-central-1"]
@@ -200,8 +200,8 @@ def test_a_lent_address_is_said_to_be_lent() -> None:
 @pytest.mark.parametrize("location", ClientLocation)
 def test_the_table_of_vantages_says_the_same(host: str, location: ClientLocation) -> None:
     predicted = TABLE[kind_of(host)].outlooks[location].resolves
-    if predicted is not Expected.DEPENDS:
-        assert bool(leads_to(host, location)) == (predicted is Expected.YES)
+    if predicted is not Expectation.DEPENDS:
+        assert bool(leads_to(host, location)) == (predicted is Expectation.YES)
 
 
 def test_what_resolves_is_declared_with_its_address() -> None:

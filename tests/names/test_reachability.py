@@ -6,7 +6,7 @@ import pytest
 
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
-from earshot.names.reachability import TABLE, Expected, location_of, outlook
+from earshot.names.reachability import TABLE, Expectation, location_of, outlook
 from earshot.placements import ClientLocation
 
 GOLDEN = Path(__file__).parent / "vantages.txt"
@@ -31,11 +31,11 @@ def test_every_kind_has_a_row_with_its_source() -> None:
 @pytest.mark.parametrize("location", ClientLocation)
 def test_what_does_not_resolve_is_not_reached(kind: NameKind, location: ClientLocation) -> None:
     found = outlook(kind, location)
-    assert found.resolves is not Expected.ITSELF
-    if found.resolves is Expected.NO:
-        assert found.reaches is Expected.NO
+    assert found.resolves is not Expectation.ITSELF
+    if found.resolves is Expectation.NO:
+        assert found.reaches is Expectation.NO
     if kind.name.endswith("_ADDRESS"):
-        assert found.resolves is Expected.YES
+        assert found.resolves is Expectation.YES
 
 
 @pytest.mark.parametrize(

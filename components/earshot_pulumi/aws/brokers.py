@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from earshot.config.aws import AwsSpec
-from earshot.placement.aws import AwsPlan, HostOrMarker, Provisioned, plan_aws, report_parameter
+from earshot.placement.aws import (
+    AwsPlan,
+    HostOrMarker,
+    ProvisionedNames,
+    plan_aws,
+    report_parameter,
+)
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer
@@ -82,7 +88,9 @@ class AwsBrokers(Brokers):
                 name, spec, spec.expose, draft.plan, balancer, self._child
             )
 
-        def planned(names: Mapping[int, Provisioned], balanced: HostOrMarker | None) -> AwsPlan:
+        def planned(
+            names: Mapping[int, ProvisionedNames], balanced: HostOrMarker | None
+        ) -> AwsPlan:
             return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)
 
         shown = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
@@ -229,9 +237,9 @@ class AwsBrokers(Brokers):
 
 
 def _with(
-    names: pulumi.Output[dict[int, Provisioned]],
+    names: pulumi.Output[dict[int, ProvisionedNames]],
     balancer: pulumi.Output[Any] | None,
-    planned: Callable[[Mapping[int, Provisioned], HostOrMarker | None], AwsPlan],
+    planned: Callable[[Mapping[int, ProvisionedNames], HostOrMarker | None], AwsPlan],
 ) -> pulumi.Output[AwsPlan]:
     """``planned`` of both; `Output.all` takes no map with numbers as keys."""
     if balancer is None:
