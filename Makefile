@@ -94,7 +94,7 @@ check: ## format, lint, spelling, strict types, import rules (changes nothing)
 	@.venv/bin/lint-imports --no-cache --no-logo
 	@.venv/bin/codespell $(CHECKED)
 	@.venv/bin/codespell --dictionary toolchain/plain_words.txt --ignore-regex 'nobody\.invalid' $(PROSE)
-	@.venv/bin/codespell --dictionary toolchain/plain_words.txt --ignore-words-list mended,stands \
+	@.venv/bin/codespell --dictionary toolchain/plain_words.txt \
 		--skip Dockerfile,'*/__pycache__' earshot components policies toolchain language_host bench
 
 architecture: setup ## print who imports whom, as a Mermaid diagram

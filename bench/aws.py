@@ -15,7 +15,7 @@ from typing import Any
 
 import pulumi
 from earshot_pulumi.aws.brokers import AwsBrokers
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 
@@ -92,7 +92,7 @@ def preview_seconds(brokers: int, *, known: bool) -> float:
     mocks.set_mocks(cloud, "earshot", "bench", True)
 
     def register() -> pulumi.Output[str]:
-        return AwsBrokers(Deployment("bench", pulumi.ResourceOptions(), Path()), spec).ready.urn
+        return AwsBrokers(ClusterContext("bench", pulumi.ResourceOptions(), Path()), spec).ready.urn
 
     preview = pulumi.runtime.test(register)  # type: ignore[no-untyped-call]
     gc.collect()  # no size pays for another's garbage

@@ -15,7 +15,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.names.policy import ResolverPolicy
-from earshot.placement import Planned, plan_stack
+from earshot.placement import PlacementPlan, plan_stack
 from earshot.rules.registry import Finding
 from earshot.validation.contract import Contract
 
@@ -55,6 +55,6 @@ def evaluate(
     return check_planned(spec, planned, policy or ResolverPolicy()).findings
 
 
-def _planned(cluster: Mapping[str, Any], stack: str) -> tuple[Spec, Planned]:
+def _planned(cluster: Mapping[str, Any], stack: str) -> tuple[Spec, PlacementPlan]:
     spec = read_spec(cluster, stack)
     return spec, plan_stack(spec, stack, Path(".earshot", "stacks", stack).absolute())

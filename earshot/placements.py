@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 
-class VantageKind(StrEnum):
+class ClientLocation(StrEnum):
     """Where a client is, as seen from the broker; the value reads in a sentence."""
 
     THIS_MACHINE = "on the broker's own machine"
@@ -28,7 +28,7 @@ class Placement:
     """One place for brokers."""
 
     name: str
-    internal: VantageKind
+    internal: ClientLocation
     """Where the clients of scope internal stand, the other brokers among them."""
     plugin: bool
     """Whether its resources take the Pulumi provider plugin of its name."""
@@ -43,28 +43,28 @@ class Placement:
 PLACEMENTS = {
     item.name: item
     for item in (
-        Placement("local", VantageKind.THIS_MACHINE, plugin=False, reasons=False),
-        Placement("docker", VantageKind.SAME_NETWORK, plugin=True, reasons=False),
-        Placement("aws", VantageKind.SAME_VPC, plugin=True, reasons=True),
+        Placement("local", ClientLocation.THIS_MACHINE, plugin=False, reasons=False),
+        Placement("docker", ClientLocation.SAME_NETWORK, plugin=True, reasons=False),
+        Placement("aws", ClientLocation.SAME_VPC, plugin=True, reasons=True),
     )
 }
 
 
-def internal_vantage(placement: str) -> VantageKind:
+def internal_location(placement: str) -> ClientLocation:
     """Where clients of scope internal stand; an unknown placement counts as the widest."""
     known = PLACEMENTS.get(placement)
-    return known.internal if known is not None else VantageKind.OUTSIDE
+    return known.internal if known is not None else ClientLocation.OUTSIDE
 
 
 def on_this_machine(placement: str) -> bool:
     """Whether brokers are processes of this machine, whose names and addresses are theirs."""
-    return internal_vantage(placement) is VantageKind.THIS_MACHINE
+    return internal_location(placement) is ClientLocation.THIS_MACHINE
 
 
 def in_containers(placement: str) -> bool:
     """Whether brokers are containers: their hosts' addresses, and who else is in their networks,
     are not seen from here."""
-    return internal_vantage(placement) is VantageKind.SAME_NETWORK
+    return internal_location(placement) is ClientLocation.SAME_NETWORK
 
 
 def has_reasons(placement: str) -> bool:

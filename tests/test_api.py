@@ -35,7 +35,7 @@ def test_the_example_runs(
 ) -> None:
     asked: list[earshot.Contract] = []
     monkeypatch.setattr("earshot.api.examine", asked.append)
-    monkeypatch.setattr("earshot.names.policy.Asked.resolver", lambda *_: None)  # no network
+    monkeypatch.setattr("earshot.names.policy.SystemResolvers.resolver", lambda *_: None)  # no network
     exec(compile(example(), "library.md", "exec"), {})
     output = capsys.readouterr().out
     assert "advertised.listeners=INTERNAL://kafka-1:19092,EXTERNAL://kafka.example.org:39092" in (

@@ -13,7 +13,7 @@ from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
 from earshot.placement.standpoint import Standpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.client_output import client_outputs
-from earshot_pulumi.deployment import Deployment, child_name
+from earshot_pulumi.deployment import ClusterContext, child_name
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import applied, once_there
 from earshot_pulumi.validation import Validation
@@ -35,7 +35,7 @@ class Brokers(pulumi.ComponentResource):
     """By node id, what changes when the node is replaced or restarted."""
     certificates: Certificates | None = None
 
-    def __init__(self, kind: str, at: Deployment, spec: ClusterSpec) -> None:
+    def __init__(self, kind: str, at: ClusterContext, spec: ClusterSpec) -> None:
         super().__init__(f"earshot:{kind}", at.name, {}, at.options())
         self.stack, self.at, self.root, self.spec = at.name, at, at.folder / "kafka", spec
         self.incarnations = {}

@@ -15,9 +15,9 @@ from pulumi.runtime import is_dry_run
 from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
-from earshot.certificates.given import Files, Given, read_given
+from earshot.certificates.given import Files, GivenCertificates, read_given
 from earshot.certificates.private_ca import authority_of
-from earshot.certificates.store import HeldCertificates, Kept, Store, WantedCertificates
+from earshot.certificates.store import HeldCertificates, KeptVersions, Store, WantedCertificates
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
@@ -119,7 +119,7 @@ class Certificates(InternalResource):
         self,
         output: pulumi.Output[Mapping[str, str]],
         name: str,
-        part: Callable[[Kept], Mapping[str, str]],
+        part: Callable[[KeptVersions], Mapping[str, str]],
     ) -> pulumi.Output[str]:
         made = output.apply(lambda them: them[name])
         if isinstance(self._kept, pulumi.Output):
@@ -134,9 +134,9 @@ def hosts(node: Node) -> list[str]:
     return list(dict.fromkeys(host for it in secured for host in it.hosts if isinstance(host, str)))
 
 
-def _kept(props: Properties) -> Kept:
+def _kept(props: Properties) -> KeptVersions:
     if not is_dry_run():
-        return Kept({}, {})
+        return KeptVersions({}, {})
     return store_of(props).kept(_wanted(props, given_to()), _now())
 
 
@@ -148,7 +148,7 @@ def store_of(props: Properties) -> Store:
 def _wanted(props: Properties, passwords: Mapping[str, str]) -> WantedCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
-    given = read_given(Files(**files), ids) if files else Given({}, "")
+    given = read_given(Files(**files), ids) if files else GivenCertificates({}, "")
     private_ca = props.get("private_ca") or ""
     return WantedCertificates(
         stack=props["stack"],

@@ -192,7 +192,7 @@ class BegunChangeKind(InternalKind):
 
 
 class BegunChange(InternalResource):
-    """Stands before every node: from here on some may run another plan than the proved one."""
+    """Is created before every node: from here on some may run another plan than the proved one."""
 
     def __init__(
         self, name: str, begun: tuple[Made, ...], state_dir: Path, opts: pulumi.ResourceOptions

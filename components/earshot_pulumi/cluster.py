@@ -20,7 +20,7 @@ from earshot.listeners.problems import shown
 from earshot.placements import PLACEMENTS
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import (
     contains_output,
     read_inputs,
@@ -95,7 +95,7 @@ class Cluster(pulumi.ComponentResource):
         provider = self.get_provider(self._provider_type) if self._provider_type else None
         made: Any
         if isinstance(args, ClusterSpec):
-            made = self._made(args, with_run_errors(Deployment.of)(name, own, {}))
+            made = self._made(args, with_run_errors(ClusterContext.of)(name, own, {}))
             self.describe(args)
             self._listeners = made["listeners"]
         elif contains_output(args) or provider is not None:
@@ -118,7 +118,7 @@ class Cluster(pulumi.ComponentResource):
         """The outputs of the cluster that ``args`` describe. Raises pulumi.RunError."""
         own = {key: item for key, item in args.items() if key != "policy"}
         policy = with_run_errors(policy_document)(args, name)
-        at = with_run_errors(Deployment.of)(name, opts, policy)
+        at = with_run_errors(ClusterContext.of)(name, opts, policy)
         if provider is not None:
             at = self._provided(at, provider)
         spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)
@@ -133,11 +133,11 @@ class Cluster(pulumi.ComponentResource):
         """
         return args, settings
 
-    def _provided(self, at: Deployment, provider: GivenProvider) -> Deployment:
+    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
         """``at`` with the ``provider``."""
         return at
 
-    def _made(self, spec: ClusterSpec, at: Deployment) -> Mapping[str, Any]:
+    def _made(self, spec: ClusterSpec, at: ClusterContext) -> Mapping[str, Any]:
         """The outputs, once all resources of ``spec`` are registered. Raises pulumi.RunError."""
         try:
             with needed_for(type(self).__name__):
@@ -230,7 +230,7 @@ class DockerCluster(Cluster):
     ) -> tuple[dict[str, Any], Settings]:
         return docker_inputs(args, settings), {}
 
-    def _provided(self, at: Deployment, provider: GivenProvider) -> Deployment:
+    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
         return replace(at, provider=provider.resource)
 
 
@@ -268,7 +268,7 @@ class AwsCluster(Cluster):
     ) -> tuple[dict[str, Any], Settings]:
         return args, aws_settings(settings)
 
-    def _provided(self, at: Deployment, provider: GivenProvider) -> Deployment:
+    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
         return replace(at, aws=StackSettings(provider.settings))
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:

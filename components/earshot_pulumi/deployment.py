@@ -17,7 +17,7 @@ import pulumi
 from earshot.checks.policy_config import stack_config
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import EarshotError
-from earshot.placement import Planned
+from earshot.placement import PlacementPlan
 from earshot.project import Project
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
@@ -54,7 +54,7 @@ def child_name(full_name: str, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Deployment:
+class ClusterContext:
     """What the resources of one cluster share."""
 
     name: str
@@ -71,7 +71,9 @@ class Deployment:
     """The program's own `docker.Provider`."""
 
     @classmethod
-    def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]) -> Deployment:
+    def of(
+        cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]
+    ) -> ClusterContext:
         """That of the cluster which the program calls ``name``. Raises EarshotError."""
         full = full_name_of(name)
         own = Project.find().state_dir(pulumi.get_stack())
@@ -86,7 +88,7 @@ class Deployment:
         before = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
         return pulumi.ResourceOptions.merge(own, before)
 
-    def changed_by(self, transformation: pulumi.ResourceTransformation) -> Deployment:
+    def changed_by(self, transformation: pulumi.ResourceTransformation) -> ClusterContext:
         """The same, where ``transformation`` changes the inputs of every resource."""
         more = pulumi.ResourceOptions(transformations=[transformation])
         return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, more))
@@ -102,7 +104,7 @@ class Deployment:
         stack_config(project, stack)
         return {**project.policy_document(stack)[0], **self.gate}
 
-    def announced(self, spec: ClusterSpec, planned: Planned, change: Change) -> Contract:
+    def announced(self, spec: ClusterSpec, planned: PlacementPlan, change: Change) -> Contract:
         """The contract, still without the cluster's id. ``planned`` is the next step of
         ``change``."""
         self.log_notes(planned, change)
@@ -110,6 +112,6 @@ class Deployment:
             planned.plan, cluster=self.name, placement=spec.placement, leaving=change.leaving
         )
 
-    def log_notes(self, planned: Planned, change: Change) -> None:
+    def log_notes(self, planned: PlacementPlan, change: Change) -> None:
         for note in filter(None, (*planned.notes, change.note)):
             pulumi.log.info(note)

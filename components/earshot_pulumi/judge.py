@@ -21,7 +21,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.evaluate import Checked
+from earshot.rules.evaluate import CheckResult
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import Finding, FindingState
 from earshot.sources.docker_container import read_container
@@ -56,7 +56,7 @@ def judge(inputs: Properties, show: Show) -> Properties:
     return {**inputs, "approved": _digest(inputs)}
 
 
-def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPolicy) -> Checked:
+def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPolicy) -> CheckResult:
     """The rules' result for a gate's ``inputs``, which have `PREVIEW_UNKNOWN` for unknown values.
 
     ``containers`` have None for unknown values, and are None if all of them are unknown.

@@ -61,7 +61,7 @@ def _named(uid: int) -> str:
 def remedy(reason: OSError, path: Path) -> str:
     """What to do where ``path`` cannot be written or removed for ``reason``."""
     if reason.errno in _IN_THE_WAY:
-        return "move away the file that stands where a directory belongs"
+        return "move the file whose path is needed for a directory"
     return remedy_of(reason) or right_to_write(existing(path))
 
 

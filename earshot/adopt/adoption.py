@@ -29,7 +29,7 @@ Scopes = Mapping[str, tuple[Scope, ...]]
 
 
 @dataclass(frozen=True)
-class Understood:
+class AdoptedListener:
     """One listener of one broker, and the scopes that it serves."""
 
     broker: str
@@ -54,7 +54,7 @@ class Adoption:
     """The result; ``document`` is `earshot:cluster`, None where something is undecided."""
 
     source: str
-    listeners: tuple[Understood, ...]
+    listeners: tuple[AdoptedListener, ...]
     undecided: tuple[Question, ...]
     mistakes: tuple[Finding, ...]
     unchecked: tuple[str, ...]
@@ -121,7 +121,7 @@ def _adoption(
     for broker in brokers:
         for it in broker.listeners:
             ports = broker.container.published_at(it.bind.port) if broker.container else ()
-            listeners.append(Understood(broker.name, broker.id, it, tuple(map(str, ports))))
+            listeners.append(AdoptedListener(broker.name, broker.id, it, tuple(map(str, ports))))
     known = {listener.listener.name for listener in listeners}
     for name in scopes:
         if name not in known:

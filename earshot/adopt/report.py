@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from earshot.adopt.adoption import Adoption, Understood
+from earshot.adopt.adoption import AdoptedListener, Adoption
 from earshot.listeners.address import bracketed
 from earshot.listeners.listed import by_key, numbered, shortened
 from earshot.project import CLUSTER_KEY
@@ -68,7 +68,7 @@ def _attributes(items: Iterable[object], names: str) -> list[dict[str, Any]]:
     return [{name: getattr(item, name) for name in names.split()} for item in items]
 
 
-def _row(item: Understood) -> tuple[str, ...]:
+def _row(item: AdoptedListener) -> tuple[str, ...]:
     listener, audience = item.listener, item.listener.audience
     texts = (
         f"{item.id} ({item.broker})",
@@ -89,7 +89,7 @@ def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
     return (f"{', '.join(listed)}: {reason}" for reason, listed in rules.items())
 
 
-def _facts(item: Understood) -> dict[str, Any]:
+def _facts(item: AdoptedListener) -> dict[str, Any]:
     listener = item.listener
     return {
         "broker": item.id,

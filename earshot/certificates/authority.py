@@ -30,7 +30,7 @@ Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @dataclass(frozen=True)
-class Issued:
+class IssuedCertificate:
     """A certificate and its private key."""
 
     certificate: str
@@ -78,7 +78,7 @@ class Certificate:
     """SHA-256 of the whole, in hexadecimal digits."""
 
 
-def new_authority(stack: str, now: datetime) -> Issued:
+def new_authority(stack: str, now: datetime) -> IssuedCertificate:
     """A new authority for the stack called ``stack``, good for ten years."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = Subject(f"earshot {stack}"[:64], "authority")._name
@@ -92,14 +92,14 @@ def new_authority(stack: str, now: datetime) -> Issued:
 
 
 def issue(
-    authority: Issued,
+    authority: IssuedCertificate,
     subject: Subject,
     hosts: Iterable[str],
     days: int,
     now: datetime,
     *,
     client: bool = True,
-) -> Issued:
+) -> IssuedCertificate:
     """A certificate for ``subject`` with exactly ``hosts`` as its names, good for ``days``.
 
     With hosts it is good for servers and, unless ``client`` is false, for clients; without for
@@ -159,7 +159,7 @@ def ends(pem: str) -> datetime:
     return min(item.not_valid_after_utc for item in chain)
 
 
-def is_pair(issued: Issued) -> bool:
+def is_pair(issued: IssuedCertificate) -> bool:
     """Whether ``issued`` is a certificate and the key that it is for."""
     try:
         certificate = x509.load_pem_x509_certificate(issued.certificate.encode())
@@ -216,8 +216,8 @@ def _usage(certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
-    return Issued(certificate.public_bytes(Encoding.PEM).decode(), pem_of(key))
+def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> IssuedCertificate:
+    return IssuedCertificate(certificate.public_bytes(Encoding.PEM).decode(), pem_of(key))
 
 
 def pem_of(key: Key) -> str:

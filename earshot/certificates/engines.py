@@ -18,7 +18,7 @@ from typing import Final
 
 from earshot import cache
 from earshot.certificates.authority import (
-    Issued,
+    IssuedCertificate,
     Subject,
     is_issued_by,
     is_pair,
@@ -52,7 +52,7 @@ class EngineStore:
     def _copy(self) -> Path:
         return self.folder / "authority.json"
 
-    def authority(self, copy: str | None) -> Issued | None:
+    def authority(self, copy: str | None) -> IssuedCertificate | None:
         """The authority in ``copy``, or else in this folder; None where there is none.
 
         Raises EarshotError for a text that is no authority.
@@ -64,9 +64,9 @@ class EngineStore:
                 return None
         try:
             document = json.loads(copy)
-            made = Issued(str(document["certificate"]), str(document["key"]))
+            made = IssuedCertificate(str(document["certificate"]), str(document["key"]))
         except (ValueError, KeyError, TypeError):
-            made = Issued("", "")
+            made = IssuedCertificate("", "")
         if not is_pair(made):
             raise EarshotError(
                 "the authority of the Docker hosts",
@@ -75,7 +75,7 @@ class EngineStore:
             )
         return made
 
-    def keep(self, authority: Issued, now: datetime) -> None:
+    def keep(self, authority: IssuedCertificate, now: datetime) -> None:
         """Writes the authority and, where that is due, a certificate for clients."""
         for folder in (self.folder, self.client):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -101,20 +101,22 @@ class EngineStore:
         except (OSError, ValueError):
             return True
         good = ca == authority and is_issued_by(certificate, authority)
-        paired = is_pair(Issued(certificate, key))
+        paired = is_pair(IssuedCertificate(certificate, key))
         return not good or not paired or ends - timedelta(days=RENEW_DAYS) <= now
 
 
-def new_engines_authority(name: str, now: datetime) -> Issued:
+def new_engines_authority(name: str, now: datetime) -> IssuedCertificate:
     """The authority of the Docker hosts called ``name``."""
     return new_authority(f"docker {name}", now)
 
 
-def for_engine(authority: Issued, host: str, names: Iterable[str], now: datetime) -> Issued:
+def for_engine(
+    authority: IssuedCertificate, host: str, names: Iterable[str], now: datetime
+) -> IssuedCertificate:
     """A certificate for the engine of ``host`` at ``names``; it opens no other engine."""
     return issue(authority, Subject(host, _UNIT), names, ENGINE_DAYS, now, client=False)
 
 
-def written(authority: Issued) -> str:
+def written(authority: IssuedCertificate) -> str:
     """``authority`` as `EngineStore.authority` reads it."""
     return json.dumps({"certificate": authority.certificate, "key": authority.key})

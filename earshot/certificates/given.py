@@ -62,14 +62,14 @@ class GivenNode:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenCertificates:
     """The certificates of all nodes by id, and those of the authorities that are trusted."""
 
     nodes: Mapping[int, GivenNode]
     authority: str
 
 
-def read_given(files: Files, nodes: Iterable[int]) -> Given:
+def read_given(files: Files, nodes: Iterable[int]) -> GivenCertificates:
     """What lies in ``files`` for these ``nodes``.
 
     Raises EarshotError for what cannot be read or used.
@@ -81,7 +81,7 @@ def read_given(files: Files, nodes: Iterable[int]) -> Given:
     trusted = _certificates(files.authority, texts)
     password = texts[files.password].strip() if files.password else b""
     certificates = {id: read_node(*own[id], texts, password, trusted) for id in own}
-    return Given(certificates, "".join(map(_pem, trusted)))
+    return GivenCertificates(certificates, "".join(map(_pem, trusted)))
 
 
 def read_node(

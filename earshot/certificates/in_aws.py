@@ -15,7 +15,7 @@ _DECRYPT: Final = ", and kms:Decrypt where a key of your own encrypts it"
 
 
 @dataclass(frozen=True)
-class Text:
+class StoredText:
     """What lies in a place."""
 
     content: bytes = field(repr=False)
@@ -24,13 +24,13 @@ class Text:
 
 
 @functools.cache
-def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, Text]:
+def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, StoredText]:
     """What lies in each of ``places``, read once per process.
 
     ``region`` may be empty, for the environment's own. Raises EarshotError.
     """
     parameters = [place for place in places if place.startswith(SSM)]
-    texts: dict[str, Text] = {}
+    texts: dict[str, StoredText] = {}
     if parameters:
         with client("ssm", _named(parameters), region) as ssm:
             for first in range(0, len(parameters), AT_ONCE):
@@ -42,14 +42,14 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, Text]:
     return texts
 
 
-def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, Text]:
+def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, StoredText]:
     names = {place.removeprefix(SSM): place for place in places}
     permissions = f"ssm:GetParameters{_DECRYPT}"
     given = {"Names": list(names), "WithDecryption": True}
     response = answer(_named(places), permissions, ssm.get_parameters, **given)
-    texts: dict[str, Text] = {}
+    texts: dict[str, StoredText] = {}
     for parameter in response["Parameters"]:
-        text = Text(parameter["Value"].encode(), parameter["Type"] == "SecureString")
+        text = StoredText(parameter["Value"].encode(), parameter["Type"] == "SecureString")
         selector = parameter.get("Selector", "")  # the `:3` of a version, which `Name` is without
         asked = (f"{it}{selector}" for it in (parameter["Name"], parameter.get("ARN")))
         texts |= {names[name]: text for name in asked if name in names}
@@ -59,14 +59,14 @@ def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, Text]:
     return texts
 
 
-def _secret(manager: Any, place: str) -> Text:
+def _secret(manager: Any, place: str) -> StoredText:
     permissions = f"secretsmanager:GetSecretValue{_DECRYPT}"
     name = place.removeprefix(SECRETS)
     response = answer(place, permissions, manager.get_secret_value, SecretId=name)
     if "SecretString" not in response:
         allowed = "one that holds a text, as PEM is"
         raise EarshotError(place, observed="is a binary secret", allowed=allowed)
-    return Text(response["SecretString"].encode(), True)
+    return StoredText(response["SecretString"].encode(), True)
 
 
 def _named(places: Sequence[str]) -> str:

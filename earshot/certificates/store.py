@@ -28,7 +28,7 @@ from pathlib import Path
 from earshot import cache
 from earshot.certificates.authority import (
     Certificate,
-    Issued,
+    IssuedCertificate,
     Subject,
     ends,
     is_issued_by,
@@ -100,7 +100,7 @@ class WantedCertificates:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptVersions:
     """Versions of what stays as it is, as `HeldCertificates` has them."""
 
     versions: Mapping[str, str]
@@ -203,14 +203,14 @@ class Store:
                 self._write(name, (given or secrets.token_urlsafe(24)) + "\n")
         return self.held(wanted)
 
-    def kept(self, wanted: WantedCertificates, now: datetime) -> Kept:
+    def kept(self, wanted: WantedCertificates, now: datetime) -> KeptVersions:
         """What `fill` would leave as it is."""
         due = {*self.due(wanted, now)}
         if due & {numbered(AUTHORITY, wanted.issuer), TRUSTED}:
-            return Kept({}, {})
+            return KeptVersions({}, {})
         stores = (name for name in wanted.hosts if f"{name}.pem" not in due)
         users = (user for user, file in wanted.passwords.items() if file not in due)
-        return Kept(
+        return KeptVersions(
             {name: self._version(wanted, name) for name in stores},
             {user: self._digest(user, wanted.issuer) for user in users},
         )
@@ -274,12 +274,12 @@ class Store:
         what = f"the authority in {self.folder}"
         return EarshotError(what, observed=observed, remedy=remedy)
 
-    def _authority(self, number: int) -> Issued | None:
+    def _authority(self, number: int) -> IssuedCertificate | None:
         """None where one of its files is missing. Raises EarshotError where they are of no use."""
         names = _files(number)
         if not all((self.folder / name).exists() for name in names):
             return None
-        authority = Issued(*map(self._read, names))
+        authority = IssuedCertificate(*map(self._read, names))
         if not is_pair(authority):
             observed = f"{names[0]} is no certificate for the key in {names[1]}, or one of them is "
             raise self._lost(f"{observed}damaged")
@@ -329,7 +329,7 @@ class Store:
         )
         raise self._lost(f"{observed}new one would not be trusted by the others")
 
-    def _new_authority(self, stack: str, number: int, now: datetime) -> Issued:
+    def _new_authority(self, stack: str, number: int, now: datetime) -> IssuedCertificate:
         certificate, key = _files(number)
         made = new_authority(stack if number == _FIRST else f"{stack[:50]} {number}", now)
         self._write(key, made.key)
@@ -356,7 +356,7 @@ class Store:
             or (certificate.not_before > now and not elsewhere)
             or certificate.not_after - now <= timedelta(days=wanted.renew_days)
             or not is_issued_by(pem, authority)
-            or not is_pair(Issued(pem, pem))
+            or not is_pair(IssuedCertificate(pem, pem))
         )
 
     def _digest(self, user: str, issuer: int) -> str:

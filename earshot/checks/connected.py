@@ -8,19 +8,19 @@ from dataclasses import replace
 from earshot.facts.connected import ConnectedVpc
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Scope
-from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.policy import ResolverPolicy, SystemResolvers
 
 
 def looked_up(
     plan: ClusterPlan,
     connected: Sequence[ConnectedVpc],
     policy: ResolverPolicy,
-    asked: Asked | None = None,
+    asked: SystemResolvers | None = None,
 ) -> tuple[ConnectedVpc, ...]:
     """``connected`` with the answers of those VPCs whose resolvers can be asked.
 
-    All lookups together take up to ``policy.timeout`` seconds. ``asked`` stands for the resolvers
-    of the real world.
+    All lookups together take up to ``policy.timeout`` seconds. ``asked`` has the resolvers
+    (default: the system's and those of the policy).
     """
     hosts = {
         host
@@ -30,7 +30,7 @@ def looked_up(
         for host in listener.hosts
         if isinstance(host, str) and not policy.waiver(host)
     }
-    asked = asked or Asked()
+    asked = asked or SystemResolvers()
     resolvers = {vpc.name: asked.dns(vpc.resolver) for vpc in connected if vpc.resolver}
     questions = [(host, it) for it in resolvers.values() for host in sorted(hosts)]
     answers = asked.look_up(questions, policy) if questions else {}

@@ -19,9 +19,9 @@ from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.kinds import ip_of
 from earshot.names.lookup import Lookup, Resolver
-from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
-from earshot.rules.evaluate import Checked, at, evaluate, remarks
+from earshot.rules.evaluate import CheckResult, at, evaluate, remarks
 from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
@@ -56,14 +56,14 @@ class ContainerRun:
     def __init__(self) -> None:
         self._registered: dict[str, RegisteredContainer] = {}
         self._said: dict[str, tuple[Finding, ...]] = {}
-        self._asked = Asked()
+        self._asked = SystemResolvers()
 
     def register(
         self,
         item: RegisteredContainer,
         policy: ResolverPolicy,
         addresses: tuple[str, ...] | None = None,
-    ) -> Checked:
+    ) -> CheckResult:
         """What ``item`` shows by itself.
 
         ``policy`` has the resolvers for the names that it advertises; ``addresses`` are those of
@@ -72,16 +72,16 @@ class ContainerRun:
         """
         self._registered[item.urn] = item
         if not brokers_among([item.service]):
-            return Checked(() if item.behind_gate else _undecided(item.service))
+            return CheckResult(() if item.behind_gate else _undecided(item.service))
         found = _alone(item.service)
         self._said[item.urn] = found
         if item.behind_gate:
-            return Checked(tuple(it for it in found if it.is_certain_error))
+            return CheckResult(tuple(it for it in found if it.is_certain_error))
         facts = _with_names(item.service.container, policy, self._asked, addresses or ())
         compares = addresses != ()
         rules = [it for it in _OF_ONE if compares or it is not kl012_same_broker.RULE]
         named = tuple(_of_names(facts, item.service.name, rules))
-        return Checked((*_not_known_yet(item.service), *found, *named), remarks(facts))
+        return CheckResult((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
 
 
 def _with_names(
-    container: Container, policy: ResolverPolicy, asked: Asked, addresses: tuple[str, ...]
+    container: Container, policy: ResolverPolicy, asked: SystemResolvers, addresses: tuple[str, ...]
 ) -> ClusterFacts:
     facts = facts_of(container)
     asks = any(_is_full_name(str(it.host)) for _, it, _ in facts.advertised())
@@ -254,7 +254,7 @@ def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
 def evidence(
     facts: ClusterFacts,
     policy: ResolverPolicy,
-    asked: Asked | None = None,
+    asked: SystemResolvers | None = None,
     *,
     declared: Mapping[EvidenceKey, Declaration] | None = None,
 ) -> dict[EvidenceKey, Evidence]:
@@ -267,7 +267,7 @@ def evidence(
     if facts.plan is None:
         return {}
     declared = {**declarations(facts), **(declared or {})}
-    asked = asked or Asked()
+    asked = asked or SystemResolvers()
     found = gather(facts.plan, policy, facts.placement, declared, asked)
     beyond = [key for key, item in found.items() if _is_beyond(key, item, policy)]
     if beyond:
@@ -282,8 +282,8 @@ def _is_beyond(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool
     return scope in _INSIDE and nobody_asked and "." in host and not policy.waiver(host)
 
 
-class _Beyond(Asked):
-    def __init__(self, asked: Asked) -> None:
+class _Beyond(SystemResolvers):
+    def __init__(self, asked: SystemResolvers) -> None:
         self._asked = asked
 
     def look_up(

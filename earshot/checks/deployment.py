@@ -1,8 +1,8 @@
 """All containers of a file that others wrote: what is certainly wrong with them, each cause once,
 and how secure its brokers are: no more than one piece of advice for each file.
 
-What Kafka or an image refuses stands alone: of the listeners of a broker that does not start,
-nothing more is said. A cluster tried out on one machine needs no advice, and a file that is open on
+If Kafka or an image refuses a broker's settings, nothing more is reported about its listeners: it
+does not start. A cluster tried out on one machine needs no advice, and a file that is open on
 purpose gets none for each line.
 """
 

@@ -11,7 +11,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.names.evidence import EvidenceKey
 from earshot.names.kinds import ip_of
-from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl007_security_groups, kl011_resolves, kl012_same_broker
 from earshot.rules.evaluate import at, evaluate, remarks
 from earshot.rules.registry import Door, Finding, FindingState, Severity
@@ -34,12 +34,12 @@ def evaluate_stack(
     brokers: Iterable[InstanceBroker],
     stack: RegisteredStack,
     policies: Mapping[str, ResolverPolicy] | None = None,
-    asked: Asked | None = None,
+    asked: SystemResolvers | None = None,
 ) -> StackEvaluation:
     """What the resources of ``stack`` show about ``brokers``.
 
-    ``policies`` says, by an instance's URN, the resolvers for its names; ``asked`` stands for the
-    resolvers of the real world. What an instance's own inputs showed is not said again.
+    ``policies`` says, by an instance's URN, the resolvers for its names; ``asked`` has these
+    resolvers. What an instance's own inputs showed is not said again.
     """
     around: dict[str, InstanceNetwork] = {}
     read: list[_Member] = []
@@ -97,7 +97,7 @@ class _Cluster:
         self._settings = {id: item for one in members for id, item in one.settings.items()}
 
     def evaluate(
-        self, zones: Zones, policy: ResolverPolicy, asked: Asked | None
+        self, zones: Zones, policy: ResolverPolicy, asked: SystemResolvers | None
     ) -> StackEvaluation:
         facts = ClusterFacts(
             plan=self._plan,

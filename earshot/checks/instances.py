@@ -17,8 +17,8 @@ from earshot.listeners.terms import Scope
 from earshot.names.aws import Ec2Name, Interface, declaration, read_name, resolution
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.names.policy import Asked, ResolverPolicy
-from earshot.names.reachability import Expected, outlook, vantage_of
+from earshot.names.policy import ResolverPolicy, SystemResolvers
+from earshot.names.reachability import Expectation, location_of, outlook
 from earshot.rules import (
     kl002_kafka,
     kl003_kind_of_address,
@@ -67,7 +67,7 @@ def skipped_rules(written: UserDataFile) -> dict[str, str]:
     path = written.path or "its properties file"
     computed = [key for key in written.computed if key not in written.places]
     if not written.whole:
-        found["KL008"] = f"what stands in {path} before is not known"
+        found["KL008"] = f"the earlier content of {path} is not known"
     elif computed:
         found["KL008"] = f"the instance computes {', '.join(computed)}"
     if not mistakes_in_user_data([written]) and (unread := _unread(written)):
@@ -91,7 +91,7 @@ class InstanceRun:
     def __init__(self) -> None:
         self._brokers: dict[str, list[InstanceBroker]] = {}
         self._advertised: dict[tuple[str, int], str] = {}
-        self.asked = Asked()
+        self.asked = SystemResolvers()
         """The resolvers, for whatever is checked of these brokers later too."""
 
     @property
@@ -227,7 +227,7 @@ def names(
     networks: Mapping[int, InstanceNetwork],
     zones: Zones,
     policy: ResolverPolicy,
-    asked: Asked | None = None,
+    asked: SystemResolvers | None = None,
 ) -> Named:
     """The evidence for the names in the plan; ``networks`` holds each node's network by its id.
 
@@ -258,7 +258,7 @@ def names(
 
 
 def never_but_asked(
-    facts: ClusterFacts, policy: ResolverPolicy, asked: Asked | None = None
+    facts: ClusterFacts, policy: ResolverPolicy, asked: SystemResolvers | None = None
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for names that no resource can declare, such as `ip-...` for scope external:
     only a DNS server may know them, as a resolver behind a VPN does."""
@@ -274,7 +274,7 @@ def never_but_asked(
 
 def is_never(host: str, scope: Scope) -> bool:
     """Whether a name of this kind resolves for no client of ``scope``."""
-    return outlook(kind_of(host), vantage_of(scope, "aws")).resolves is Expected.NO
+    return outlook(kind_of(host), location_of(scope, "aws")).resolves is Expectation.NO
 
 
 def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> RecordLookup:
@@ -305,7 +305,7 @@ def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) ->
     found = declaration(host, scope, interface, network.dns)
     if found:
         return RecordLookup(found)
-    why = resolution(host, vantage_of(scope, "aws"), interface, network.dns).why
+    why = resolution(host, location_of(scope, "aws"), interface, network.dns).why
     return RecordLookup(why=why)
 
 

@@ -15,7 +15,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
-from earshot.placement import Planned
+from earshot.placement import PlacementPlan
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import (
     kl006_container_ports,
@@ -24,7 +24,7 @@ from earshot.rules import (
     kl010_certificates,
     kl012_same_broker,
 )
-from earshot.rules.evaluate import RULES, Checked, evaluate, remarks
+from earshot.rules.evaluate import RULES, CheckResult, evaluate, remarks
 from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
 from earshot.topology.container import Container
@@ -45,7 +45,7 @@ def check_plan(
     cloud: Cloud | None = None,
     declared: Mapping[EvidenceKey, Declaration] | None = None,
     certificates: Mapping[int, ShownCertificate] | None = None,
-) -> Checked:
+) -> CheckResult:
     """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
 
     ``addresses`` are each node's own, an empty tuple for a node whose addresses are not known;
@@ -91,7 +91,7 @@ def check_plan(
         *(_without_certificates(facts) if certificates is None else ()),
         *(_without_cloud(facts, cloud) if placement == AWS else ()),
     ]
-    return Checked((*evaluate(facts, rules), *left_out), remarks(facts))
+    return CheckResult((*evaluate(facts, rules), *left_out), remarks(facts))
 
 
 def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator[Finding]:
@@ -141,7 +141,7 @@ def _unknown(rule: Rule, what: str, remedy: str) -> Finding:
     )
 
 
-def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> Checked:
+def check_planned(spec: Spec, planned: PlacementPlan, policy: ResolverPolicy) -> CheckResult:
     """The check of what ``spec`` comes to, with what its placement adds to the plan."""
     held = planned.containers.items()
     return check_plan(

@@ -10,7 +10,7 @@ from typing import Any
 from earshot.errors import EarshotError
 from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.project import Project
-from earshot.rules.evaluate import RULES, Checked
+from earshot.rules.evaluate import RULES, CheckResult
 from earshot.rules.registry import Finding, FindingState, Severity
 
 STACK_SUFFIX = "-stack"
@@ -45,11 +45,11 @@ class PolicyConfig:
     levels: Mapping[str, Level] = field(default_factory=dict)
     """By rule id, as in KL011."""
 
-    def refused(self, checked: Checked) -> list[Finding]:
+    def refused(self, checked: CheckResult) -> list[Finding]:
         """The findings that stop an update."""
         return [item for item in checked.findings if self._level(item) is Level.MANDATORY]
 
-    def shown(self, checked: Checked) -> list[Finding]:
+    def shown(self, checked: CheckResult) -> list[Finding]:
         """The findings that stop nothing: warnings, and values that are not known yet."""
         return [item for item in checked.findings if self._level(item) is Level.ADVISORY]
 

@@ -12,8 +12,8 @@ from earshot.checks.reach_aws import sent_from_connected, sent_in_cloud
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
-from earshot.placement import Planned
-from earshot.placements import VantageKind
+from earshot.placement import PlacementPlan
+from earshot.placements import ClientLocation
 from earshot.sources.docker_container import read_container
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
@@ -25,7 +25,7 @@ from earshot.topology.ways import Answer, Hop, Stage
 
 _CLIENT = "the client"
 """No container's name, for it has a blank."""
-_CLOUD = {"in the VPC": VantageKind.SAME_VPC, "beyond the VPC": VantageKind.OUTSIDE}
+_CLOUD = {"in the VPC": ClientLocation.SAME_VPC, "beyond the VPC": ClientLocation.OUTSIDE}
 _ELSEWHERE = "other machines"
 
 
@@ -47,7 +47,7 @@ Walked = Callable[[Node, str], Sent]
 """Where a client is sent for one broker, having come in on a listener of that name."""
 
 
-def reach(planned: Planned) -> tuple[Reach, ...]:
+def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     """For each place and client listener of ``planned``, whichever placement it is of."""
     cloud = planned.cloud
     places: Mapping[str, Walked]
@@ -90,7 +90,7 @@ def _worst(sent: Sequence[Sent]) -> tuple[Answer, str]:
     return Answer.YES, ""
 
 
-def _among_containers(planned: Planned) -> Iterator[tuple[str, Walked]]:
+def _among_containers(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
     """Places in containers and on each Docker host, then other machines."""
     network = next(iter(planned.containers.values())).network
     wholes = {}
@@ -109,7 +109,7 @@ def _among_containers(planned: Planned) -> Iterator[tuple[str, Walked]]:
     yield _ELSEWHERE, _walked(planned, wholes, None, OUTSIDE)
 
 
-def _on_one_machine(planned: Planned) -> Iterator[tuple[str, Walked]]:
+def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
     """Processes have all ports of this machine, as containers on its network have."""
     containers = {
         node.id: Container(f"node {node.id}", network_mode=HOST_NETWORK)
@@ -120,7 +120,7 @@ def _on_one_machine(planned: Planned) -> Iterator[tuple[str, Walked]]:
     yield _ELSEWHERE, _walked(planned, wholes, None, OUTSIDE)
 
 
-def _own_names(planned: Planned) -> dict[str, str]:
+def _own_names(planned: PlacementPlan) -> dict[str, str]:
     """What certainly is this machine: its addresses, and a name whose own address is bound."""
     found = {it: it for names in planned.names.values() for it in names.addresses}
     for node in planned.plan.nodes:
@@ -142,7 +142,7 @@ def _deployment(
 
 
 def _walked(
-    planned: Planned, wholes: Mapping[str, Deployment], machine: str | None, place: str
+    planned: PlacementPlan, wholes: Mapping[str, Deployment], machine: str | None, place: str
 ) -> Walked:
     """Of a client at ``place`` on ``machine``: to brokers elsewhere it comes from outside."""
     by_id: dict[int | None, tuple[str, Deployment, Broker]] = {

@@ -10,30 +10,30 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import Listener, Node
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.reachability import TABLE, Expected, outlook
-from earshot.placement import Planned
-from earshot.placements import VantageKind
+from earshot.names.reachability import TABLE, Expectation, outlook
+from earshot.placement import PlacementPlan
+from earshot.placements import ClientLocation
 from earshot.topology.ways import Answer, Hop, Stage
 
 _ANSWERS = {
-    Expected.YES: Answer.YES,
-    Expected.NO: Answer.NO,
-    Expected.ITSELF: Answer.NO,
-    Expected.DEPENDS: Answer.UNKNOWN,
+    Expectation.YES: Answer.YES,
+    Expectation.NO: Answer.NO,
+    Expectation.ITSELF: Answer.NO,
+    Expectation.DEPENDS: Answer.UNKNOWN,
 }
 
 
 def sent_in_cloud(
-    planned: Planned, cloud: Cloud, vantage: VantageKind, node: Node, name: str
+    planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
-    """What ``node`` advertises on a listener, and the hops of a client at ``vantage`` to it."""
+    """What ``node`` advertises on a listener, and the hops of a client at ``location`` to it."""
     listener = node.listener(name)
     if listener is None:
         why = f"broker {node.id} has no listener of that name"
         return None, (Hop(Stage.RESOLVE, Answer.NO, why),)
-    hops = [_resolved(planned, cloud, vantage, node, listener)]
+    hops = [_resolved(planned, cloud, location, node, listener)]
     if hops[0].answer is not Answer.NO:
-        hops.append(_let_in(cloud, vantage, node, listener))
+        hops.append(_let_in(cloud, location, node, listener))
     return listener.advertised if listener.known else None, hops
 
 
@@ -66,11 +66,11 @@ def _resolved_in(planned: Planned, vpc: ConnectedVpc, node: Node, listener: List
 
 
 def _resolved(
-    planned: Planned, cloud: Cloud, vantage: VantageKind, node: Node, listener: Listener
+    planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, listener: Listener
 ) -> Hop:
     """A name that the stack makes is known by its kind before AWS has given it."""
     host = str(listener.host)
-    scope = Scope.EXTERNAL if vantage is VantageKind.OUTSIDE else Scope.INTERNAL
+    scope = Scope.EXTERNAL if location is ClientLocation.OUTSIDE else Scope.INTERNAL
     if declared := cloud.declared.get((listener.name, scope, host)):
         return Hop(Stage.RESOLVE, Answer.YES, declared.why)
     return _by_kind(planned, vantage, node, listener)
@@ -86,13 +86,13 @@ def _by_kind(planned: Planned, vantage: VantageKind, node: Node, listener: Liste
         kind = NameKind.EC2_PRIVATE
     shown = host.strip("()").removesuffix(": not known yet")
     return Hop(
-        Stage.RESOLVE, _ANSWERS[outlook(kind, vantage).reaches], f"{shown}: {TABLE[kind].note}"
+        Stage.RESOLVE, _ANSWERS[outlook(kind, location).reaches], f"{shown}: {TABLE[kind].note}"
     )
 
 
-def _let_in(cloud: Cloud, vantage: VantageKind, node: Node, listener: Listener) -> Hop:
+def _let_in(cloud: Cloud, location: ClientLocation, node: Node, listener: Listener) -> Hop:
     """All clients that are named must be let in to the listener's port."""
-    inside = vantage is VantageKind.SAME_VPC
+    inside = location is ClientLocation.SAME_VPC
     wanted: Sequence[IpRange | Members] = (
         cloud.clients.internal if inside else cloud.clients.external
     )

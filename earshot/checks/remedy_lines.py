@@ -75,7 +75,7 @@ class Whole:
 
 
 def advertised_text(whole: Whole, broker: Broker) -> str:
-    """`advertised.listeners` as set, or what stands for it."""
+    """`advertised.listeners` as set, or its default."""
     text = whole.settings(broker).values.get("advertised.listeners", "")
     return on_one_line(text) or ",".join(
         f"{item.name}://{item.advertised}" for item in broker.endpoints or () if item.advertised

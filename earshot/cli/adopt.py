@@ -14,7 +14,7 @@ from earshot.cli.output import STDOUT, emit, refuse_read, refuse_replacing, save
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
 from earshot.lint.ignores import with_comments
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal
@@ -114,7 +114,7 @@ def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
         if file.suffix in PROPERTIES
         else in_files(((text, shown), *over), mistakes)
     )
-    linted = Linted(shown, "", tuple(Mistake(item, place) for item, place in placed))
+    linted = FileReport(shown, "", tuple(Mistake(item, place) for item, place in placed))
     kept = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
     notes = [
         f"{item.finding.rule}, {item.finding.subject}: "

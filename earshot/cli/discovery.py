@@ -9,7 +9,7 @@ from earshot.listeners.terms import Protocol
 from earshot.validation.client import protocol_of
 from earshot.validation.contract import (
     Advertised,
-    Answered,
+    AnsweredAddress,
     Contract,
     ContractBroker,
     ContractListener,
@@ -73,7 +73,7 @@ def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, 
         )
         for cell in cells:
             host, port = cell.address
-            advertised.setdefault(cell.broker, {})[name] = Answered(host=host, port=port)
+            advertised.setdefault(cell.broker, {})[name] = AnsweredAddress(host=host, port=port)
     contract = Contract(
         cluster=seen.cluster,
         cluster_id=seen.cluster_id or None,

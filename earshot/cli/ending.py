@@ -35,7 +35,7 @@ Tell = Callable[[str], int]
 
 
 @dataclass
-class Work:
+class RunningCommand:
     """A command under way."""
 
     tell: Tell
@@ -63,7 +63,7 @@ class Work:
         return self.tell(reason)
 
 
-_work: Work | None = None
+_work: RunningCommand | None = None
 _wake = -1
 
 
@@ -83,7 +83,7 @@ def ended_by(tell: Tell, seconds: float, most_threads: Callable[[], int]) -> Ite
     """Within, what is known is told where the process is interrupted, late after ``seconds``, or
     has more threads than ``most_threads`` allows."""
     global _work
-    _work = work = Work(tell, time.monotonic() + seconds, most_threads)
+    _work = work = RunningCommand(tell, time.monotonic() + seconds, most_threads)
     _rouse()
     try:
         yield
@@ -127,7 +127,7 @@ def _watch(reading: int) -> None:
             _end(work, reason, 0)
 
 
-def _end(work: Work | None, reason: str, code: int) -> None:
+def _end(work: RunningCommand | None, reason: str, code: int) -> None:
     codes = [code or INCONCLUSIVE]
 
     def tell() -> None:

@@ -30,14 +30,14 @@ from earshot.lint.check import check, check_compose, check_together
 from earshot.lint.files import choose, laid_over
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.model import Failed, FileOptions, Linted, Outcome, counted
+from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, counted
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
 
 if TYPE_CHECKING:
-    from earshot.lint.baseline import Recorded
+    from earshot.lint.baseline import BaselineEntry
 
 COMPOSE = (".yml", ".yaml")
 
@@ -88,7 +88,7 @@ def run(
         refuse_outputs(output, before, choice.force)
     if baseline is not None and not choice.force and not _is_baseline(baseline):
         refuse_replacing(baseline, "a baseline")
-    known: frozenset[Recorded] = frozenset()
+    known: frozenset[BaselineEntry] = frozenset()
     if choice.baseline is not None:
         from earshot.lint.baseline import read_baseline
 
@@ -145,8 +145,8 @@ def _is_baseline(file: Path) -> bool:
 
 
 def _outcome(
-    paths: Sequence[Path], choice: Choice, baseline: frozenset[Recorded]
-) -> tuple[Outcome, frozenset[Recorded]]:
+    paths: Sequence[Path], choice: Choice, baseline: frozenset[BaselineEntry]
+) -> tuple[Outcome, frozenset[BaselineEntry]]:
     """What became of all files, and the baseline, which may have just been made from them."""
     select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
@@ -156,8 +156,8 @@ def _outcome(
     chosen = choose(paths)
     root, today = Path.cwd(), date.today()
     lines = SourceLines(root)
-    linted: list[Linted] = []
-    failed: list[Failed] = []
+    linted: list[FileReport] = []
+    failed: list[FailedFile] = []
     checks = [(file, partial(check, file, os.environ, options)) for file in chosen.files]
     named = chosen.named
     if together := choice.together:  # by the name of the first of them
@@ -169,7 +169,7 @@ def _outcome(
             result = replace(result, is_named=file in named and not choice.skip_unrelated)
             linted.append(with_comments(result, lines, today))
         except EarshotError as error:
-            failed.append(Failed(str(file), error))
+            failed.append(FailedFile(str(file), error))
     if choice.write_baseline is not None or baseline:
         from earshot.lint.baseline import recorded, with_baseline  # slow to import
 
@@ -219,7 +219,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             to_stderr(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
             continue
 
-        def checked(text: str, file: Path = file) -> Linted:
+        def checked(text: str, file: Path = file) -> FileReport:
             linted = of_rules(check_compose(text, file, os.environ, options), select, ignore)
             return with_comments(linted, lambda _: text.split("\n"), today)
 

@@ -15,17 +15,17 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
-from earshot.placement import Planned, plan_stack
+from earshot.placement import PlacementPlan, plan_stack
 from earshot.project import Project
 from earshot.report.terminal import Terminal, columns
-from earshot.rules.evaluate import Checked
+from earshot.rules.evaluate import CheckResult
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import FindingState
 from earshot.sources.files import text_of
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.transition.memory import recall
-from earshot.transition.rehearsal import Rehearsed, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, rehearsed
 from earshot.validation.contract import Contract, read_contract
 
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
@@ -111,7 +111,7 @@ def steps_text(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal)
     return "\n".join(lines) + "\n"
 
 
-def _step_fields(step: Rehearsed) -> Iterator[tuple[str, str]]:
+def _step_fields(step: RehearsedStep) -> Iterator[tuple[str, str]]:
     yield "restarts", ", ".join(map(str, step.restarts)) or "none"
     yield "between brokers", step.through
     for scope, names in step.after.items():
@@ -141,7 +141,7 @@ def _first(addresses: Sequence[Address]) -> str:
     return f"{addresses[0]}{more}" if addresses else "-"
 
 
-def findings_text(checked: Checked, terminal: Terminal, config: PolicyConfig) -> str:
+def findings_text(checked: CheckResult, terminal: Terminal, config: PolicyConfig) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
     errors, others = config.refused(checked), config.shown(checked)
     unknown = [item for item in others if item.state is FindingState.UNKNOWN]
@@ -155,7 +155,7 @@ def findings_text(checked: Checked, terminal: Terminal, config: PolicyConfig) ->
     return "\n\n".join(blocks) + "\n"
 
 
-def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> str:
+def describe(stack: str, spec: Spec, planned: PlacementPlan, terminal: Terminal) -> str:
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
     head, *rows = _table(planned, terminal.width)
@@ -178,7 +178,7 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     return "\n".join(lines) + "\n"
 
 
-def _table(planned: Planned, width: int) -> list[str]:
+def _table(planned: PlacementPlan, width: int) -> list[str]:
     """A head and a row per socket. Where ``width`` is too small, each node has a line of its own,
     and where it still is, each advertised address, too."""
     nodes = planned.plan.nodes
@@ -206,7 +206,7 @@ def _table(planned: Planned, width: int) -> list[str]:
     ]
 
 
-def _owner(planned: Planned, node: Node, *, first: bool) -> tuple[str, ...]:
+def _owner(planned: PlacementPlan, node: Node, *, first: bool) -> tuple[str, ...]:
     """The columns of a node, empty except in the row of its first socket."""
     who = f"{'+'.join(node.roles)} {node.id}" if first else ""
     if not planned.containers:
@@ -214,7 +214,7 @@ def _owner(planned: Planned, node: Node, *, first: bool) -> tuple[str, ...]:
     return (who, planned.container_of(node.id) if first else "")
 
 
-def _socket(planned: Planned, node: Node, listener: Listener) -> tuple[str, ...]:
+def _socket(planned: PlacementPlan, node: Node, listener: Listener) -> tuple[str, ...]:
     """The columns of one socket."""
     what = (listener.name, "+".join(listener.scopes), listener.protocol, str(listener.bind))
     address = str(listener).removeprefix(f"{listener.name}://")
@@ -233,7 +233,7 @@ def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
     return read_contract(text_of(file), str(file)).cluster_id if file.exists() else None
 
 
-def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
+def _rendered(planned: PlacementPlan, node: Node, cluster_id: str) -> str:
     """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
     if container := planned.containers.get(node.id):
         variables = container.variables(cluster_id)

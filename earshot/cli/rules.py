@@ -52,9 +52,9 @@ def _example(rule: Rule) -> dict[str, str]:
 
 def _facts(rule: Rule) -> dict[str, str]:
     reports = [item for item in REPORTS if rule.id in item.rules]
-    stands_for = "; ".join(f"{item.title} ({', '.join(item.reported)})" for item in reports)
+    reported_by = "; ".join(f"{item.title} ({', '.join(item.reported)})" for item in reports)
     facts = {name: str(getattr(rule, name)) for name in FIELDS}
-    return facts | ({STANDS_FOR: stands_for} if stands_for else {})
+    return facts | ({STANDS_FOR: reported_by} if reported_by else {})
 
 
 def _rule(id: str) -> Rule:

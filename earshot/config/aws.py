@@ -39,7 +39,7 @@ from earshot.names.aws import check_region
 Place = Literal["private", "public"]
 """The kind of subnet that brokers are in; only in a public one an Elastic IP works."""
 NO_NODE = 0
-"""Stands for the validator among the ids of nodes, which begin at 1."""
+"""The validator among the ids of nodes, which begin at 1."""
 
 
 class AwsSpec(ClusterSpec):

@@ -18,7 +18,7 @@ MOST_LISTENERS = 50
 """Listeners of one Network Load Balancer:
 https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html"""
 EVERYONE = "*"
-"""The principal that stands for every account of AWS."""
+"""The principal that means every account of AWS."""
 _PRINCIPAL = re.compile(
     r"\*|arn:aws[a-z-]*:iam::[0-9]{12}:(root|(user|role)/[A-Za-z0-9+=,.@_/-]+)", re.ASCII
 )

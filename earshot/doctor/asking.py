@@ -70,7 +70,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class Answering:
+class AnsweringBrokers:
     """Which brokers answered at one address, over several connections."""
 
     ids: tuple[int, ...] = ()
@@ -101,10 +101,10 @@ class Answering:
         return f"{count} connections to {address} got no answer"
 
 
-UNASKED: Final = Answering()
+UNASKED: Final = AnsweringBrokers()
 
 
-def question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer | Failure, Answering]:
+def question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
     """The metadata that ``peer`` gives, and which broker gives it."""
     try:
         return _question(peer, end)
@@ -117,7 +117,7 @@ def question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer | Failure, Answe
         return error.failure, UNASKED
 
 
-def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, Answering]:
+def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
     begun = time.monotonic()
     with peer.opened(0, end) as exchange:
         cluster, brokers = metadata(exchange)
@@ -132,11 +132,11 @@ def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, Answering]:
         except ExchangeError:
             who = None
     if who is None:
-        return answer, Answering(unknown=NOT_TOLD)
+        return answer, AnsweringBrokers(unknown=NOT_TOLD)
     return answer, _on_others(peer, who, candidate, limit)
 
 
-def _on_others(peer: Peer, first: int, candidate: int, end: Deadline) -> Answering:
+def _on_others(peer: Peer, first: int, candidate: int, end: Deadline) -> AnsweringBrokers:
     """``first``, and which brokers answer on further connections."""
     ids, broken, silent = [first], 0, False
     for number in range(1, peer.connections):
@@ -154,7 +154,7 @@ def _on_others(peer: Peer, first: int, candidate: int, end: Deadline) -> Answeri
         if who is not None:
             ids.append(who)
     unknown = ALONE if silent and len(ids) == 1 else ""
-    return Answering(tuple(ids), broken, unknown)
+    return AnsweringBrokers(tuple(ids), broken, unknown)
 
 
 def strangers(peer: Peer, topic: str, partition: int, end: Deadline) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.certificates.names import SubjectNames
-from earshot.doctor.asking import UNASKED, Answering, Peer
+from earshot.doctor.asking import UNASKED, AnsweringBrokers, Peer
 from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, names_listed
 from earshot.listeners.address import Address
 from earshot.listeners.listed import numbered, shortened
@@ -51,7 +51,7 @@ class CellTarget:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentRecord:
     """An acknowledged record."""
 
     partition: int
@@ -61,7 +61,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observation:
     """All that was observed about one target; a part that was not reached is None."""
 
     target: CellTarget
@@ -72,7 +72,7 @@ class Observed:
     """Another address of the same listener that answered."""
     late: str = ""
     """Why nothing can be said: the deadline came before it could answer, or it was not asked."""
-    answering: Answering = UNASKED
+    answering: AnsweringBrokers = UNASKED
     """Which brokers answered at the target's own address."""
     peer: Peer | None = None
     """The way to ask there again."""
@@ -92,13 +92,13 @@ class Observed:
     """What kept the doctor from exchanging records, which is not the cell's fault."""
     refusal: Cause | None = None
     """Why the cluster refused the topic, where that is what prevented it."""
-    produced: Sent | Failure | None = None
+    produced: SentRecord | Failure | None = None
     consumed: float | Failure | None = None
     """Seconds until the record came back."""
 
 
 @dataclass
-class _Course:
+class _StageResults:
     """The stages so far."""
 
     results: list[StageResult] = field(default_factory=list)
@@ -129,12 +129,12 @@ class _Course:
         )
 
 
-def ready(facts: Observed) -> bool:
+def ready(facts: Observation) -> bool:
     """Whether every stage before the records has passed."""
     return not facts.late and _approach(facts).failed_stage is None
 
 
-def diagnose(facts: Observed, vantage: str) -> Cell:
+def diagnose(facts: Observation, vantage: str) -> Cell:
     """The cell of ``facts`` as seen from ``vantage``."""
     course = _approach(facts)
     failed, target = course.failed_stage, facts.target
@@ -151,7 +151,7 @@ def diagnose(facts: Observed, vantage: str) -> Cell:
         outcome = {"verdict": Verdict.SKIP, "cause": facts.refusal, "reason": facts.prevented}
     else:
         outcome = {"verdict": Verdict.PASS}
-    latency = facts.produced.latency_ms if isinstance(facts.produced, Sent) else None
+    latency = facts.produced.latency_ms if isinstance(facts.produced, SentRecord) else None
     return _cell(target, vantage, stages=course.complete(), latency_ms=latency, **outcome)
 
 
@@ -172,9 +172,9 @@ def _cell(target: CellTarget, vantage: str, **outcome: Any) -> Cell:
     )
 
 
-def _approach(facts: Observed) -> _Course:
+def _approach(facts: Observation) -> _StageResults:
     """Bootstrap, metadata, resolve, TCP, security."""
-    course = _Course()
+    course = _StageResults()
     answer = facts.own if isinstance(facts.own, MetadataAnswer) else facts.via
     obstacle = _obstacle(facts.contact, facts) if facts.contact is not None else None
     if obstacle is not None and obstacle.stage is Stage.BOOTSTRAP:
@@ -189,7 +189,7 @@ def _approach(facts: Observed) -> _Course:
     return course
 
 
-def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
+def _metadata(course: _StageResults, facts: Observation, answer: MetadataAnswer) -> None:
     """Bootstrap and metadata, by ``answer``."""
     target = facts.target
     detail = f"{answer.asked} answered"
@@ -211,7 +211,7 @@ def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
         course.skipped(f"no listener lists broker {target.broker} any more", Stage.METADATA)
 
 
-def _proved(facts: Observed) -> str:
+def _proved(facts: Observation) -> str:
     count = len(facts.answering.ids)
     if not count or not isinstance(facts.own, MetadataAnswer):
         return ""
@@ -219,7 +219,7 @@ def _proved(facts: Observed) -> str:
     return f"; it answers on {count} of {count + lost} connections to {facts.target.address}"
 
 
-def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | None:
+def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage | None:
     target, own = facts.target, answer is facts.own
     name, broker, expected = target.listener, target.broker, ""
     live = answer.brokers.get(broker)
@@ -253,7 +253,7 @@ def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | N
     return FailedStage(Stage.METADATA, error, seen, expected)
 
 
-def _obstacle(contact: Contact, facts: Observed) -> FailedStage | None:
+def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:
     """What keeps the target's own address from answering, at the stage where it shows."""
     target, own = facts.target, facts.own
     if not contact.lookup.ok:
@@ -300,7 +300,7 @@ def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
 
 
 def _way(
-    course: _Course, contact: Contact, target: CellTarget, obstacle: FailedStage | None
+    course: _StageResults, contact: Contact, target: CellTarget, obstacle: FailedStage | None
 ) -> None:
     """Resolve, TCP and security: passed up to the obstacle."""
     stage = obstacle.stage if obstacle is not None else None
@@ -342,12 +342,12 @@ def _certificate(secured: Handshake, target: CellTarget) -> str:
     return text
 
 
-def _exchange(course: _Course, facts: Observed) -> None:
+def _exchange(course: _StageResults, facts: Observation) -> None:
     """Produce and consume."""
     sent, back = facts.produced, facts.consumed
     if not_sent := facts.skip or facts.prevented:
         return course.skipped(not_sent, Stage.PRODUCE, Stage.CONSUME)
-    if not isinstance(sent, Sent):
+    if not isinstance(sent, SentRecord):
         failure = sent or Failure("timeout", "the deadline passed before it was sent")
         return course.failed(FailedStage(Stage.PRODUCE, failure.error, failure.text))
     where = f"partition {sent.partition}, led by broker {facts.target.broker}, offset {sent.offset}"

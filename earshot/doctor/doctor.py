@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from earshot.doctor.control import LIMIT, mark_inconclusive
-from earshot.doctor.diagnosis import Observed, diagnose, ready
+from earshot.doctor.diagnosis import Observation, diagnose, ready
 from earshot.doctor.draft import Draft
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
@@ -99,7 +99,7 @@ def examine(
     return report.model_copy(update={"seconds": draft.seconds})
 
 
-def _listed(facts: Observed) -> int:
+def _listed(facts: Observation) -> int:
     """How many brokers the answers about one target list."""
     answers = (facts.own, facts.via)
     return max(
@@ -117,11 +117,11 @@ def _workers(end: Deadline) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _cluster_id(facts: Sequence[Observed]) -> str:
+def _cluster_id(facts: Sequence[Observation]) -> str:
     return next((fact.cluster_id for fact in facts if fact.cluster_id), "")
 
 
-def _not_compared(contract: Contract, facts: Sequence[Observed]) -> list[str]:
+def _not_compared(contract: Contract, facts: Sequence[Observation]) -> list[str]:
     cluster_id = _cluster_id(facts)
     if contract.cluster_id is not None or not cluster_id:
         return []
@@ -150,7 +150,7 @@ def _seed_note(address: Address, name: str | None, sighting: Sighting, expected:
     return f"{address} {led}; it advertises {named}"
 
 
-def _blind(facts: Sequence[Observed]) -> bool:
+def _blind(facts: Sequence[Observation]) -> bool:
     """Whether no name resolved and this machine is to blame."""
     lookups = [fact.contact.lookup for fact in facts if fact.contact is not None]
     return bool(lookups) and not any(lookup.ok for lookup in lookups) and not vantage_resolves()
@@ -165,10 +165,10 @@ class _Examination:
     pool: ThreadPoolExecutor
     draft: Draft
     on_cell: OnCell | None
-    passed: list[Observed] = field(default_factory=list)
+    passed: list[Observation] = field(default_factory=list)
     """By what the cells that passed were decided."""
 
-    def by_contract(self, contract: Contract, bootstrap: Sequence[Address]) -> list[Observed]:
+    def by_contract(self, contract: Contract, bootstrap: Sequence[Address]) -> list[Observation]:
         """What is seen at the addresses of ``contract``, and at those of ``bootstrap``."""
         targets = targets_of(contract)
         addresses: list[ListenerAddress] = [(target.address, target.protocol) for target in targets]
@@ -193,7 +193,7 @@ class _Examination:
         self.draft.notes += _not_compared(contract, facts)
         return facts
 
-    def by_address(self, seeds: Sequence[Address]) -> list[Observed]:
+    def by_address(self, seeds: Sequence[Address]) -> list[Observation]:
         """What is seen at ``seeds``, and at the addresses that they advertise."""
         protocol = protocol_of(self.client)
         places = [(seed, protocol) for seed in seeds]
@@ -210,9 +210,9 @@ class _Examination:
         }
         return facts_of(targets, sightings, groups, None)
 
-    def decide(self, facts: Sequence[Observed], produce: bool, cluster: str) -> None:
+    def decide(self, facts: Sequence[Observation], produce: bool, cluster: str) -> None:
         """Puts a cell per entry of ``facts`` into the draft; ``cluster`` is in the topic's name."""
-        waiting: dict[int, Observed] = {}
+        waiting: dict[int, Observation] = {}
         for index, fact in enumerate(facts):
             if produce and ready(fact):
                 waiting[index] = fact
@@ -223,7 +223,7 @@ class _Examination:
                 self._decide(index, fact)
         self.draft.notes += _untold(self.passed)
 
-    def _decide(self, index: int, facts: Observed) -> None:
+    def _decide(self, index: int, facts: Observation) -> None:
         cell = diagnose(facts, self.draft.vantage)
         self.draft.cells[index] = cell
         if cell.verdict is Verdict.PASS:
@@ -232,8 +232,8 @@ class _Examination:
             self.on_cell(cell)
 
     def _exchange(
-        self, waiting: Mapping[int, Observed], cluster: str
-    ) -> Generator[tuple[int, Observed], None, None]:
+        self, waiting: Mapping[int, Observation], cluster: str
+    ) -> Generator[tuple[int, Observation], None, None]:
         if not waiting:
             return
         access = ReachedBrokers.widest((item.target for item in waiting.values()), self.client)
@@ -258,7 +258,7 @@ class _Examination:
                 self.draft.notes.append(note)
 
 
-def _untold(passed: Sequence[Observed]) -> list[str]:
+def _untold(passed: Sequence[Observation]) -> list[str]:
     """A note where addresses answered, and which broker answers there is not known."""
     unknown = [it for it in passed if it.answering.unknown]
     if not unknown:
@@ -268,7 +268,7 @@ def _untold(passed: Sequence[Observed]) -> list[str]:
     return [f"which broker answers is not known at {where}: {reason}"]
 
 
-def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:
+def without_topic(facts: Observation, failure: Failure, given: float) -> Observation:
     """``facts`` where no topic could be created, for which ``given`` seconds were left.
 
     Only a cluster that had time to answer is said to have no quorum.

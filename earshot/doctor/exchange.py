@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from earshot.doctor.diagnosis import Sent
+from earshot.doctor.diagnosis import SentRecord
 from earshot.listeners.address import Address
 from earshot.validation.client import EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
@@ -59,7 +59,7 @@ class Destination:
 
 def produce(
     values: Mapping[str, Any], topic: str, destinations: Sequence[Destination], end: Deadline
-) -> Iterator[tuple[int, Sent | Failure]]:
+) -> Iterator[tuple[int, SentRecord | Failure]]:
     """What became of records to each partition, one after the other, by one client of ``values``;
     partitions as they are done with.
 
@@ -107,13 +107,13 @@ class _Delivery:
     producer: Producer
     errors: Errors
     patience: Deadline
-    outcome: Sent | Failure | None = None
+    outcome: SentRecord | Failure | None = None
     _acknowledged: int = 0
-    _best: Sent | None = None
+    _best: SentRecord | None = None
     _left: float = 0.0
     """Seconds for another one when the last was acknowledged."""
 
-    def ended(self) -> Sent | Failure:
+    def ended(self) -> SentRecord | Failure:
         """What became of them."""
         if self.outcome is not None:
             return self.outcome
@@ -134,7 +134,7 @@ class _Delivery:
                 self.outcome = met or failure
                 return
             latency = 1000 * (message.latency() or 0.0)
-            sent = Sent(self.to.partition, message.offset() or 0, latency, checksum)
+            sent = SentRecord(self.to.partition, message.offset() or 0, latency, checksum)
             self._acknowledged += 1
             timed = self._acknowledged - 1
             if timed <= 1 or self._best is None or latency < self._best.latency_ms:
@@ -183,7 +183,7 @@ def _leaders(
 def consume(
     values: Mapping[str, Any],
     topic: str,
-    records: Sequence[tuple[Address, Sent]],
+    records: Sequence[tuple[Address, SentRecord]],
     run: str,
     end: Deadline,
 ) -> Iterator[tuple[int, float | Failure]]:
@@ -229,7 +229,7 @@ def consume(
         yield number, failures.get(number) or met[number].first() or late
 
 
-def _compare(message: Message, sent: Sent, run: str) -> Failure | None:
+def _compare(message: Message, sent: SentRecord, run: str) -> Failure | None:
     run_of_record = dict(message.headers() or ()).get("run", b"")
     checksum = zlib.crc32(message.value() or b"")
     if run_of_record != run.encode():

@@ -31,7 +31,7 @@ _HEAD: Final = struct.Struct(">ii")
 
 
 @dataclass(frozen=True)
-class Held:
+class IdleConnection:
     """One connection, and what became of it."""
 
     address: Address
@@ -48,7 +48,7 @@ class Held:
 
 def hold(
     places: Sequence[tuple[Address, Protocol]], client: Mapping[str, str], seconds: float
-) -> list[Held]:
+) -> list[IdleConnection]:
     """What became of a connection to each of ``places`` that was idle for ``seconds``.
 
     ``client`` are Kafka's client properties. No more than `LIMIT` are held. Raises EarshotError for
@@ -56,7 +56,7 @@ def hold(
     """
     tls = any(protocol.tls for _, protocol in places)
     context = tls_context(translate(client)) if tls else None
-    results: list[Held] = []
+    results: list[IdleConnection] = []
     with contextlib.ExitStack() as stack:
         waiting: list[tuple[Address, socket.socket]] = []
         for address, protocol in list(dict.fromkeys(places))[:LIMIT]:
@@ -64,16 +64,16 @@ def hold(
                 made = _connected(address, context if protocol.tls else None)
             # a broker may advertise what is no name and no port
             except (OSError, ValueError, OverflowError) as error:
-                results.append(Held(address, _text(error), made=False))
+                results.append(IdleConnection(address, _text(error), made=False))
                 continue
             waiting.append((address, stack.enter_context(made)))
         if waiting:
             time.sleep(seconds)
-        results += [Held(address, _asked(connection)) for address, connection in waiting]
+        results += [IdleConnection(address, _asked(connection)) for address, connection in waiting]
     return results
 
 
-def notes(results: Sequence[Held], seconds: float) -> Iterator[str]:
+def notes(results: Sequence[IdleConnection], seconds: float) -> Iterator[str]:
     """``results`` in words, for a report."""
     lost = [result for result in results if result.made and result.error]
     kept = [result for result in results if not result.error]

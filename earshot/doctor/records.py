@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from earshot.doctor import exchange
-from earshot.doctor.asking import IDENTIFY_LIMIT, Answering, strangers
-from earshot.doctor.diagnosis import Observed, Sent
+from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, strangers
+from earshot.doctor.diagnosis import Observation, SentRecord
 from earshot.doctor.exchange import Destination
 from earshot.doctor.survey import PATIENCE
 from earshot.validation.client import Failure, configuration
@@ -18,7 +18,7 @@ SENT_TOGETHER: Final = 1.0
 """Seconds that reading waits for the records of all cells: the first consumer has a new cluster
 make `__consumer_offsets`, which would slow down what is being timed."""
 
-Cells = dict[int, Observed]
+Cells = dict[int, Observation]
 """By their place in the report."""
 
 
@@ -32,11 +32,11 @@ class Records:
     run: str
     client: Mapping[str, str]
     end: Deadline
-    _done: SimpleQueue[tuple[int, Observed] | BaseException] = field(default_factory=SimpleQueue)
+    _done: SimpleQueue[tuple[int, Observation] | BaseException] = field(default_factory=SimpleQueue)
 
     def exchange(
-        self, waiting: Mapping[int, Observed], pool: Executor
-    ) -> Iterator[tuple[int, Observed]]:
+        self, waiting: Mapping[int, Observation], pool: Executor
+    ) -> Iterator[tuple[int, Observation]]:
         """The entries of ``waiting`` with what became of their records, each when it is known.
 
         Nothing is read before everything is sent, or SENT_TOGETHER seconds have passed.
@@ -57,7 +57,7 @@ class Records:
                 raise done
             index, item = done
             unsent.discard(index)
-            if isinstance(item.produced, Sent) and item.consumed is None and not item.late:
+            if isinstance(item.produced, SentRecord) and item.consumed is None and not item.late:
                 sent[index] = item
             else:
                 undecided.discard(index)
@@ -86,7 +86,7 @@ class Records:
         for partition, sent in exchange.produce(values, self.topic, destinations, self.end):
             index = places[partition]
             item = replace(cells[index], produced=sent)
-            late = None if isinstance(sent, Sent) else cut_short(cells[index], sent, left)
+            late = None if isinstance(sent, SentRecord) else cut_short(cells[index], sent, left)
             if late is not None or item.answering.ids or item.peer is None:
                 self._done.put((index, late or item))
             else:  # the broker has not told who it is
@@ -95,7 +95,7 @@ class Records:
     def _read(self, cells: Cells, pool: Executor) -> None:
         places = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
         sent = ((cell.target.address, cell.produced) for cell in cells.values())
-        records = [(address, it) for address, it in sent if isinstance(it, Sent)]
+        records = [(address, it) for address, it in sent if isinstance(it, SentRecord)]
         left, values = self.end.left(), self._values(cells)
         for partition, back in exchange.consume(values, self.topic, records, self.run, self.end):
             index = places[partition]
@@ -122,11 +122,11 @@ class Records:
             failure = Failure("misrouted", text)
             item = replace(item, produced=failure)
         elif count:
-            item = replace(item, answering=Answering(ids=(broker,) * count))
+            item = replace(item, answering=AnsweringBrokers(ids=(broker,) * count))
         self._done.put((index, item))
 
 
-def cut_short(facts: Observed, failure: Failure, given: float) -> Observed | None:
+def cut_short(facts: Observation, failure: Failure, given: float) -> Observation | None:
     """``facts`` as too late where ``failure`` is that nothing came within ``given`` seconds."""
     if failure.error != "timeout" or given >= PATIENCE:
         return None

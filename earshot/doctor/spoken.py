@@ -35,7 +35,7 @@ CONTROLLER: Final = Failure(
 
 
 @dataclass(frozen=True)
-class Spoken:
+class SpokenSecurity:
     """What is known of it; None where it is not."""
 
     tls: bool | None = None
@@ -59,7 +59,7 @@ class Spoken:
         return f"it speaks {actual}{f' ({names})' if names else ''}"
 
 
-def spoken(peer: tuple[str, int], limit: float) -> Spoken:
+def spoken(peer: tuple[str, int], limit: float) -> SpokenSecurity:
     """What the listener at ``peer`` (address, port) speaks; ``limit`` in seconds, for it all."""
     end = Deadline(limit)
     with contextlib.suppress(OSError), _connected(peer, end) as plain:
@@ -74,28 +74,28 @@ def spoken(peer: tuple[str, int], limit: float) -> Spoken:
         context.wrap_socket(plain) as secured,
     ):
         # it may want to see a certificate first
-        return _asked(secured, True, end.within(limit / 3)) or Spoken(True)
-    return Spoken(foreign=_http(peer, end))
+        return _asked(secured, True, end.within(limit / 3)) or SpokenSecurity(True)
+    return SpokenSecurity(foreign=_http(peer, end))
 
 
 def _connected(peer: tuple[str, int], end: Deadline) -> socket.socket:
     return socket.create_connection(peer, max(0.05, end.left(end.seconds / 3)))
 
 
-def _asked(connection: socket.socket, tls: bool, end: Deadline) -> Spoken | None:
+def _asked(connection: socket.socket, tls: bool, end: Deadline) -> SpokenSecurity | None:
     """What the peer says of itself; None where it is not known to be Kafka's or anything else."""
     exchange = Exchange(connection, end)
     try:
         keys = request_keys(exchange)
         if METADATA not in keys and keys & CONTROLLERS_OWN:
-            return Spoken(tls, foreign=CONTROLLER)
+            return SpokenSecurity(tls, foreign=CONTROLLER)
         error, enabled = mechanisms(exchange, "earshot")
     except ExchangeError as error:
         text = error.failure.error in ("http", "not-kafka")
-        return Spoken(tls, foreign=error.failure) if text else None
+        return SpokenSecurity(tls, foreign=error.failure) if text else None
     if error not in (_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE):
         return None
-    return Spoken(tls, enabled)
+    return SpokenSecurity(tls, enabled)
 
 
 def _http(peer: tuple[str, int], end: Deadline) -> Failure | None:

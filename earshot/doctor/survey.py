@@ -13,11 +13,11 @@ from earshot.doctor.asking import (
     MOST_IPS,
     NOT_TOLD,
     UNASKED,
-    Answering,
+    AnsweringBrokers,
     Peer,
     question,
 )
-from earshot.doctor.diagnosis import CellTarget, Observed
+from earshot.doctor.diagnosis import CellTarget, Observation
 from earshot.doctor.probe import (
     CONNECT_LIMIT,
     EXPLAIN_LIMIT,
@@ -28,7 +28,7 @@ from earshot.doctor.probe import (
     resolve,
     tls_context,
 )
-from earshot.doctor.spoken import Spoken, spoken
+from earshot.doctor.spoken import SpokenSecurity, spoken
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, unanswered
@@ -79,7 +79,7 @@ class Sighting:
     reply: MetadataAnswer | Failure | None
     waited: float = math.inf
     """Seconds that were left for what last happened, be it resolving, connecting or answering."""
-    answering: Answering = UNASKED
+    answering: AnsweringBrokers = UNASKED
     peer: Peer | None = None
     """Where to ask again; None where earshot does not speak its login."""
 
@@ -167,7 +167,7 @@ class _Asker:
 
     def _native(
         self, asked: ListenerAddress, limit: float
-    ) -> tuple[MetadataAnswer | Failure, Answering]:
+    ) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
         """The same by librdkafka, which knows more logins."""
         address, protocol = asked
         with self.turns:
@@ -182,7 +182,7 @@ class _Asker:
                 for _ in range(NATIVE_CONNECTIONS)
             ]
         known = tuple(id for id in ids if id is not None)
-        return answer, Answering(known, unknown="" if known else NOT_TOLD)
+        return answer, AnsweringBrokers(known, unknown="" if known else NOT_TOLD)
 
 
 def _understood(
@@ -194,7 +194,7 @@ def _understood(
 ) -> tuple[Contact, MetadataAnswer | Failure | None]:
     """``contact`` and ``answer``, with what listens there instead of ``protocol`` if that shows."""
     if met.error == "no-login":  # it need not be asked, and may want to see a certificate first
-        return _speaks(contact, protocol, Spoken(protocol.tls, ())), answer
+        return _speaks(contact, protocol, SpokenSecurity(protocol.tls, ())), answer
     left = end.left(SPOKEN_LIMIT)
     # these errors come from a server that speaks the expected protocol, or none that is asked for
     known = "certificate" in met.error or met.error in ("mechanism", "too-many", "http")
@@ -207,7 +207,7 @@ def _understood(
     return _speaks(contact, protocol, actual), answer
 
 
-def _speaks(contact: Contact, protocol: Protocol, actual: Spoken) -> Contact:
+def _speaks(contact: Contact, protocol: Protocol, actual: SpokenSecurity) -> Contact:
     other = actual.other_than(protocol)
     if not other:
         return contact
@@ -225,7 +225,7 @@ def targets_of(contract: Contract) -> list[CellTarget]:
 def bootstraps_of(contract: Contract) -> list[CellTarget]:
     """A target per address for first connections that is no broker's."""
     return [
-        CellTarget(it.name, it.protocol, UNKNOWN, address, it.scopes)
+        CellTarget(it.name, it.protocol, NO_ID, address, it.scopes)
         for it, address in contract.bootstraps
     ]
 
@@ -253,10 +253,10 @@ def targets_seen(
         targets += [CellTarget(name, protocol, id, address) for id, address in brokers]
     listing = {answer.asked for answer in answers if answer.brokers}
     rest = [seed for seed in seeds if seed not in listing]
-    return targets + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in rest]
+    return targets + [CellTarget(str(seed), protocol, NO_ID, seed) for seed in rest]
 
 
-UNKNOWN = -1
+NO_ID = -1
 """The broker id of a seed that named no broker, as librdkafka writes it."""
 
 
@@ -265,7 +265,7 @@ def facts_of(
     sightings: Mapping[ListenerAddress, Sighting],
     seeds: Mapping[str, Sequence[MetadataAnswer]],
     contract: Contract | None,
-) -> list[Observed]:
+) -> list[Observation]:
     """What was observed about each target, and about brokers that should not be there. Pure.
 
     ``seeds`` holds further answers by listener name, from addresses that the user gave.
@@ -292,7 +292,7 @@ def facts_of(
     for target in targets:
         sighting = sightings[target.address, target.protocol]
         own, name = sighting.answer, target.listener
-        seen = Observed(
+        seen = Observation(
             target,
             contact=sighting.contact,
             own=sighting.reply,
@@ -313,7 +313,7 @@ def failed_bootstraps(
     targets: Sequence[CellTarget],
     sightings: Mapping[ListenerAddress, Sighting],
     contract: Contract,
-) -> list[Observed]:
+) -> list[Observation]:
     """What was observed of those bootstrap addresses that do not lead to their listener.
 
     One that does lead there has no cell of its own: brokers have them.
@@ -349,12 +349,12 @@ def _surplus(
     contract: Contract,
     targets: Sequence[CellTarget],
     answers: Mapping[str, Sequence[MetadataAnswer]],
-) -> list[Observed]:
+) -> list[Observation]:
     problems = []
     models = {target.listener: target for target in reversed(targets)}
     for name, group in answers.items():
         known = [broker.id for broker in contract.brokers if name in broker.advertised]
         for id, address in islice(unexpected(group, known).items(), MOST_UNEXPECTED):
             target = replace(models[name], broker=id, address=address)
-            problems.append(Observed(target, via=_best(group, id), surplus=True))
+            problems.append(Observation(target, via=_best(group, id), surplus=True))
     return problems

@@ -13,7 +13,14 @@ from ipaddress import IPv4Network, ip_network
 from typing import Any
 
 from earshot.facts.connected import ConnectedVpc
-from earshot.facts.security_groups import Clients, Ingress, Members, Source, Unread, read_range
+from earshot.facts.security_groups import (
+    Clients,
+    Ingress,
+    Members,
+    Source,
+    UnknownSource,
+    read_range,
+)
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 
@@ -46,11 +53,11 @@ def read_group(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
     """What the `ingress` blocks of a `SecurityGroup` let in."""
     blocks = inputs.get("ingress", ())
     if blocks is None:
-        yield Ingress(0, _LAST, Unread("the group's rules"))
+        yield Ingress(0, _LAST, UnknownSource("the group's rules"))
     elif isinstance(blocks, list | tuple):
         for block in blocks:
             if block is None:
-                yield Ingress(0, _LAST, Unread("a rule of the group"))
+                yield Ingress(0, _LAST, UnknownSource("a rule of the group"))
             else:
                 yield from read_ingress(block, own)
 
@@ -62,7 +69,7 @@ def write_ingress(rule: Ingress) -> dict[str, object]:
     that could not be read.
     """
     source = rule.source
-    if isinstance(source, Unread):
+    if isinstance(source, UnknownSource):
         raise ValueError(f"cannot be written: {source}")
     if isinstance(source, Members):
         key, value = "referencedSecurityGroupId", source.group
@@ -93,7 +100,7 @@ def _ports(inputs: Inputs) -> tuple[int, int] | None:
 def _sources(inputs: Inputs, own: str) -> Iterator[Source]:
     for key in ("ipProtocol", "protocol", "fromPort", "toPort"):
         if key in inputs and inputs[key] is None:
-            yield Unread(f"a rule whose {key} is not known yet")
+            yield UnknownSource(f"a rule whose {key} is not known yet")
             return
     for key in (*_RANGES, *_GROUPS, *_LISTS):
         if key not in inputs:
@@ -101,11 +108,11 @@ def _sources(inputs: Inputs, own: str) -> Iterator[Source]:
         value = inputs[key]
         for item in value if isinstance(value, list | tuple) else (value,):
             if item is None:
-                yield Unread(f"a rule whose {key} is not known yet")
+                yield UnknownSource(f"a rule whose {key} is not known yet")
             elif key in _RANGES:
                 yield _range(str(item))
             else:
-                yield Members(str(item)) if key in _GROUPS else Unread(f"prefix list {item}")
+                yield Members(str(item)) if key in _GROUPS else UnknownSource(f"prefix list {item}")
     if inputs.get("self"):
         yield Members(own)
 
@@ -114,7 +121,7 @@ def _range(text: str) -> Source:
     try:
         return ip_network(text, strict=False)
     except ValueError:
-        return Unread(f"the range {text!r}")
+        return UnknownSource(f"the range {text!r}")
 
 
 def _number(value: object) -> str:

@@ -46,7 +46,7 @@ class Members:
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnknownSource:
     """A source that cannot be read here: a value that is not known yet, a prefix list."""
 
     what: str
@@ -55,7 +55,7 @@ class Unread:
         return self.what
 
 
-Source = IpRange | Members | Unread
+Source = IpRange | Members | UnknownSource
 
 
 class Reach:

@@ -247,7 +247,7 @@ class StrictSettings:
 
     @cached_property
     def inter_broker(self) -> str:
-        """The name, or the protocol that stands for it."""
+        """The name, or the protocol in place of a name."""
         if self.has("inter.broker.listener.name"):
             return next(iter(self._read("inter.broker.listener.name", self.grammar.read_name)))
         return self.inter_broker_protocol

@@ -1,4 +1,4 @@
-"""A `Kafka` resource of Strimzi, as far as its listeners go; None stands for what is not known."""
+"""A `Kafka` resource of Strimzi, as far as its listeners go; None is an unknown value."""
 
 from dataclasses import dataclass
 

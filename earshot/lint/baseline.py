@@ -14,7 +14,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError, SpecError
 from earshot.lint.ignores import Waiver, last_day
-from earshot.lint.model import Linted, Mistake, relative
+from earshot.lint.model import FileReport, Mistake, relative
 from earshot.reading import read_bytes
 
 IN_BASELINE = "in the baseline"
@@ -25,7 +25,7 @@ _ALLOWED = "a file that --write-baseline wrote"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class BaselineEntry:
     """One mistake, by what stays the same when lines move."""
 
     file: str
@@ -37,7 +37,7 @@ class Recorded:
     """The last day on which it is ignored, as 2027-01-31; none means always."""
 
     @classmethod
-    def of(cls, mistake: Mistake, root: Path) -> Recorded:
+    def of(cls, mistake: Mistake, root: Path) -> BaselineEntry:
         """``mistake``, whose file is called as from ``root``."""
         finding = mistake.finding
         return cls(
@@ -57,12 +57,12 @@ class Recorded:
 
 
 def recorded(
-    linted: Iterable[Linted], root: Path, before: Collection[Recorded] = ()
-) -> frozenset[Recorded]:
+    linted: Iterable[FileReport], root: Path, before: Collection[BaselineEntry] = ()
+) -> frozenset[BaselineEntry]:
     """Every mistake that is not ignored otherwise; those of ``before`` keep their day."""
     known = {item: item for item in before}
     problems = (
-        Recorded.of(mistake, root)
+        BaselineEntry.of(mistake, root)
         for item in linted
         for mistake in item.mistakes
         if not mistake.ignored
@@ -70,7 +70,7 @@ def recorded(
     return frozenset(known.get(problem, problem) for problem in problems)
 
 
-def as_text(mistakes: Collection[Recorded]) -> str:
+def as_text(mistakes: Collection[BaselineEntry]) -> str:
     """``mistakes`` as the JSON that `read_baseline` reads, in an order that stays."""
     rows = [
         mistake.texts | ({"until": mistake.until} if mistake.until else {})
@@ -79,7 +79,7 @@ def as_text(mistakes: Collection[Recorded]) -> str:
     return json.dumps({"version": 1, "mistakes": rows}, indent=2) + "\n"
 
 
-def read_baseline(file: Path) -> frozenset[Recorded]:
+def read_baseline(file: Path) -> frozenset[BaselineEntry]:
     """The mistakes that ``file`` holds. Raises EarshotError."""
     shown = f"--baseline {file}"
     try:
@@ -112,7 +112,7 @@ def read_baseline(file: Path) -> frozenset[Recorded]:
     for row in rows:
         if "until" in row:
             last_day(row["until"], f"{shown}: {row['rule']}, {row['subject']}")
-    return frozenset(Recorded(**row) for row in rows)
+    return frozenset(BaselineEntry(**row) for row in rows)
 
 
 def _problems(row: object) -> list[str]:
@@ -125,13 +125,13 @@ def _problems(row: object) -> list[str]:
 
 
 def with_baseline(
-    linted: Linted, baseline: Collection[Recorded], root: Path, today: date
-) -> Linted:
+    linted: FileReport, baseline: Collection[BaselineEntry], root: Path, today: date
+) -> FileReport:
     """``linted`` with the mistakes of ``baseline`` ignored, until their day where they have one."""
     known = {entry: entry.until for entry in baseline}
 
     def checked(mistake: Mistake) -> Mistake:
-        until = known.get(Recorded.of(mistake, root))
+        until = known.get(BaselineEntry.of(mistake, root))
         if mistake.ignored or until is None:
             return mistake
         return Waiver(IN_BASELINE, date.fromisoformat(until) if until else None).on(mistake, today)

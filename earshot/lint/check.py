@@ -10,7 +10,7 @@ from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mis
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
-from earshot.lint.model import NO_OPTIONS, FileOptions, Linted, Mistake
+from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
 from earshot.sources.bootstraps import asks_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
@@ -36,7 +36,9 @@ _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
 
 
-def check(file: Path, variables: Mapping[str, str], options: FileOptions = NO_OPTIONS) -> Linted:
+def check(
+    file: Path, variables: Mapping[str, str], options: FileOptions = NO_OPTIONS
+) -> FileReport:
     """What is wrong in ``file``; ``variables`` are those of the environment.
 
     What `docker compose` lays over it by itself is laid over it here, too. A file that has nothing
@@ -70,15 +72,15 @@ def check(file: Path, variables: Mapping[str, str], options: FileOptions = NO_OP
 
 def _development_container(
     text: str, file: Path, variables: Mapping[str, str], options: FileOptions
-) -> Linted:
+) -> FileReport:
     """What is wrong in the Compose files that a devcontainer.json names."""
     from earshot.lint import ci_files
 
     files = ci_files.compose_files(file, text)
     if files is None:
-        return Linted(str(file), "", unchecked=("is no JSON, with or without comments",))
+        return FileReport(str(file), "", unchecked=("is no JSON, with or without comments",))
     if not files:
-        return Linted(str(file), "", unchecked=("names no Compose file: it starts no broker",))
+        return FileReport(str(file), "", unchecked=("names no Compose file: it starts no broker",))
     linted = check_together(files, variables, options)
     kind = f"development container, with {', '.join(item.name for item in files)}"
     return replace(linted, file=str(file), kind=kind if linted.kind else "")
@@ -86,16 +88,16 @@ def _development_container(
 
 def _of_unknown_form(
     text: str, file: Path, variables: Mapping[str, str], options: FileOptions
-) -> Linted:
+) -> FileReport:
     """A file whose name and content say nothing: YAML, or not read."""
     try:
         linted = _yaml(text, file, variables, options)
     except EarshotError:
-        linted = Linted(str(file), "")
+        linted = FileReport(str(file), "")
     if linted.kind or linted.unchecked not in ((), _NOT_COMPOSE):
         return linted
     why = "holds no properties, variables, services or resources of a broker that earshot reads"
-    return Linted(str(file), "", unchecked=(why,))
+    return FileReport(str(file), "", unchecked=(why,))
 
 
 def check_compose(
@@ -104,7 +106,7 @@ def check_compose(
     variables: Mapping[str, str],
     options: FileOptions,
     over: Sequence[tuple[str, str]] = (),
-) -> Linted:
+) -> FileReport:
     """What is wrong in ``text``, were it the content of a Compose ``file`` below those ``over`` it,
     each as its text and name. Raises EarshotError."""
     shown = str(file)
@@ -116,13 +118,13 @@ def check_compose(
     asks_cloud = ".amazonaws.com" in text and asks_msk(services)
     if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
         why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
-        return Linted(shown, "", unchecked=why)
+        return FileReport(shown, "", unchecked=why)
     findings = mistakes(services)
     unknown = [*_unknown(compose), *_unknown_images(services)]
     places = in_files(((text, shown), *over), (*findings, *advice_on_services(services, findings)))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
-    return Linted(shown, kind, placed, tuple(unknown))
+    return FileReport(shown, kind, placed, tuple(unknown))
 
 
 def services_in(
@@ -161,7 +163,7 @@ def _running(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
 
 def check_together(
     files: Sequence[Path], variables: Mapping[str, str], options: FileOptions
-) -> Linted:
+) -> FileReport:
     """Compose files of which each is laid over those before it; the first gives the name.
 
     Raises EarshotError where one cannot be read.
@@ -171,23 +173,23 @@ def check_together(
     return check_compose(text_of(first), first, variables, options, over)
 
 
-def _properties(text: str, file_name: str, options: FileOptions) -> Linted:
+def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
     if not is_of_broker(text):
-        return Linted(file_name, "", unchecked=("is not a broker configuration",))
+        return FileReport(file_name, "", unchecked=("is not a broker configuration",))
     findings = mistakes_in_properties(text, options.release) or advice_in_properties(
         text, options.release
     )
     placed = tuple(
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
-    return Linted(file_name, "properties file", placed)
+    return FileReport(file_name, "properties file", placed)
 
 
-def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> Linted:
+def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> FileReport:
     shown, text = str(file), _ENDS.sub("", text)
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
         why = "is a template: check what it renders (`helm template`, `docker compose config`)"
-        return Linted(shown, "", unchecked=(why,))
+        return FileReport(shown, "", unchecked=(why,))
     if _IN_DOCUMENTS.search(text):
         from earshot.lint.other_files import check_manifest, is_manifest  # slow to import
 
@@ -195,7 +197,9 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
         if is_manifest(documents):
             return check_manifest(text, shown, documents, options)
         if len(documents) > 1:
-            return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
+            return FileReport(
+                shown, "", unchecked=("holds several YAML documents: no Compose file",)
+            )
     if _CI.search(text):
         from earshot.lint import ci_files
 
@@ -228,15 +232,15 @@ def _is_cut_by_braces(text: str, file_name: str) -> bool:
     return False
 
 
-def _other_than_compose(text: str, file_name: str) -> Linted:
+def _other_than_compose(text: str, file_name: str) -> FileReport:
     if _OF_REDPANDA.search(text):
         from earshot.lint import other_files
 
         return other_files.redpanda(text, file_name)
     if _INCLUDE.search(text):
         why = "includes other files, which are not read: check those, or the output of "
-        return Linted(file_name, "", unchecked=(f"{why}`docker compose config`",))
-    return Linted(file_name, "", unchecked=_NOT_COMPOSE)
+        return FileReport(file_name, "", unchecked=(f"{why}`docker compose config`",))
+    return FileReport(file_name, "", unchecked=_NOT_COMPOSE)
 
 
 def _unknown_images(services: Sequence[Service]) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
-from earshot.lint.model import FileOptions, Linted, Mistake, Place
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.lint.places import at_paths
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
@@ -34,7 +34,7 @@ def is_workflow(name: str, document: object) -> bool:
     return ".gitlab-ci" in name or bool(github_jobs(document))
 
 
-def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> Linted:
+def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> FileReport:
     """What is wrong in the services of each job."""
     is_gitlab = ".gitlab-ci" in Path(file_name).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
@@ -57,12 +57,12 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
         )
         unknown += _without_client(job.name, deployment(services))
     if not has_broker:
-        return Linted(file_name, "", unchecked=_NO_BROKER)
+        return FileReport(file_name, "", unchecked=_NO_BROKER)
     placed = tuple(
         Mistake(item, place) for item, place in at_paths(text, file_name, by_place.values())
     )
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
-    return Linted(file_name, kind, placed, tuple(dict.fromkeys(unknown)))
+    return FileReport(file_name, kind, placed, tuple(dict.fromkeys(unknown)))
 
 
 def _without_client(job: str, whole: Deployment) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:
     yield section
 
 
-def check_units(file: Path, text: str, options: FileOptions) -> Linted:
+def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
     """What is wrong in one of Podman's units; those beside it are the containers that it meets."""
     shown = str(file)
     units = {file.name: text}
@@ -104,7 +104,7 @@ def check_units(file: Path, text: str, options: FileOptions) -> Linted:
     own = name_of(file.name, text)
     brokers = {item.name for item in (*brokers_among(services), *redpanda_among(services))}
     if not brokers:
-        return Linted(shown, "", unchecked=_NO_BROKER)
+        return FileReport(shown, "", unchecked=_NO_BROKER)
     findings = mistakes(services)
     listed = [
         it for it in (*findings, *advice_on_services(services, findings)) if it.container == own
@@ -116,7 +116,7 @@ def check_units(file: Path, text: str, options: FileOptions) -> Linted:
         if service.name == own
         for what in service.container.unknown
     ]
-    return Linted(shown, "Podman unit", placed, tuple(unknown))
+    return FileReport(shown, "Podman unit", placed, tuple(unknown))
 
 
 def _line(text: str, file_name: str, finding: Finding) -> Place:

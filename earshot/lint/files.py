@@ -14,7 +14,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.lint.forms import Form, by_name, is_looked_for
-from earshot.lint.model import Linted
+from earshot.lint.model import FileReport
 from earshot.sources.files import variables_for
 
 MAX_BYTES = 2_000_000
@@ -38,15 +38,15 @@ OVERRIDES = (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenFiles:
     """The files to check, those of them that are ``named``, and the others, each with why."""
 
     files: tuple[Path, ...]
-    passed_over: tuple[Linted, ...]
+    passed_over: tuple[FileReport, ...]
     named: frozenset[Path] = frozenset()
 
 
-def choose(paths: Sequence[Path]) -> Chosen:
+def choose(paths: Sequence[Path]) -> ChosenFiles:
     """The files that ``paths`` name or hold, each once, those of a folder in the order of names.
 
     In place of a file that `docker compose` lays over another there is that other one.
@@ -73,9 +73,9 @@ def choose(paths: Sequence[Path]) -> Chosen:
                 named |= {below} if key in named else set()
             how = f"is laid over {base.name} as `docker compose` does, and checked with it"
             chosen[key] = file, how
-    return Chosen(
+    return ChosenFiles(
         tuple(file for file, why in chosen.values() if not why),
-        tuple(Linted(str(file), "", unchecked=(why,)) for file, why in chosen.values() if why),
+        tuple(FileReport(str(file), "", unchecked=(why,)) for file, why in chosen.values() if why),
         frozenset(file for key, (file, why) in chosen.items() if key in named and not why),
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import yaml
 
 from earshot.errors import EarshotError
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import FileReport, Mistake
 from earshot.lint.source_lines import masked
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose_ports import read_port
@@ -32,7 +32,7 @@ MAX_FIXED = 50
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedFile:
     """A file's text with lines written into it, and the mistakes that these cure."""
 
     text: str
@@ -43,7 +43,7 @@ class _NotCertainError(Exception):
     """A line has no place, or more than one."""
 
 
-def fixed(text: str, file_name: str, checked: Callable[[str], Linted]) -> Fixed:
+def fixed(text: str, file_name: str, checked: Callable[[str], FileReport]) -> FixedFile:
     """``text`` without the mistakes that have one remedy alone, as far as its lines have a place.
 
     ``checked`` checks a text of it: what is written has to cure its mistake, and to make none.
@@ -66,10 +66,10 @@ def fixed(text: str, file_name: str, checked: Callable[[str], Linted]) -> Fixed:
             break
         else:
             break
-    return Fixed(text, tuple(cured))
+    return FixedFile(text, tuple(cured))
 
 
-def _is_better(before: Linted, after: Linted, cured: Mistake) -> bool:
+def _is_better(before: FileReport, after: FileReport, cured: Mistake) -> bool:
     kinds = [
         {
             (

@@ -3,7 +3,7 @@
 The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
 """
 
-from earshot.lint.model import Failed, Linted, Mistake, Outcome, said
+from earshot.lint.model import FailedFile, FileReport, Mistake, Outcome, said
 from earshot.report.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -20,12 +20,12 @@ def github(outcome: Outcome) -> str:
     return "\n".join([*lines, f"earshot lint: {outcome.headline}"]) + "\n"
 
 
-def _failed(failure: Failed, outcome: Outcome) -> str:
+def _failed(failure: FailedFile, outcome: Outcome) -> str:
     properties = {"file": outcome.relative(failure.file), "title": "could not be checked"}
     return _command("error", properties, str(failure.error))
 
 
-def _not_judged(linted: Linted, outcome: Outcome) -> str:
+def _not_judged(linted: FileReport, outcome: Outcome) -> str:
     properties = {"file": outcome.relative(linted.file), "title": "not judged"}
     return _command("error", properties, ", ".join(linted.unchecked))
 

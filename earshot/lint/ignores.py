@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from earshot.errors import EarshotError
-from earshot.lint.model import Lines, Linted, Mistake, Place
+from earshot.lint.model import FileReport, Lines, Mistake, Place
 
 NO_REASON = "no reason given"
 _IDS = re.compile(r"\s*,\s*")
@@ -39,7 +39,7 @@ def rules_named(texts: Collection[str], where: str) -> frozenset[str]:
     return frozenset(wanted)
 
 
-def of_rules(linted: Linted, select: Collection[str], ignore: Collection[str]) -> Linted:
+def of_rules(linted: FileReport, select: Collection[str], ignore: Collection[str]) -> FileReport:
     """``linted`` with the rules of ``select`` alone, where that names any, less those of
     ``ignore``."""
 
@@ -83,7 +83,7 @@ def last_day(text: str, where: str) -> date:
     )
 
 
-def with_comments(linted: Linted, lines: Lines, today: date) -> Linted:
+def with_comments(linted: FileReport, lines: Lines, today: date) -> FileReport:
     """``linted`` with the reasons of comments `# earshot: ignore=KL006 reason`, each on the line of
     the mistake or, alone on its line, right above it.
 

@@ -4,7 +4,7 @@ import json as encoder
 from dataclasses import asdict
 from typing import Any
 
-from earshot.lint.model import Linted, Mistake, Outcome
+from earshot.lint.model import FileReport, Mistake, Outcome
 
 
 def json(outcome: Outcome) -> str:
@@ -33,11 +33,11 @@ def json(outcome: Outcome) -> str:
     return encoder.dumps(document, indent=2) + "\n"
 
 
-def _skipped(linted: Linted) -> dict[str, Any]:
+def _skipped(linted: FileReport) -> dict[str, Any]:
     return {"file": linted.file, "why": list(linted.unchecked)}
 
 
-def _file(linted: Linted) -> dict[str, Any]:
+def _file(linted: FileReport) -> dict[str, Any]:
     return {
         "file": linted.file,
         "kind": linted.kind,

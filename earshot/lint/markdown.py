@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from earshot.lint.model import Linted, Mistake, Outcome, observed
+from earshot.lint.model import FileReport, Mistake, Outcome, observed
 from earshot.lint.text import unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict
@@ -36,7 +36,7 @@ def markdown(outcome: Outcome) -> str:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _file(linted: Linted) -> Iterator[str]:
+def _file(linted: FileReport) -> Iterator[str]:
     yield f"## {escape(linted.file)} ({escape(linted.kind)})"
     counted = [mistake for mistake in linted.mistakes if not mistake.ignored]
     if counted:

@@ -47,7 +47,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Linted:
+class FileReport:
     """One file: what it was taken for, what is wrong in it, and what could not be checked.
 
     ``kind`` is such as "Compose file" or "properties file"; where it is empty the file was passed
@@ -86,7 +86,7 @@ def relative(file: str, root: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedFile:
     """A file that could not be checked, and why."""
 
     file: str
@@ -100,22 +100,22 @@ class Outcome:
     ``lines`` gives the lines of a file by its name; ``root`` is the folder that names begin in.
     """
 
-    linted: Sequence[Linted]
-    failed: Sequence[Failed]
+    linted: Sequence[FileReport]
+    failed: Sequence[FailedFile]
     root: Path
     lines: Lines
 
     @property
-    def checked(self) -> tuple[Linted, ...]:
+    def checked(self) -> tuple[FileReport, ...]:
         return tuple(item for item in self.linted if item.kind)
 
     @property
-    def passed_over(self) -> tuple[Linted, ...]:
+    def passed_over(self) -> tuple[FileReport, ...]:
         """Files and folders that were found in a folder, and not checked."""
         return tuple(item for item in self.linted if not (item.kind or item.is_named))
 
     @property
-    def not_judged(self) -> tuple[Linted, ...]:
+    def not_judged(self) -> tuple[FileReport, ...]:
         """Files that the user named, and that were not checked."""
         return tuple(item for item in self.linted if item.is_named and not item.kind)
 

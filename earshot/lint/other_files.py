@@ -16,7 +16,7 @@ from earshot.checks.lone_settings import (
     mistakes_in_variables,
 )
 from earshot.facts.cluster import ClusterFacts
-from earshot.lint.model import FileOptions, Linted, Mistake
+from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
 from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
@@ -34,48 +34,48 @@ _STATEMENT = re.compile(r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))
 _READ = "read are files in a cloud-config, here-documents in a script"
 
 
-def variables(text: str, file_name: str, known: Mapping[str, str], release: Release) -> Linted:
+def variables(text: str, file_name: str, known: Mapping[str, str], release: Release) -> FileReport:
     """What is wrong in a file of variables; those ``known`` are of the environment.
 
     Raises EarshotError where it is none.
     """
     if _STATEMENT.search(text):
-        return Linted(file_name, "", unchecked=("is a template: check what it renders",))
+        return FileReport(file_name, "", unchecked=("is a template: check what it renders",))
     values = read_env_file(text, file_name, Variables(known, keep=True))
     if not are_of_broker(values):
-        return Linted(file_name, "", unchecked=("sets no variables of a broker",))
+        return FileReport(file_name, "", unchecked=("sets no variables of a broker",))
     mistakes = mistakes_in_variables(values, release) or advice_in_variables(values, release)
     placed = tuple(Mistake(mistake, in_env_file(text, file_name, mistake)) for mistake in mistakes)
-    return Linted(file_name, "environment file", placed)
+    return FileReport(file_name, "environment file", placed)
 
 
-def user_data(text: str, file_name: str, release: Release) -> Linted:
+def user_data(text: str, file_name: str, release: Release) -> FileReport:
     """What is wrong in the properties of brokers that the user data of an instance write."""
     written = broker_files(text)
     if not written:
         why = "sets up no broker"
         if speaks_of_brokers(text):
             why = f"sets advertised.listeners in a way that is not read here ({_READ})"
-        return Linted(file_name, "", unchecked=(why,))
+        return FileReport(file_name, "", unchecked=(why,))
     findings = mistakes_in_user_data(written, release) or advice_in_user_data(written, release)
     placed = tuple(
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
-    return Linted(file_name, "user data", placed, open_ends)
+    return FileReport(file_name, "user data", placed, open_ends)
 
 
-def redpanda(text: str, file_name: str) -> Linted:
+def redpanda(text: str, file_name: str) -> FileReport:
     """What is wrong in a redpanda.yaml by itself: reachability takes more than that file."""
     listeners = listeners_in(text)
     if not listeners:
         why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"
-        return Linted(file_name, "", unchecked=(why,))
+        return FileReport(file_name, "", unchecked=(why,))
     placed = (
         Mistake(refusal, in_properties(text, file_name, refusal))
         for refusal in redpanda_refusals(listeners, ADVERTISED)
     )
-    return Linted(file_name, "Redpanda's settings", tuple(placed))
+    return FileReport(file_name, "Redpanda's settings", tuple(placed))
 
 
 def _unknown(file: UserDataFile) -> Iterator[str]:
@@ -94,12 +94,12 @@ def is_manifest(documents: Sequence[object]) -> bool:
 
 def check_manifest(
     text: str, file_name: str, documents: Sequence[object], options: FileOptions
-) -> Linted:
+) -> FileReport:
     """The pods of a file, and what Strimzi shall make of it."""
     manifest, kafkas = of_release(read_manifest(documents), options), read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
-        return Linted(
+        return FileReport(
             file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
         )
     containers = {container.name: container for container in manifest.containers}
@@ -129,7 +129,7 @@ def check_manifest(
         for listener in item.kafka.listeners
         if (text := listener.address_of_node)
     ]
-    return Linted(file_name, kind, placed, (*_unknown_of(manifest), *left_open))
+    return FileReport(file_name, kind, placed, (*_unknown_of(manifest), *left_open))
 
 
 def of_release(manifest: Manifest, options: FileOptions) -> Manifest:

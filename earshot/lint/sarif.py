@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from earshot import __version__
-from earshot.lint.baseline import IN_BASELINE, Recorded
+from earshot.lint.baseline import IN_BASELINE, BaselineEntry
 from earshot.lint.model import Mistake, Outcome, said
 from earshot.report.visible import visible
 from earshot.rules.evaluate import RULES
@@ -83,7 +83,7 @@ def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
         "level": mistake.level,
         "message": {"text": visible(text)},
         "locations": [_location(outcome, place.file, place.line, place.column)],
-        "partialFingerprints": {FINGERPRINT: Recorded.of(mistake, outcome.root).fingerprint},
+        "partialFingerprints": {FINGERPRINT: BaselineEntry.of(mistake, outcome.root).fingerprint},
         # 3.27.23: of all results or of none; an empty list says that this one counts
         "suppressions": [_suppression(mistake.ignored)] if mistake.ignored else [],
     }

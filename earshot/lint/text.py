@@ -5,7 +5,7 @@ Mistakes of several containers that read the same are one block, with a heading 
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.lint.model import Linted, Mistake, Outcome, counted, observed, where
+from earshot.lint.model import FileReport, Mistake, Outcome, counted, observed, where
 from earshot.lint.source_lines import excerpt
 from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal
@@ -38,7 +38,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def unchecked(linted: Iterable[Linted]) -> list[str]:
+def unchecked(linted: Iterable[FileReport]) -> list[str]:
     """One line for each reason, with the files that it holds for."""
     files = by_key((reason, item.file) for item in linted for reason in item.unchecked)
     return [f"{reason} ({_names(listed)})" for reason, listed in files.items()]
@@ -50,7 +50,7 @@ def _names(files: Sequence[str]) -> str:
     return ", ".join(files)
 
 
-def _file(linted: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
+def _file(linted: FileReport, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
     yield [ink.bold(one_line(f"{linted.file} ({linted.kind})"))]
     alike = by_key(
         ((mistake.level, _facts(mistake)), mistake)

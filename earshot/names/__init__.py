@@ -1,1 +1,1 @@
-"""Names: their kinds, which vantage can make what of them, lookups, and evidence."""
+"""Names: their kinds, what clients at each location make of them, lookups, and evidence."""

@@ -16,8 +16,8 @@ from earshot.errors import AddressError
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration
 from earshot.names.kinds import NameKind
-from earshot.names.reachability import vantage_of
-from earshot.placements import VantageKind
+from earshot.names.reachability import location_of
+from earshot.placements import ClientLocation
 
 FIRST_REGION = "us-east-1"
 """Its names are older than the regions, and have none in them."""
@@ -125,14 +125,16 @@ class Interface:
 
 
 class Resolution(NamedTuple):
-    """What a name leads to at one vantage: an empty address where it does not resolve."""
+    """What a name leads to at one location: an empty address where it does not resolve."""
 
     address: str
     why: str
 
 
-def resolution(host: str, vantage: VantageKind, interface: Interface, dns: VpcDns) -> Resolution:
-    """What ``host``, one of EC2's names, leads to for clients at ``vantage``, by documentation.
+def resolution(
+    host: str, location: ClientLocation, interface: Interface, dns: VpcDns
+) -> Resolution:
+    """What ``host``, one of EC2's names, leads to for clients at ``location``, by documentation.
 
     Containers on an instance ask as the instance does. AWS's documentation is followed where it
     is stricter than what is often seen: with either attribute off, neither name is counted on.
@@ -142,7 +144,7 @@ def resolution(host: str, vantage: VantageKind, interface: Interface, dns: VpcDn
         return Resolution("", f"{host} is no name that EC2 gives")
     private = name.kind is NameKind.EC2_PRIVATE
     own = interface.private if private else interface.public
-    outside = vantage in (VantageKind.OUTSIDE, VantageKind.PEERED_VPC)
+    outside = location in (ClientLocation.OUTSIDE, ClientLocation.PEERED_VPC)
     if (name.address, name.region) != (own, interface.region):
         return Resolution("", f"{host} is not a name of the interface {interface.private}")
     if dns.off:
@@ -160,5 +162,5 @@ def resolution(host: str, vantage: VantageKind, interface: Interface, dns: VpcDn
 def declaration(host: str, scope: Scope, interface: Interface, dns: VpcDns) -> Declaration | None:
     """What the stack's interface and VPC declare of ``host`` for the clients of ``scope``, if
     anything."""
-    address, why = resolution(host, vantage_of(scope, "aws"), interface, dns)
+    address, why = resolution(host, location_of(scope, "aws"), interface, dns)
     return Declaration(why, (address,)) if address else None

@@ -16,7 +16,7 @@ from earshot.names.lookup import LITERAL, Diagnosis, Lookup, Resolver, literal, 
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan
-    from earshot.names.policy import Asked, ResolverPolicy
+    from earshot.names.policy import ResolverPolicy, SystemResolvers
 
 EvidenceKey = tuple[str, Scope, str]
 """(listener name, scope, advertised host)."""
@@ -72,7 +72,7 @@ def gather(
     policy: ResolverPolicy,
     placement: str,
     declared: Mapping[EvidenceKey, Declaration] | None = None,
-    asked: Asked | None = None,
+    asked: SystemResolvers | None = None,
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of ``plan`` that is known, controllers' included.
 
@@ -85,9 +85,9 @@ def gather(
     """
     declared = declared or {}
     if asked is None:
-        from earshot.names.policy import Asked  # slow to import
+        from earshot.names.policy import SystemResolvers  # slow to import
 
-        asked = Asked()
+        asked = SystemResolvers()
     resolvers = {scope: asked.resolver(policy, scope, placement) for scope in Scope}
     keys = list(dict.fromkeys(_keys(plan)))
     elsewhere = {key for key, it in declared.items() if it.elsewhere}
@@ -112,7 +112,7 @@ def gather(
 def _with_search(
     evidence: Mapping[EvidenceKey, Evidence],
     resolver: Resolver | None,
-    asked: Asked,
+    asked: SystemResolvers,
     seconds: float,
 ) -> dict[EvidenceKey, Evidence]:
     """Those names without dots that only this machine's search domains make into names.

@@ -22,7 +22,7 @@ from earshot.placements import on_this_machine
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SYSTEM = "system"
-"""Stands for getaddrinfo of this machine, where a list of servers could stand."""
+"""getaddrinfo of this machine, in place of a list of servers."""
 
 
 class WaivedName(Frozen):
@@ -140,7 +140,7 @@ def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
         raise ValueError("; ".join(describe(error, ResolverPolicy, document))) from None
 
 
-class Asked:
+class SystemResolvers:
     """The resolvers of the real world, for one run; tests hand in another one.
 
     One that has answered for no name costs its time once, however many batches follow.

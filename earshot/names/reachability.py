@@ -1,4 +1,4 @@
-"""What each vantage can make of each kind of host: one table, predictions and not measurements.
+"""What each location can make of each kind of host: one table, predictions and not measurements.
 
 "Resolves" and "reaches" are different answers, and the same name may give another address
 elsewhere. The rows on AWS come from its documentation, those on Docker were measured on Linux
@@ -13,10 +13,10 @@ from enum import StrEnum
 
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
-from earshot.placements import VantageKind, internal_vantage
+from earshot.placements import ClientLocation, internal_location
 
 
-class Expected(StrEnum):
+class Expectation(StrEnum):
     """Does it resolve, or: does it lead to the broker?"""
 
     YES = "yes"
@@ -27,29 +27,34 @@ class Expected(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """What one vantage makes of one kind."""
+class Reachability:
+    """What one location makes of one kind."""
 
-    resolves: Expected
-    reaches: Expected
+    resolves: Expectation
+    reaches: Expectation
 
 
 @dataclass(frozen=True)
 class ReachabilityRow:
     """One kind at all vantages, with what is worth knowing and where that is written."""
 
-    outlooks: Mapping[VantageKind, Outlook]
+    outlooks: Mapping[ClientLocation, Reachability]
     note: str
     source: str
 
 
-_LETTERS = {"y": Expected.YES, "n": Expected.NO, "d": Expected.DEPENDS, "s": Expected.ITSELF}
+_LETTERS = {
+    "y": Expectation.YES,
+    "n": Expectation.NO,
+    "d": Expectation.DEPENDS,
+    "s": Expectation.ITSELF,
+}
 
 
 def _row(outlooks: str, source: str, note: str) -> ReachabilityRow:
-    # two letters per vantage: does it resolve, does it reach the broker
-    pairs = [Outlook(_LETTERS[pair[0]], _LETTERS[pair[1]]) for pair in outlooks.split()]
-    return ReachabilityRow(dict(zip(VantageKind, pairs, strict=True)), note, source)
+    # two letters per location: does it resolve, does it reach the broker
+    pairs = [Reachability(_LETTERS[pair[0]], _LETTERS[pair[1]]) for pair in outlooks.split()]
+    return ReachabilityRow(dict(zip(ClientLocation, pairs, strict=True)), note, source)
 
 
 _RFC6890 = "https://www.rfc-editor.org/rfc/rfc6890"
@@ -104,13 +109,13 @@ TABLE: dict[NameKind, ReachabilityRow] = {
 # fmt: on
 
 
-def vantage_of(scope: Scope, placement: str) -> VantageKind:
+def location_of(scope: Scope, placement: str) -> ClientLocation:
     """Where the clients of ``scope`` stand; an unknown placement counts as the widest."""
     if scope is Scope.EXTERNAL:
-        return VantageKind.OUTSIDE
-    return VantageKind.THIS_MACHINE if scope is Scope.HOST else internal_vantage(placement)
+        return ClientLocation.OUTSIDE
+    return ClientLocation.THIS_MACHINE if scope is Scope.HOST else internal_location(placement)
 
 
-def outlook(kind: NameKind, vantage: VantageKind) -> Outlook:
-    """What ``vantage`` makes of ``kind``."""
-    return TABLE[kind].outlooks[vantage]
+def outlook(kind: NameKind, location: ClientLocation) -> Reachability:
+    """What ``location`` makes of ``kind``."""
+    return TABLE[kind].outlooks[location]

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from earshot.config.document import Spec
-from earshot.placement.plan import Planned
+from earshot.placement.plan import PlacementPlan
 from earshot.placements import PLACEMENTS
 
-__all__ = ["Planned", "plan_stack"]
+__all__ = ["PlacementPlan", "plan_stack"]
 
 
-def plan_stack(spec: Spec, stack: str, state: Path) -> Planned:
+def plan_stack(spec: Spec, stack: str, state: Path) -> PlacementPlan:
     """The plan of ``spec`` as stack ``stack``; ``state`` is where the stack's data may lie.
 
     On AWS no name is known yet, and markers stand for them. Raises EarshotError.
     """
-    planned: Planned = PLACEMENTS[spec.placement].module(__name__).planned(spec, stack, state)
+    planned: PlacementPlan = PLACEMENTS[spec.placement].module(__name__).planned(spec, stack, state)
     return planned

@@ -27,7 +27,7 @@ from earshot.placement.aws_secrets import (
     node_secrets,
     secret_parameter,
 )
-from earshot.placement.plan import LOCALHOST, Balancer, NodeNames, Planned, plan
+from earshot.placement.plan import LOCALHOST, Balancer, NodeNames, PlacementPlan, plan
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
@@ -44,7 +44,7 @@ HostOrMarker = str | UnknownHost
 
 
 @dataclass(frozen=True)
-class Provisioned:
+class ProvisionedNames:
     """What AWS gave one node before it starts; the public half is None without an Elastic IP."""
 
     private_name: HostOrMarker
@@ -65,7 +65,7 @@ class Provisioned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwsPlan(Planned):
+class AwsPlan(PlacementPlan):
     """What `plan` made of an aws spec, and what surrounds each node."""
 
     groups: tuple[SecurityGroup, ...]
@@ -87,7 +87,7 @@ class AwsPlan(Planned):
         return Cloud(self.instances, self.clients, self.declared, self.connected)
 
 
-def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
+def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
     """What AWS will give each node, nothing of it known yet."""
     found = {}
     for id in spec.node_ids:
@@ -98,7 +98,7 @@ def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
             private = UnknownHost(what=f"{record} in the private zone")
             public = UnknownHost(what=f"{record} in the public zone")
         both = (public, elastic) if spec.is_public(id) else (None, None)
-        found[id] = Provisioned(private, interface, *both)
+        found[id] = ProvisionedNames(private, interface, *both)
     return found
 
 
@@ -113,7 +113,7 @@ def planned(spec: AwsSpec, stack: str, state: Path) -> AwsPlan:
 def plan_aws(
     spec: AwsSpec,
     stack: str,
-    provisioned: Mapping[int, Provisioned] | None = None,
+    provisioned: Mapping[int, ProvisionedNames] | None = None,
     dns: VpcDns | None = None,
     *,
     balancer: HostOrMarker | None = None,
@@ -220,7 +220,7 @@ def report_parameter(stack: str, name: str) -> str:
     return f"/earshot/{stack}/{name}"
 
 
-def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
+def _check_given(name: str, given: ProvisionedNames, dns: VpcDns) -> None:
     """An attribute of the VPC that is off shows as an empty name, which is a value like others."""
     off = f"; {' and '.join(dns.off)} of the VPC: off" if dns.off else ""
     for what, value in (("private", given.private_name), ("public", given.public_name)):
@@ -233,7 +233,7 @@ def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
             )
 
 
-def _names(given: Provisioned, zone: str) -> NodeNames:
+def _names(given: ProvisionedNames, zone: str) -> NodeNames:
     hosts: dict[Scope, HostOrMarker] = {
         Scope.CONTROLLER: given.private_name,
         Scope.INTERNAL: given.private_name,
@@ -273,7 +273,7 @@ def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> Balancer | None:
 
 
 def _declarations(
-    spec: AwsSpec, made: ClusterPlan, given: Mapping[int, Provisioned], dns: VpcDns
+    spec: AwsSpec, made: ClusterPlan, given: Mapping[int, ProvisionedNames], dns: VpcDns
 ) -> Iterator[tuple[EvidenceKey, Declaration]]:
     for node in made.nodes:
         for listener in node.listeners:
@@ -292,7 +292,7 @@ def _declarations(
 
 
 def _declared(
-    spec: AwsSpec, host: str, scope: Scope, given: Provisioned, dns: VpcDns
+    spec: AwsSpec, host: str, scope: Scope, given: ProvisionedNames, dns: VpcDns
 ) -> Declaration | None:
     beyond = scope is Scope.EXTERNAL
     address = given.public_address if beyond else given.private_address

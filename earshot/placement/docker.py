@@ -20,7 +20,7 @@ from earshot.listeners.render import environment
 from earshot.listeners.security import token_options
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.node_container import DATA, KEYS, NodeContainer
-from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, Planned, plan
+from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, PlacementPlan, plan
 from earshot.placement.secured import secured
 from earshot.topology.container import PublishedPort
 
@@ -33,7 +33,7 @@ SMALL_CLEANER = {"log.cleaner.dedupe.buffer.size": "2097152"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DockerPlan(Planned):
+class DockerPlan(PlacementPlan):
     """What `plan` made of a docker spec, and the containers that it comes to."""
 
     hosts: tuple[DockerHost, ...]

@@ -94,7 +94,7 @@ class GivenNode(Frozen):
         return {scope: host for scope, host in by_scope.items() if host is not None}
 
 
-class GivenSpec(ClusterSpec):
+class GivenClusterSpec(ClusterSpec):
     """A cluster whose nodes exist already, or are made by other means."""
 
     placement: Literal["given"] = "given"
@@ -177,15 +177,15 @@ def _is_broker(node: object) -> bool:
     return not roles or Role.BROKER in roles
 
 
-def read_given(document: Mapping[str, Any], source: str) -> GivenSpec:
+def read_given(document: Mapping[str, Any], source: str) -> GivenClusterSpec:
     """The cluster that ``document`` describes. Raises SpecError with every problem of it."""
     try:
-        return GivenSpec.model_validate(document)
+        return GivenClusterSpec.model_validate(document)
     except ValidationError as error:
-        raise SpecError.of(source, describe(error, GivenSpec, document)) from None
+        raise SpecError.of(source, describe(error, GivenClusterSpec, document)) from None
 
 
-def plan_given(spec: GivenSpec) -> ClusterPlan:
+def plan_given(spec: GivenClusterSpec) -> ClusterPlan:
     """The plan of ``spec``. Raises EarshotError."""
     names = {
         id: NodeNames(

@@ -11,7 +11,7 @@ from earshot.listeners.security import FOLDER
 from earshot.listeners.terms import ANY_IPV4, Scope, UnknownHost
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine, this_machine
-from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, Planned, plan
+from earshot.placement.plan import LOCALHOST, LOOPBACK, NodeNames, PlacementPlan, plan
 from earshot.placement.secured import secured
 from earshot.sockets import OutgoingPorts, outgoing_ports
 
@@ -24,7 +24,7 @@ SMALL_BROKER = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalPlan(Planned):
+class LocalPlan(PlacementPlan):
     """What `plan` made of a local spec, and the folder of its cluster."""
 
     root: Path

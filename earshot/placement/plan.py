@@ -59,7 +59,7 @@ class Balancer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlacementPlan:
     """The plan of a spec, and what its placement knows besides; mappings are by node id."""
 
     plan: ClusterPlan

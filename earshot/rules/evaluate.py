@@ -35,7 +35,7 @@ def at(door: Door) -> tuple[Rule, ...]:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """What rules find, and what they accepted on something less than every server's answer."""
 
     findings: tuple[Finding, ...] = ()

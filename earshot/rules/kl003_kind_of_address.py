@@ -6,8 +6,8 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
-from earshot.placements import VantageKind
+from earshot.names.reachability import TABLE, Expectation, location_of, outlook
+from earshot.placements import ClientLocation
 from earshot.rules.registry import Door, Finding, Rule, Severity
 
 NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
@@ -24,10 +24,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         host = str(listener.host)
         evidence = facts.evidence_for(listener, scope)
-        vantage = vantage_of(scope, facts.placement)
+        location = location_of(scope, facts.placement)
         for text in facts.shown(listener, scope):
             kind = kind_of(text)
-            severity = _severity(kind, scope, vantage)
+            severity = _severity(kind, scope, location)
             if kind in _CONFINED and listener.front is not None and listener.front.group:
                 continue  # the stack's own balancer, internal as its file says
             if severity is None:
@@ -35,7 +35,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
             yield RULE.finding(
                 f"advertises {name}, {kind}: {TABLE[kind].note}",
-                f"an address that leads clients {vantage} to this broker",
+                f"an address that leads clients {location} to this broker",
                 node=node,
                 listener=listener,
                 scope=scope,
@@ -46,8 +46,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             break  # localhost and 127.0.0.1 are one mistake, not two
 
 
-def _severity(kind: NameKind, scope: Scope, vantage: VantageKind) -> Severity | None:
-    at_itself = kind in _LOOPBACK and outlook(kind, vantage).reaches is Expected.ITSELF
+def _severity(kind: NameKind, scope: Scope, location: ClientLocation) -> Severity | None:
+    at_itself = kind in _LOOPBACK and outlook(kind, location).reaches is Expectation.ITSELF
     if kind in NEVER or at_itself:
         return Severity.ERROR
     if kind in _CONFINED and scope is Scope.EXTERNAL:

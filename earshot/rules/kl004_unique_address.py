@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Strategy
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.names.reachability import vantage_of
-from earshot.placements import VantageKind
+from earshot.names.reachability import location_of
+from earshot.placements import ClientLocation
 from earshot.rules.registry import Door, Finding, Rule, label
 from earshot.topology.container import folded
 
@@ -43,16 +43,16 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterator[Finding]:
-    # a private address may be another machine's at another vantage
-    holders: dict[tuple[VantageKind | None, str, int], tuple[Node, Listener]] = {}
+    # a private address may be another machine's at another location
+    holders: dict[tuple[ClientLocation | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
         if listener.forwarded and listener.front and listener.front.strategy is Strategy.SNI:
             continue  # the names share one address: what forwards tells them apart
         evidence = facts.evidence_for(listener, scope)
         for text in evidence.addresses if evidence is not None else ():
             public = kind_of(text) is NameKind.PUBLIC_ADDRESS
-            vantage = None if public else vantage_of(scope, facts.placement)
-            key = (vantage, str(ip_of(text)), listener.port)
+            location = None if public else location_of(scope, facts.placement)
+            key = (location, str(ip_of(text)), listener.port)
             other, first = holders.setdefault(key, (node, listener))
             if other is node or (node.id, listener.name) in seen:
                 continue

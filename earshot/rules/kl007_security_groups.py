@@ -16,7 +16,7 @@ from earshot.facts.security_groups import (
     Members,
     Reach,
     Source,
-    Unread,
+    UnknownSource,
     admitted,
 )
 from earshot.listeners.terms import Scope
@@ -70,7 +70,7 @@ class _Access:
 def _compare(
     plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...], clients: Clients | None
 ) -> _Access:
-    unread = tuple(rule for rule in rules if isinstance(rule.source, Unread))
+    unread = tuple(rule for rule in rules if isinstance(rule.source, UnknownSource))
     if clients is None:
         strangers = tuple(rule for rule in rules if _is_stranger(rule.source, listener))
         who = " and ".join(listener.scopes)
@@ -90,7 +90,7 @@ def _compare(
 
 def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]) -> bool:
     """Whether no client has access although one must."""
-    if any(not isinstance(rule.source, Unread) for rule in rules):
+    if any(not isinstance(rule.source, UnknownSource) for rule in rules):
         return False
     # perhaps only the machine itself connects
     between = listener.name in (plan.controller, plan.inter_broker)
@@ -116,7 +116,7 @@ class _Audience:
     def may_have(self, source: Source) -> bool:
         """The same, but that a group's members have addresses of the VPC, and that nothing is
         known against what cannot be read."""
-        if isinstance(source, Unread) or (isinstance(source, Members) and self._has_inside):
+        if isinstance(source, UnknownSource) or (isinstance(source, Members) and self._has_inside):
             return True
         return self.has(source)
 

@@ -10,7 +10,7 @@ from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
-from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
+from earshot.names.reachability import TABLE, Expectation, location_of, outlook
 from earshot.rules.registry import WAITING, Door, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 remedy=WAITING,
             )
             continue
-        kind, vantage = kind_of(listener.host), vantage_of(scope, facts.placement)
-        if kind is NameKind.LOCALHOST and outlook(kind, vantage).reaches is Expected.ITSELF:
+        kind, location = kind_of(listener.host), location_of(scope, facts.placement)
+        if kind is NameKind.LOCALHOST and outlook(kind, location).reaches is Expectation.ITSELF:
             continue  # it resolves, to the client itself: KL003 reports it
         evidence = facts.evidence_for(listener, scope) or _NOT_ASKED
         if evidence.kind is EvidenceKind.NONE and not facts.waived(listener.host):
@@ -54,7 +54,7 @@ def _violation(
     facts: ClusterFacts, node: Node, listener: Listener, scope: Scope, evidence: Evidence
 ) -> Finding:
     host = str(listener.host)
-    vantage = vantage_of(scope, facts.placement)
+    location = location_of(scope, facts.placement)
     lookup, remedy = evidence.lookup, ""
     observed = f"nothing shows that {host} resolves: {evidence.why}"
     if lookup is not None:
@@ -67,11 +67,11 @@ def _violation(
     if evidence.note:
         observed += f"; {evidence.note}"
     kind = kind_of(host)
-    if outlook(kind, vantage).resolves is Expected.NO:
+    if outlook(kind, location).resolves is Expectation.NO:
         observed += f"; it is {kind}: {TABLE[kind].note}"
     return RULE.finding(
         observed,
-        f"a name that resolves {vantage}",
+        f"a name that resolves {location}",
         node=node,
         listener=listener,
         scope=scope,

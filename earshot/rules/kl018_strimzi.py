@@ -64,7 +64,7 @@ def _distinct(
 def _refused(
     listener: StrimziListener, keys: tuple[str, ...], observed: str, expected: str, remedy: str
 ) -> Finding:
-    """The finding about what stands at ``keys`` of ``listener``."""
+    """The finding about the value at ``keys`` of ``listener``."""
     return RULE.finding(
         observed,
         expected,

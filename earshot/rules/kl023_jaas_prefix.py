@@ -1,4 +1,4 @@
-"""KL023: a JAAS line stands under a listener that there is.
+"""KL023: a JAAS line belongs to a listener that exists.
 
 Kafka looks for `listener.name.LISTENER.MECHANISM.sasl.jaas.config` with listener and mechanism in
 lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and reads no other.
@@ -29,9 +29,9 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
 
 RULE = Rule(
     id="KL023",
-    title="A JAAS line stands under a listener that there is",
+    title="A JAAS line belongs to a listener that exists",
     reason="Kafka passes over a line of another listener, and the users in it cannot log in.",
-    remedy="write the listener's name in lower case; in a variable's name _ stands for a dot, and "
+    remedy="write the listener's name in lower case; in a variable's name _ means a dot, and "
     "__ for an underscore of the listener",
     source="https://kafka.apache.org/documentation/#security_jaas_broker",
     inputs=("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map"),

@@ -1,7 +1,7 @@
 """What the services of a file begin with: their bootstrap addresses, wherever these stand.
 
 They are found by the names that clients have for them (`bootstrap.servers` in every spelling,
-`KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`): in variables, in a configuration that stands in one, in the
+`KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`): in variables, in a configuration within a variable, in the
 command, in files that are mounted from beside the Compose file where no variable says it, and in a
 connector that a command sends to a worker. Among the arguments of any program an address counts
 where a broker of the file has its port.
@@ -203,7 +203,7 @@ def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str,
 
 
 def _in_files(service: Service) -> Iterator[tuple[str, str]]:
-    """What stands in files that are mounted from beside the Compose file."""
+    """The content of files that are mounted from the Compose file's folder."""
     text = " ".join(service.command)
     named = [path for path in service.files if path in text]
     for path in named or service.files:

@@ -22,7 +22,7 @@ from earshot.sources.pod_variables import Keys
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
 
 STEPS = "steps"
-"""What the service is called that stands for a GitHub job's own commands on the machine."""
+"""The name of the service that represents a GitHub job's own commands on the machine."""
 JOB = "job"
 """… and in its container, and on GitLab."""
 _NETWORK = "of the job"
@@ -36,7 +36,7 @@ _OWN_KEYS = frozenset(
 
 @dataclass(frozen=True)
 class CiJob:
-    """One job: its containers, and where the section of each stands in the file.
+    """One job: its containers, and the place of each one's section in the file.
 
     ``variables`` is where variables that a section does not set itself may stand.
     """

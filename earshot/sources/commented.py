@@ -33,7 +33,7 @@ def commented_out(text: str, shown: str) -> Mapping[str, Commented]:
     for number, line in enumerate(text.split("\n")):
         while starts and starts[0][0] <= number:
             service = starts.pop(0)[1]
-        # what follows the keys of a service that stands in comments is that one's
+        # lines after the keys of a commented-out service belong to that service
         is_anothers = line.lstrip().startswith("#") and (is_anothers or bool(_KEY.match(line)))
         match = _ENTRY.match(line)
         if match and service and not is_anothers:
@@ -43,7 +43,7 @@ def commented_out(text: str, shown: str) -> Mapping[str, Commented]:
 
 
 def _starts(text: str, shown: str) -> list[tuple[int, str]]:
-    """The line of each service with its name, and of what stands beside the services with none."""
+    """The line of each service with its name; lines outside the services have no name."""
     root = yaml_nodes(text, shown)
     found: list[tuple[int, str]] = []
     for key, value in _pairs(root):

@@ -92,7 +92,7 @@ class Compose:
     services: tuple[Service, ...]
     missing: tuple[str, ...]
     malformed: tuple[str, ...] = ()
-    """Where `$` stands in a form that Compose refuses, and what is wrong with it."""
+    """The place of a `$` in a form that Compose refuses, and the problem."""
 
 
 def read_compose(
@@ -223,7 +223,7 @@ class _Files:
         if len(seen) >= MAX_EXTENDS:
             raise EarshotError(
                 f"{where}.extends",
-                observed=f"stands at the end of {MAX_EXTENDS} services that extend each other",
+                observed=f"is at the end of {MAX_EXTENDS} services that extend each other",
                 remedy="adopt the output of `docker compose config` instead",
             )
         section = map_of(sections[name], where)

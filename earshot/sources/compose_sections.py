@@ -143,7 +143,7 @@ def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
 def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """What `configs` mount, as `volumes_of` has it; ``declared`` are those of the file, by name.
 
-    A path that `with_inline` reads stands for a content that the file itself has.
+    A path that `with_inline` reads refers to content within the file itself.
     """
     listed = section.get("configs")
     for item in listed if isinstance(listed, list) else []:
@@ -199,7 +199,7 @@ def map_of(value: object, where: str) -> dict[str, object]:
 
 
 def _shape(value: object) -> str:
-    """What stands there, without its values: they may be secrets."""
+    """The keys of the section without its values, which may be secrets."""
     return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
 
 

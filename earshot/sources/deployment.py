@@ -1,7 +1,7 @@
 """The services of a Compose file as a deployment: brokers with their listeners, and clients.
 
-What an image makes of its variables is in `earshot.listeners.images`. Of an image that is not
-known, what stands in its variables counts, and what does not is not known. What services begin
+What an image makes of its variables is in `earshot.listeners.images`. Of an unknown
+image, only the settings in its variables are known. What services begin
 with is in `earshot.sources.bootstraps`.
 """
 
@@ -54,7 +54,7 @@ _CLIENT = re.compile(
 _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
-"""The addresses in a list of listeners, also where a variable stands for a host."""
+"""The addresses in a list of listeners, also if a host is a variable."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}

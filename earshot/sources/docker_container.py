@@ -35,7 +35,7 @@ BUILT_IMAGES = frozenset(
 TYPES = frozenset({NETWORK, REMOTE_IMAGE, *BUILT_IMAGES})
 """Resources whose outputs a container is given."""
 Envs = Mapping[str, str | None] | Iterable[str | None]
-"""By name, or as `NAME=value` texts; None stands for what is not known yet."""
+"""By name, or as `NAME=value` texts; None is a value that is not known yet."""
 Inputs = Iterable[Mapping[str, object] | None]
 """As the properties of `docker.Container`; None, or a value of None, is not known yet."""
 _VARIABLE = "variable "
@@ -46,7 +46,7 @@ _FILLED_IN = "__defaults"
 
 
 @dataclass(frozen=True)
-class _Unknown:
+class _UnknownParts:
     """What is not known yet, in words."""
 
     variables: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Conta
     """
     if inputs is None:
         return Container(name, unknown=("its inputs",))
-    unknown = _Unknown()
+    unknown = _UnknownParts()
     found = _container(inputs, name, unknown)
     marks = (*unknown.variables, *unknown.ports, *unknown.names)
     return replace(found, unknown=tuple(dict.fromkeys(marks)))
@@ -73,7 +73,7 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
 
     A variable whose value is not known yet stays as `${NAME}`.
     """
-    unknown = _Unknown()
+    unknown = _UnknownParts()
     found = _container(inputs, name, unknown)
     names = [text.removeprefix(_VARIABLE) for text in unknown.variables]
     named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
@@ -94,7 +94,7 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
-    """Where in ``inputs`` the first of ``names`` stands: of broker properties, variables, inputs.
+    """The place in ``inputs`` of the first of ``names``: broker properties, variables, inputs.
 
     An empty text where none of them is there.
     """
@@ -108,7 +108,7 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
     return ""
 
 
-def _container(inputs: Mapping[str, object], name: str, unknown: _Unknown) -> Container:
+def _container(inputs: Mapping[str, object], name: str, unknown: _UnknownParts) -> Container:
     given = inputs.get("envs")
     listed = _listed(inputs, "envs", "variables", unknown.variables)
     env = read_variables(given if isinstance(given, Mapping) else listed, unknown.variables)

@@ -1,4 +1,4 @@
-"""The files that a source is read from: itself, what stands beside it, and its `.env`."""
+"""The files that a source is read from: itself, files next to it, and its `.env`."""
 
 import errno
 import io

@@ -21,7 +21,7 @@ class RecordLookup:
 
     declaration: Declaration | None = None
     why: str = ""
-    """Where nothing declares the name: what stands in the way, if anything does."""
+    """For a name that is not declared: the obstacle, if there is one."""
     pending: bool = False
     """The record is still to be made: a DNS server asked for it now would cache its absence."""
     undecided: bool = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.facts.cloud import read_group, read_ingress
-from earshot.facts.security_groups import Ingress, Unread
+from earshot.facts.security_groups import Ingress, UnknownSource
 from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns
 from earshot.sources import stack_resources as aws
@@ -20,7 +20,7 @@ _REFERRED = ("referencedSecurityGroupId", "sourceSecurityGroupId")
 
 @dataclass(frozen=True)
 class InstanceNetwork:
-    """One instance's; None stands for what is not known, yet or from here."""
+    """The network of one instance; None is a value that is not known, yet or from here."""
 
     region: str | None
     private: str | None
@@ -29,7 +29,7 @@ class InstanceNetwork:
     """All of its own; empty where one of them is not known yet."""
     elastic: tuple[str | UnknownHost, ...]
     ingress: tuple[Ingress, ...]
-    """What a group that is not of this stack lets in stands as one source that is unread."""
+    """The sources that a group of another stack lets in are one unread source."""
     vpc: Pointed
     dns: VpcDns | None
     own_name: str | UnknownHost
@@ -119,9 +119,9 @@ def _ingress(stack: RegisteredStack, groups: tuple[Pointed, ...]) -> Iterator[In
         yield from _let_in(stack, group)
     foreign = [id for pointed in groups for id in pointed.foreign]
     for id in dict.fromkeys(foreign):
-        yield Ingress(0, 65535, Unread(f"group {id}, which is not of this stack"))
+        yield Ingress(0, 65535, UnknownSource(f"group {id}, which is not of this stack"))
     if any(pointed.unknown for pointed in groups) or not (carried or foreign):
-        yield Ingress(0, 65535, Unread("its security groups, which are not known"))
+        yield Ingress(0, 65535, UnknownSource("its security groups, which are not known"))
 
 
 def _let_in(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:

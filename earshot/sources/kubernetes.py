@@ -51,7 +51,7 @@ _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 class PodContainer:
     """One container of a pod; its service is called WORKLOAD/CONTAINER.
 
-    ``variables`` says where each variable is set, ``path`` where the container stands.
+    ``variables`` says where each variable is set, ``path`` is the container's place.
     """
 
     service: Service
@@ -154,7 +154,7 @@ def namespace_of(resource: Resource) -> str:
 
 @dataclass(frozen=True)
 class _Pod:
-    """The pod of one workload: its `spec`, and where that stands."""
+    """The pod of one workload: its `spec`, and the place of the spec."""
 
     kind: str
     workload: str
@@ -285,7 +285,7 @@ class _Pod:
 
 
 def _is_hidden(value: object) -> bool:
-    """Whether a text stands for a list, or an item of one: a program's value that is not known."""
+    """True if a list, or an item of one, is a text: a program's value that is not known."""
     items = value if isinstance(value, list) else ()
     hidden = any(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items)
     return isinstance(value, str) or hidden

@@ -140,7 +140,7 @@ def lone_plan(
 ) -> ClusterPlan | None:
     """A plan of the node ``id`` alone; None where its settings make none (KL001 and KL002 say why).
 
-    ``hosts`` holds what stands for some of the advertised hosts, by their text in ``values``.
+    ``hosts`` maps the text of an advertised host in ``values`` to its replacement.
     """
     names = (inter_broker_name(values), *controller_names(values)[:1])
     if not listeners or not all(map(_NAME.fullmatch, names)):

@@ -120,7 +120,7 @@ class RegisteredStack:
     ) -> Pointed:
         """What ``key`` of ``holder`` points at, among ``types``.
 
-        ``inner`` is the key within the map, or within each map of the list, that stands there.
+        ``inner`` is the key within that map, or within each map of that list.
         """
         texts, hidden = _texts(holder.props, key, inner)
         found: dict[str, RegisteredResource] = {}

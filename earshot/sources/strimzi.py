@@ -21,7 +21,7 @@ _ON = ("true", "yes", "on", "y")
 
 @dataclass(frozen=True)
 class FoundKafka:
-    """One resource, where it stands, and whether its listeners are a list."""
+    """One resource, its place, and whether its listeners are a list."""
 
     kafka: StrimziKafka
     path: Keys

@@ -41,7 +41,7 @@ class Variables:
     keep: bool = False
     """Leave a variable that is not set as `${NAME}`: its value is not known here."""
     malformed: dict[str, None] = field(default_factory=dict)
-    """Where a form stands that compose does not know, and what is wrong with it."""
+    """The place of a form that Compose does not know, and the problem."""
 
     def substitute(self, text: str, where: str = "") -> str:
         """``text`` with every variable replaced; one that is not set becomes empty.
@@ -179,7 +179,7 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
 
 
 def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
-    """The same of an `env_file` with `format: raw`: what follows `=` is the value as it stands.
+    """The same of an `env_file` with `format: raw`: the text after `=` is the value, unchanged.
 
     Source: the Compose Specification, and kvfile of Docker's CLI. Raises EarshotError.
     """

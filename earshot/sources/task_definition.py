@@ -15,7 +15,7 @@ from earshot.topology.container import Container
 
 @dataclass(frozen=True)
 class TaskContainer:
-    """One container of a task; ``path`` is where it stands, ``variables`` where each is set."""
+    """One container of a task; ``path`` is its place, ``variables`` where each is set."""
 
     service: Service
     path: str

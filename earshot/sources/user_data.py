@@ -23,7 +23,7 @@ from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.yaml_document import read_cloud_config
 
 PLACE = "computed-{}.invalid"
-"""Stands for what an instance puts together itself, where a host stands."""
+"""Placeholder for a host that an instance computes itself."""
 _PLACE = re.compile(r"computed-\d+\.invalid", re.ASCII)
 _MOST = 1 << 20
 """Bytes that are unpacked, and read: user data have 16 KiB before."""
@@ -57,7 +57,7 @@ class UserDataFile:
     path: str
     """Where it is written, as the text has it; empty where that is unknown."""
     settings: NodeSettings
-    """What is known of it; a host that the instance computes stands as a `PLACE`."""
+    """Its known part; a host that the instance computes is a `PLACE`."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """What the instance computes: by property that is left out, or by `PLACE` of a host."""
     whole: bool = True

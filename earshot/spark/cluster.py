@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from earshot.spark.attempts import AT_A_TIME, Key, Route, RouteFailure, RouteProblem
 from earshot.validation.deadline import Deadline
-from earshot.validation.result import Reached, Vantage
+from earshot.validation.result import ReachedAddress, Vantage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def strangers(
         }
 
 
-def foreign(seen: Reached, cluster_id: str | None) -> bool:
+def foreign(seen: ReachedAddress, cluster_id: str | None) -> bool:
     """Whether an executor met another cluster there; not where either id is not known."""
     return bool(seen.cluster_id and cluster_id and seen.cluster_id != cluster_id)
 

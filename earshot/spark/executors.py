@@ -11,7 +11,7 @@ from earshot.spark import executor_probe
 from earshot.spark.attempts import Route
 from earshot.spark.session import innermost
 from earshot.validation.deadline import Deadline
-from earshot.validation.result import Reached, Vantage
+from earshot.validation.result import ReachedAddress, Vantage
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -107,7 +107,7 @@ def vantage_of(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
     for it in seen["reached"]:
         fields = {key: it[key] for key in ("listener", "broker", "error", "cluster_id")}
         fields |= {"resolved": tuple(it["resolved"]), "reached": not it["error"]}
-        reached.append(Reached(address=addresses[it["listener"], it["broker"]], **fields))
+        reached.append(ReachedAddress(address=addresses[it["listener"], it["broker"]], **fields))
     return Vantage(
         name=f"executor-{seen['executor']}",
         kind="executor",

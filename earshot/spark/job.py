@@ -56,7 +56,7 @@ READING: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Entrance:
+class ListenerAccess:
     """How Spark comes in through one listener: bootstrap addresses, protocol, properties."""
 
     bootstrap: str
@@ -96,7 +96,7 @@ class Job:
     """One run of the job in the session ``spark``; everything ends by ``end``."""
 
     spark: SparkSession
-    entrances: Mapping[str, Entrance]
+    entrances: Mapping[str, ListenerAccess]
     topic: str
     begin: Mapping[int, int]
     """By partition of ``topic``, the offset of its first record that is of this run."""

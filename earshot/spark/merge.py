@@ -13,7 +13,7 @@ from earshot.spark.attempts import Key, RouteFailure
 from earshot.spark.cluster import foreign, met_strangers
 from earshot.spark.job import Findings
 from earshot.validation.causes import FailedStage, explain
-from earshot.validation.result import Cause, Cell, Delivery, Reached, StageResult, Vantage
+from earshot.validation.result import Cause, Cell, Delivery, ReachedAddress, StageResult, Vantage
 from earshot.validation.terms import Stage, Verdict
 
 
@@ -119,7 +119,7 @@ def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
     return _failed_at(cell, stage, "spark", f"Spark's records {outcome}: {problem.reason}")
 
 
-def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) -> Cell:
+def _executor(model: Cell, executor: Vantage, seen: ReachedAddress, proofs: _Proofs) -> Cell:
     """The cell of one executor: what it saw itself, and whether the executors' job succeeded."""
     blank = {"stages": (), "cause": None, "reason": "", "latency_ms": None}
     cell = _changed(model, Verdict.PASS, vantage=executor.name, **blank)

@@ -21,9 +21,9 @@ from earshot.doctor.run_topic import ReachedBrokers, RunTopic
 from earshot.doctor.survey import targets_reached
 from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
-from earshot.spark.job import Entrance, Findings, Job
+from earshot.spark.job import Findings, Job, ListenerAccess
 from earshot.spark.merge import merge, without_spark
-from earshot.spark.session import Opening, SparkSettings, exposure
+from earshot.spark.session import SessionStart, SparkSettings, exposure
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
@@ -93,9 +93,9 @@ def validate(
     run = run_id()
     notes: list[str] = []
     with unwinding_on_sigterm(), contextlib.ExitStack() as stack:
-        spark: Opening | None = None
+        spark: SessionStart | None = None
         if options.records:
-            spark = stack.enter_context(contextlib.closing(Opening(options.spark(contract))))
+            spark = stack.enter_context(contextlib.closing(SessionStart(options.spark(contract))))
         on_event("doctor: one record to every broker through every listener")
         limit, vantage = end.left(DOCTOR_SECONDS), options.vantage
         seen = examine(
@@ -132,7 +132,7 @@ def _prove(
     contract: Contract,
     options: ValidationOptions,
     cells: Sequence[Cell],
-    spark: Opening | None,
+    spark: SessionStart | None,
     run: str,
     end: Deadline,
     notes: list[str],
@@ -178,10 +178,10 @@ def _prove(
             notes.append(note)
 
 
-def entrances(living: Sequence[CellTarget], client: Mapping[str, str]) -> dict[str, Entrance]:
+def entrances(living: Sequence[CellTarget], client: Mapping[str, str]) -> dict[str, ListenerAccess]:
     """How to come in through each listener: by the brokers that live."""
     routes = {}
     for name, protocol in {route.listener: route.protocol for route in living}.items():
         bootstrap = ",".join(str(route.address) for route in living if route.listener == name)
-        routes[name] = Entrance(bootstrap, protocol, client)
+        routes[name] = ListenerAccess(bootstrap, protocol, client)
     return routes

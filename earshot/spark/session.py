@@ -124,7 +124,7 @@ def exposure(spark: SparkSession, *, credentials: bool) -> str:
     return ""
 
 
-class Opening:
+class SessionStart:
     """A session on its way: its JVM starts now, and is gone when the opening is closed."""
 
     def __init__(self, settings: SparkSettings) -> None:

@@ -10,7 +10,7 @@ from earshot.topology.container import Container
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One listener of a broker in its container; None stands for what is not known."""
+    """One listener of a broker in its container; None is an unknown value."""
 
     name: str
     bind: Address

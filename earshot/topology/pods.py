@@ -20,7 +20,7 @@ from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.ways import Answer, End, Hop, Stage, Trace, Way
 
 NODE = "NODE"
-"""Stands for any node's address, in what a client beyond the cluster bootstraps to."""
+"""Placeholder for the address of any node, as the bootstrap of clients outside the cluster."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from earshot.transition.steps import Step
 
 
 @dataclass(frozen=True)
-class Rehearsed:
+class RehearsedStep:
     """One step, as those see it who depend on the brokers."""
 
     text: str
@@ -25,11 +25,11 @@ class Rehearsed:
     """By broker, its listeners and where they lead, after the step."""
 
 
-def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[Rehearsed, ...]:
+def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[RehearsedStep, ...]:
     """The ``steps`` from ``current`` in turn."""
     plans = [current, *(step.plan for step in steps)]
     return tuple(
-        Rehearsed(
+        RehearsedStep(
             step.text,
             step.restarts,
             step.plan.inter_broker,

@@ -32,7 +32,7 @@ class Advertised(Frozen):
         return Address(str(self.host), self.port)
 
 
-class Answered(Advertised):
+class AnsweredAddress(Advertised):
     """The same as a running broker answered it, be it a host or port that no plan would hold."""
 
     host: str

@@ -85,7 +85,7 @@ class Cell(Frozen):
         return next((stage.stage for stage in self.stages if stage.verdict == Verdict.FAIL), None)
 
 
-class Reached(Frozen):
+class ReachedAddress(Frozen):
     """What one Spark executor (or the driver) made of one advertised address."""
 
     listener: Name
@@ -106,7 +106,9 @@ class Vantage(Frozen):
     where: Name = ""
     """The machine's own name, as it calls itself."""
     resolvers: Annotated[tuple[Name, ...], FailFast()] = Field(default=(), max_length=1000)
-    reached: Annotated[tuple[Reached, ...], FailFast()] = Field(default=(), max_length=MOST_CELLS)
+    reached: Annotated[tuple[ReachedAddress, ...], FailFast()] = Field(
+        default=(), max_length=MOST_CELLS
+    )
     verdict: Verdict = Verdict.PASS
     reason: Text = ""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.lint.formats import SUFFIXES, LintFormat, render
-from earshot.lint.model import Linted, Mistake, Outcome, Place
+from earshot.lint.model import FileReport, Mistake, Outcome, Place
 from earshot.rules.registry import Finding, FindingState, Severity
 
 VARIABLE = "EARSHOT_FINDINGS"
@@ -42,7 +42,7 @@ class FindingsFiles:
         self._write()
 
     def _write(self) -> None:
-        linted = Linted(_PROJECT_FILE, "Pulumi program", tuple(self._mistakes.values()))
+        linted = FileReport(_PROJECT_FILE, "Pulumi program", tuple(self._mistakes.values()))
         outcome = Outcome((linted,), (), Path(), lambda _: ())
         for path, format in self.formats.items():
             try:

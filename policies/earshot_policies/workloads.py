@@ -12,7 +12,7 @@ from earshot.sources.pod_variables import Keys
 
 _PREFIX = "kubernetes:"
 HIDDEN = "${not known yet}"
-"""Stands for a value that a preview does not know."""
+"""Placeholder for a value that a preview does not know."""
 
 
 def is_workload(type: str) -> bool:

@@ -6,10 +6,10 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from earshot.certificates.authority import Issued
+from earshot.certificates.authority import IssuedCertificate
 
 
-def server_context(issued: Issued) -> ssl.SSLContext:
+def server_context(issued: IssuedCertificate) -> ssl.SSLContext:
     """A server's context with the certificate and key of ``issued``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
@@ -19,7 +19,7 @@ def server_context(issued: Issued) -> ssl.SSLContext:
     return context
 
 
-def client_context(authority: Issued) -> ssl.SSLContext:
+def client_context(authority: IssuedCertificate) -> ssl.SSLContext:
     """A client's context that trusts ``authority`` alone, and no common name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.hostname_checks_common_name = False

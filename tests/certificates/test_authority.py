@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from earshot.certificates.authority import (
-    Issued,
+    IssuedCertificate,
     Subject,
     is_issued_by,
     issue,
@@ -28,11 +28,11 @@ NODE = Subject("node-1", "nodes")
 
 
 @pytest.fixture(scope="module")
-def authority() -> Issued:
+def authority() -> IssuedCertificate:
     return new_authority("test", NOW)
 
 
-def test_a_certificate_has_exactly_the_hosts_and_the_days(authority: Issued) -> None:
+def test_a_certificate_has_exactly_the_hosts_and_the_days(authority: IssuedCertificate) -> None:
     hosts = ["B1.example.com", "10.0.0.1", "b1.example.com", "::1"]
     read = read_certificate(issue(authority, NODE, hosts, 90, NOW).certificate)
     assert read.names.dns == ("b1.example.com",)
@@ -42,7 +42,7 @@ def test_a_certificate_has_exactly_the_hosts_and_the_days(authority: Issued) -> 
     assert len(read.fingerprint) == 64
 
 
-def purposes(issued: Issued) -> list[tuple[bool, x509.ExtensionType]]:
+def purposes(issued: IssuedCertificate) -> list[tuple[bool, x509.ExtensionType]]:
     """What a certificate says that it is for, each with whether a reader must know it."""
     found = x509.load_pem_x509_certificate(issued.certificate.encode()).extensions
     kinds = (
@@ -69,7 +69,7 @@ def usage(*of: str) -> x509.KeyUsage:
     return x509.KeyUsage(**{name: name in of for name in names})
 
 
-def test_each_certificate_is_good_for_what_its_holder_does(authority: Issued) -> None:
+def test_each_certificate_is_good_for_what_its_holder_does(authority: IssuedCertificate) -> None:
     assert purposes(authority) == [
         (True, x509.BasicConstraints(ca=True, path_length=0)),
         (True, usage("key_cert_sign", "crl_sign")),
@@ -102,7 +102,9 @@ def test_a_certificate_names_its_subject_and_its_authority() -> None:
     assert found.issuer.rfc4514_string() == f"CN=earshot {'s' * 56},OU=authority", "64 at the most"
 
 
-def test_who_issued_a_certificate_is_told_by_name_and_signature(authority: Issued) -> None:
+def test_who_issued_a_certificate_is_told_by_name_and_signature(
+    authority: IssuedCertificate,
+) -> None:
     pem = issue(authority, NODE, [], 1, NOW).certificate
     assert is_issued_by(pem, authority.certificate)
     for stack in ("test", "other"):
@@ -110,7 +112,7 @@ def test_who_issued_a_certificate_is_told_by_name_and_signature(authority: Issue
     assert not is_issued_by("", authority.certificate)
 
 
-def test_a_key_that_signs_nothing_has_issued_nothing(authority: Issued) -> None:
+def test_a_key_that_signs_nothing_has_issued_nothing(authority: IssuedCertificate) -> None:
     holder = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = load_pem_private_key(authority.key.encode(), None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
@@ -121,12 +123,12 @@ def test_a_key_that_signs_nothing_has_issued_nothing(authority: Issued) -> None:
     assert not is_issued_by(authority.certificate, odd)
 
 
-def test_clocks_of_clients_may_be_five_minutes_behind(authority: Issued) -> None:
+def test_clocks_of_clients_may_be_five_minutes_behind(authority: IssuedCertificate) -> None:
     assert read_certificate(authority.certificate).not_before == NOW - timedelta(minutes=5)
     assert read_certificate(authority.certificate).not_after == NOW + timedelta(days=3650)
 
 
-def test_a_clients_certificate_is_no_servers(authority: Issued) -> None:
+def test_a_clients_certificate_is_no_servers(authority: IssuedCertificate) -> None:
     now = datetime.now(UTC)
     authority = new_authority("test", now)
     client = issue(authority, Subject("app", "clients"), [], 1, now)
@@ -146,7 +148,7 @@ def test_the_principal_is_written_as_java_writes_it() -> None:
     assert principal(NODE.name, NODE.unit) == "CN=node-1,OU=nodes"
 
 
-def test_no_key_shows_where_an_issued_one_is_printed(authority: Issued) -> None:
+def test_no_key_shows_where_an_issued_one_is_printed(authority: IssuedCertificate) -> None:
     assert "PRIVATE" in authority.key and "PRIVATE" not in repr(authority)
 
 

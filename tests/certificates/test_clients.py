@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.certificates.authority import Issued
+from earshot.certificates.authority import IssuedCertificate
 from earshot.certificates.names import SubjectNames
 from earshot.jvm.java import find_java
 from tests.certificates.handshakes import accepted, client_context, server_context
@@ -65,7 +65,9 @@ def host(chance: random.Random, patterns: Sequence[str]) -> str:
     return near if near.strip(".") else "a"
 
 
-def cases(chance: random.Random, count: int) -> Iterator[tuple[tuple[str, ...], Issued, str]]:
+def cases(
+    chance: random.Random, count: int
+) -> Iterator[tuple[tuple[str, ...], IssuedCertificate, str]]:
     """Names, the certificate with them, and a host."""
     for _ in range(count):
         patterns = tuple(pattern(chance) for _ in range(chance.randint(0, 3)))
@@ -78,7 +80,9 @@ def in_base64(pem: str) -> str:
     return "".join(line for line in pem.splitlines() if not line.startswith("-----"))
 
 
-def java_accepts(listed: Sequence[tuple[object, Issued, str]], folder: Path) -> list[bool]:
+def java_accepts(
+    listed: Sequence[tuple[object, IssuedCertificate, str]], folder: Path
+) -> list[bool]:
     """What a Java client says of each, all of them in one JVM."""
     lines = [f"{in_base64(authority().certificate)} {in_base64(plain().key)}"]
     for _, made, asked in listed:

@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from earshot.certificates.given import Files, Given, GivenNode, read_given
-from earshot.certificates.in_aws import Text
+from earshot.certificates.given import Files, GivenCertificates, GivenNode, read_given
+from earshot.certificates.in_aws import StoredText
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
 from tests.certificates.made import Made, made
@@ -36,7 +36,7 @@ def files(folder: Path, **changes: str) -> Files:
     return Files(**{key: str(folder / name) for key, name in named.items()})
 
 
-def only(found: Given) -> GivenNode:
+def only(found: GivenCertificates) -> GivenNode:
     assert found.nodes.keys() == {1}
     return found.nodes[1]
 
@@ -235,13 +235,13 @@ def test_what_lies_in_aws_is_read_as_files_are(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = {
-        "ssm:/kafka/1.key": Text(B1.key_pem("geheim").encode(), encrypted=True),
-        "secretsmanager:kafka-1": Text((B1.pem + MIDDLE.pem).encode(), encrypted=True),
-        "ssm:/kafka/password": Text(b"geheim", encrypted=True),
+        "ssm:/kafka/1.key": StoredText(B1.key_pem("geheim").encode(), encrypted=True),
+        "secretsmanager:kafka-1": StoredText((B1.pem + MIDDLE.pem).encode(), encrypted=True),
+        "ssm:/kafka/password": StoredText(b"geheim", encrypted=True),
     }
     asked = []
 
-    def read(places: tuple[str, ...], region: str) -> dict[str, Text]:
+    def read(places: tuple[str, ...], region: str) -> dict[str, StoredText]:
         asked.append((places, region))
         return {place: held[place] for place in places}
 
@@ -256,7 +256,7 @@ def test_what_lies_in_aws_is_read_as_files_are(
     assert only(read_given(named, [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
     assert asked == [(tuple(sorted(held)), "eu-central-1")]
     for place in ("ssm:/kafka/1.key", "ssm:/kafka/password"):
-        plain = {place: Text(held[place].content, encrypted=False)}
+        plain = {place: StoredText(held[place].content, encrypted=False)}
         with monkeypatch.context() as patch, pytest.raises(EarshotError) as caught:
             patch.setattr("earshot.certificates.given.read_in_aws", lambda *_, it=plain: held | it)
             read_given(named, [1])

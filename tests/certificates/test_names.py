@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earshot.certificates.authority import Issued, Subject, issue, new_authority
+from earshot.certificates.authority import IssuedCertificate, Subject, issue, new_authority
 from earshot.certificates.names import SubjectNames
 from tests.certificates.handshakes import accepted, client_context, server_context
 
@@ -82,16 +82,16 @@ PATTERNS = st.one_of(
 
 
 @functools.cache
-def authority() -> Issued:
+def authority() -> IssuedCertificate:
     return new_authority("test", NOW)
 
 
 @functools.cache
-def plain() -> Issued:
+def plain() -> IssuedCertificate:
     return issue(authority(), Subject("node-1", "nodes"), ["localhost"], 30, NOW)
 
 
-def with_names(patterns: tuple[str, ...]) -> Issued:
+def with_names(patterns: tuple[str, ...]) -> IssuedCertificate:
     """As the authority would issue it, but with names that it never writes.
 
     Without any it has a common name, `kafka`, and no such extension.
@@ -117,7 +117,7 @@ def with_names(patterns: tuple[str, ...]) -> Issued:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=True)
     key = load_pem_private_key(authority().key.encode(), None)
     made = builder.sign(key, hashes.SHA256())  # type: ignore[arg-type]
-    return Issued(made.public_bytes(Encoding.PEM).decode(), plain().key)
+    return IssuedCertificate(made.public_bytes(Encoding.PEM).decode(), plain().key)
 
 
 def agree(patterns: list[str], hosts: list[str]) -> None:

@@ -88,11 +88,11 @@ ZOOKEEPER = {"process_roles": "", "zookeeper_connect": "z:2181"}
         (written(process_roles=""), {}),
         (
             UserDataFile("f", NodeSettings({}), whole=False),
-            {"KL008": "what stands in f before is not known"},
+            {"KL008": "the earlier content of f is not known"},
         ),
         (
             UserDataFile("", NodeSettings({}), whole=False),
-            {"KL008": "what stands in its properties file before is not known"},
+            {"KL008": "the earlier content of its properties file is not known"},
         ),
         (
             UserDataFile("f", NodeSettings({}), {"node.id": "$X", "broker.rack": "$Y"}),

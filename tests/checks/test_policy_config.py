@@ -11,7 +11,7 @@ from earshot.checks.policy_config import Level, read_config, stack_config, unkno
 from earshot.errors import EarshotError
 from earshot.project import Project
 from earshot.rules import kl003_kind_of_address, kl011_resolves
-from earshot.rules.evaluate import RULES, Checked
+from earshot.rules.evaluate import RULES, CheckResult
 from earshot.rules.registry import FindingState, Severity
 from toolchain.paths import POLICIES
 
@@ -20,7 +20,7 @@ MILD = kl011_resolves.RULE.finding("a", "b", severity=Severity.WARNING)
 UNKNOWN = kl011_resolves.RULE.finding("a", "b", state=FindingState.UNKNOWN)
 OTHER = kl003_kind_of_address.RULE.finding("c", "d")
 WARNING = next(rule for rule in RULES if rule.severity is Severity.WARNING).finding("e", "f")
-ALL = Checked((ERROR, MILD, UNKNOWN, OTHER, WARNING), ())
+ALL = CheckResult((ERROR, MILD, UNKNOWN, OTHER, WARNING), ())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from earshot.names.machine import Machine
 from earshot.placement.aws import plan_aws
 from earshot.placement.docker import plan_docker
 from earshot.placement.local import local_names
-from earshot.placement.plan import Planned, plan
+from earshot.placement.plan import PlacementPlan, plan
 from earshot.topology.ways import Answer
 
 AWS: dict[str, Any] = {
@@ -103,7 +103,7 @@ def local_rows(external: str | None) -> dict[tuple[str, str], tuple[Answer, str]
     spec = read_spec({"placement": "local", "external_host": external}, "test")
     assert isinstance(spec, LocalSpec)
     names, _ = local_names(spec, THIS_MACHINE, Path("data"))
-    planned = Planned(plan=plan(spec, names), names=names, notes=())
+    planned = PlacementPlan(plan=plan(spec, names), names=names, notes=())
     return {(it.place, it.listener): (it.answer, it.because) for it in reach(planned)}
 
 

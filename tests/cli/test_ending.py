@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from earshot.cli import ending
-from earshot.cli.ending import INCONCLUSIVE, Work, ended_by
+from earshot.cli.ending import INCONCLUSIVE, RunningCommand, ended_by
 from earshot.listeners.address import Address
 from tests.doubles import peer as doubles
 from tests.doubles.peer import broker, kafka, listening, metadata, reply
@@ -198,14 +198,14 @@ def ends_at(command: tuple[str, ...], fifo: Path) -> None:
     assert time.monotonic() - begun < SOON
 
 
-def work(most: int = 1000, seconds: float = 60.0) -> tuple[Work, list[str]]:
+def work(most: int = 1000, seconds: float = 60.0) -> tuple[RunningCommand, list[str]]:
     told: list[str] = []
 
     def tell(reason: str) -> int:
         told.append(reason)
         return 1
 
-    return Work(tell, time.monotonic() + seconds, lambda: most), told
+    return RunningCommand(tell, time.monotonic() + seconds, lambda: most), told
 
 
 def test_what_is_known_is_told_once() -> None:

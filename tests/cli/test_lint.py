@@ -15,7 +15,7 @@ import pytest
 from earshot.cli import lint, run
 from earshot.errors import EarshotError
 from earshot.lint.check import check
-from earshot.lint.model import FileOptions, Linted, Mistake, Place
+from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Severity
 from tests.lint.samples import finding
@@ -25,13 +25,13 @@ OF_FILES = "KL002, KL014, KL015, KL016, KL017, KL018, KL019, KL020, KL021, KL022
 CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 
-def double(file: Path, variables: Mapping[str, str], said: FileOptions) -> Linted:
+def double(file: Path, variables: Mapping[str, str], said: FileOptions) -> FileReport:
     """Takes each line `kafka RULE` for an error of that rule, and `kafka? RULE` for a warning."""
     text = file.read_text()
     if "%" in text:
         raise EarshotError(str(file), observed="is no YAML", remedy="fix it")
     if "kafka" not in text:
-        return Linted(str(file), "", unchecked=("has nothing of Kafka",))
+        return FileReport(str(file), "", unchecked=("has nothing of Kafka",))
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         word, _, rule = line.partition("#")[0].strip().partition(" ")
@@ -39,7 +39,7 @@ def double(file: Path, variables: Mapping[str, str], said: FileOptions) -> Linte
             severity = Severity.WARNING if word == "kafka?" else Severity.ERROR
             place = Place(str(file), number, 1)
             found.append(Mistake(finding(rule, severity=severity), place))
-    return Linted(str(file), "Compose file", tuple(found))
+    return FileReport(str(file), "Compose file", tuple(found))
 
 
 @pytest.fixture(autouse=True)
@@ -314,9 +314,9 @@ class TestBaseline:
 def test_the_check_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, str] = {}
 
-    def check(file: Path, variables: Mapping[str, str], said: FileOptions) -> Linted:
+    def check(file: Path, variables: Mapping[str, str], said: FileOptions) -> FileReport:
         found[str(file)] = variables["EARSHOT_TEST_VARIABLE"]
-        return Linted(str(file), "Compose file")
+        return FileReport(str(file), "Compose file")
 
     monkeypatch.setattr(lint, "check", check)
     monkeypatch.setenv("EARSHOT_TEST_VARIABLE", "x")

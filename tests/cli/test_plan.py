@@ -14,7 +14,7 @@ from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.report.terminal import Terminal
 from earshot.rules import kl003_kind_of_address as rule
-from earshot.rules.evaluate import Checked
+from earshot.rules.evaluate import CheckResult
 from earshot.rules.registry import FindingState, Severity
 from tests.config import aws_documents
 from tests.doubles.dns_server import dns_server
@@ -160,7 +160,7 @@ def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> Non
     error = rule.RULE.finding("says a", "b", listener="A")
     warning = rule.RULE.finding("says c", "d", listener="B", severity=Severity.WARNING)
     unknown = rule.RULE.finding("says e", "f", listener="C", state=FindingState.UNKNOWN)
-    checked = Checked((unknown, warning, error), ("accepted",))
+    checked = CheckResult((unknown, warning, error), ("accepted",))
     text = findings_text(checked, Terminal(), PolicyConfig())
     heads = [line for line in text.splitlines() if line.endswith("[KL003]")]
     assert heads == [
@@ -176,9 +176,11 @@ def test_where_there_is_anything_wrong_it_is_not_said_that_nothing_was_found(
     severity: Severity,
 ) -> None:
     finding = rule.RULE.finding("says a", "b", listener="A", severity=severity)
-    text = findings_text(Checked((finding,), ()), Terminal(), PolicyConfig())
+    text = findings_text(CheckResult((finding,), ()), Terminal(), PolicyConfig())
     assert "listener A: says a [KL003]" in text and "rules:" not in text
-    assert findings_text(Checked((), ()), Terminal(), PolicyConfig()) == "rules: nothing found\n"
+    assert (
+        findings_text(CheckResult((), ()), Terminal(), PolicyConfig()) == "rules: nothing found\n"
+    )
 
 
 @pytest.mark.parametrize(

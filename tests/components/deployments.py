@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pulumi
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 
 
-def deployment_of(name: str) -> Deployment:
+def deployment_of(name: str) -> ClusterContext:
     """The deployment of the cluster with the full ``name``, whose files are in /state."""
-    return Deployment(name, pulumi.ResourceOptions(), Path("/state"))
+    return ClusterContext(name, pulumi.ResourceOptions(), Path("/state"))

@@ -31,7 +31,7 @@ def test_whoever_has_no_name_is_told_by_number(
     ("number", "remedy"),
     [
         (errno.ENOSPC, "free space on that disk, then run the same command again"),
-        (errno.ENOTDIR, "move away the file that stands where a directory belongs"),
+        (errno.ENOTDIR, "move the file whose path is needed for a directory"),
         (
             errno.EROFS,
             (
@@ -56,8 +56,8 @@ def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy:
             errno.EDQUOT,
             "free space within this user's quota on that disk, then run the same command again",
         ),
-        (errno.EEXIST, "move away the file that stands where a directory belongs"),
-        (errno.EISDIR, "move away the file that stands where a directory belongs"),
+        (errno.EEXIST, "move the file whose path is needed for a directory"),
+        (errno.EISDIR, "move the file whose path is needed for a directory"),
         (errno.EACCES, "run the command as bob, or give this user the right to write"),
     ],
 )

@@ -17,7 +17,7 @@ from earshot.doctor.asking import (
     CONNECTIONS,
     NOT_TOLD,
     UNASKED,
-    Answering,
+    AnsweringBrokers,
     Peer,
     question,
     strangers,
@@ -58,7 +58,7 @@ def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
         advertised |= {1: first.address, 2: second.address}
         said, who = question(peer_at(second.address), Deadline(5))
     assert isinstance(said, MetadataAnswer) and said.brokers == advertised
-    assert who == Answering((2,) * CONNECTIONS)
+    assert who == AnsweringBrokers((2,) * CONNECTIONS)
     assert second.connections == CONNECTIONS and second.keys.count(3) == 1
     assert first.connections == 0
 
@@ -94,7 +94,7 @@ def test_a_forwarder_to_two_brokers_is_found_out() -> None:
     ],
 )
 def test_who_answered_in_words(ids: tuple[int, ...], reported: str) -> None:
-    assert Answering(ids).stray(Address("k", 1), 1) == reported
+    assert AnsweringBrokers(ids).stray(Address("k", 1), 1) == reported
 
 
 @pytest.mark.parametrize(("every", "unsteady"), [(2, True), (5, False)])
@@ -134,7 +134,7 @@ def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
     with listening(serve) as peer:
         _, who = question(peer_at(peer.address), Deadline(5))
         done.set()
-    assert who == Answering((1,), 0, ALONE)
+    assert who == AnsweringBrokers((1,), 0, ALONE)
 
 
 def refusing(connection: socket.socket, request: bytes) -> None:
@@ -152,7 +152,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
         said, who = question(peer_at(peer.address), Deadline(5))
         assert peer.connections == 1
         report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
-    assert isinstance(said, MetadataAnswer) and who == Answering(unknown=NOT_TOLD)
+    assert isinstance(said, MetadataAnswer) and who == AnsweringBrokers(unknown=NOT_TOLD)
     assert report.notes[-1] == f"which broker answers is not known at {peer.address}: {NOT_TOLD}"
 
 

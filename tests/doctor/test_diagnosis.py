@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose, ready, undecided
+from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord, diagnose, ready, undecided
 from earshot.doctor.probe import Attempt, Contact, Handshake
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
@@ -28,8 +28,8 @@ NOWHERE = Contact(
 )
 OWN = answer(HERE, HERE, "localhost:9093")
 OTHER = answer("localhost:9093", HERE, "localhost:9093")
-SENT = Sent(0, 0, 2.5, 7)
-HEALTHY = Observed(TARGET, REACHED, OWN, cluster_id="C", produced=SENT, consumed=0.01)
+SENT = SentRecord(0, 0, 2.5, 7)
+HEALTHY = Observation(TARGET, REACHED, OWN, cluster_id="C", produced=SENT, consumed=0.01)
 
 
 def verdicts(cell: Cell) -> str:
@@ -37,7 +37,7 @@ def verdicts(cell: Cell) -> str:
     return "".join(str(item.verdict)[0] for item in cell.stages)
 
 
-def failed(facts: Observed) -> tuple[Stage | None, str]:
+def failed(facts: Observation) -> tuple[Stage | None, str]:
     cell = diagnose(facts, "host")
     assert cell.verdict is Verdict.FAIL and cell.cause is not None
     return cell.failed_stage, cell.cause.kind
@@ -257,7 +257,7 @@ def test_a_cluster_that_does_not_say_its_id_is_not_another_one() -> None:
     assert failed(replace(elsewhere, answers_as="INTERNAL")) == (Stage.TCP, "refused")
 
 
-def reported(facts: Observed) -> list[tuple[Verdict, str]]:
+def reported(facts: Observation) -> list[tuple[Verdict, str]]:
     """What is said of bootstrap and metadata."""
     return [(item.verdict, item.detail) for item in diagnose(facts, "host").stages[:2]]
 
@@ -319,7 +319,7 @@ def test_the_failure_of_the_seeds() -> None:
     lookup = Lookup("nope.invalid", "this machine", Diagnosis.NXDOMAIN, detail="not known")
     via = answer(HERE, "nope.invalid:9092")
     cell = diagnose(
-        Observed(target, Contact(target.address, lookup), via=via, cluster_id="C"), "host"
+        Observation(target, Contact(target.address, lookup), via=via, cluster_id="C"), "host"
     )
     assert verdicts(cell) == "ppfssss"
     assert cell.failed_stage is Stage.RESOLVE
@@ -333,7 +333,7 @@ def test_the_failure_of_the_seeds() -> None:
 def test_a_seed_that_never_said_who_it_is() -> None:
     target = CellTarget("nope.invalid:1", Protocol.PLAINTEXT, -1, address("nope.invalid:1"))
     lookup = Lookup("nope.invalid", "this machine", Diagnosis.NXDOMAIN)
-    cell = diagnose(Observed(target, Contact(target.address, lookup)), "host")
+    cell = diagnose(Observation(target, Contact(target.address, lookup)), "host")
     assert cell.cause is not None
     assert cell.cause.observed.startswith("nope.invalid does not exist for this machine")
     assert "-1" not in cell.cause.observed + cell.cause.expected + cell.cause.remedy
@@ -343,7 +343,7 @@ def test_a_seed_that_never_said_who_it_is() -> None:
 def test_a_seed_that_names_no_broker() -> None:
     seed = CellTarget("b.example.com:1", Protocol.PLAINTEXT, -1, address("b.example.com:1"))
     empty = answer("b.example.com:1")
-    cell = diagnose(Observed(seed, HEALTHY.contact, own=empty, cluster_id="C"), "host")
+    cell = diagnose(Observation(seed, HEALTHY.contact, own=empty, cluster_id="C"), "host")
     assert cell.failed_stage is Stage.METADATA and cell.cause is not None
     assert cell.cause.observed == "b.example.com:1 lists no broker at all"
     assert cell.cause.expected == "the cluster's brokers, with their addresses"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from earshot.doctor import doctor, draft, exchange, records, survey
-from earshot.doctor.asking import Answering, Peer
+from earshot.doctor.asking import AnsweringBrokers, Peer
 from earshot.doctor.control import LIMIT
-from earshot.doctor.diagnosis import CellTarget, Observed, Sent
+from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
 from earshot.doctor.draft import Draft
 from earshot.doctor.exchange import Destination
@@ -102,7 +102,7 @@ def test_what_an_address_of_the_users_is_stands_in_a_note(
 )
 def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, verdict: str) -> None:
     at = Address("127.0.0.1", 9092)
-    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, at), None)
+    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, at), None)
     found = without_topic(facts, Failure(error, "said so"), given)
     if verdict == "skip":
         assert found.prevented == "no topic could be created here: said so"
@@ -125,7 +125,7 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.Mo
             return ""
 
     monkeypatch.setattr(doctor, "RunTopic", TopicDouble)
-    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
+    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
     end = Deadline(QUORUM_PATIENCE + 0.05)
     with ThreadPoolExecutor(1) as pool:
         begun = Draft()
@@ -138,7 +138,7 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.Mo
 
 
 def test_a_cluster_that_refuses_a_topic_says_why() -> None:
-    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
+    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
     found = without_topic(facts, Failure("policy-violation", "at least two replicas"), 10.0)
     assert found.prevented == "the cluster refused a topic for the records, so none were sent"
     assert found.produced is None and found.refusal is not None
@@ -209,17 +209,17 @@ class ClusterDouble:
         topic: str,
         destinations: Sequence[Destination],
         end: object,
-    ) -> Iterator[tuple[int, Sent | Failure]]:
+    ) -> Iterator[tuple[int, SentRecord | Failure]]:
         asked = (values["bootstrap.servers"], values["security.protocol"], topic)
         self.asked.append(("produce", *asked, destinations))
         for it in destinations:
-            yield it.partition, self.sent.get(it.partition) or Sent(it.partition, 1, 2.0, 7)
+            yield it.partition, self.sent.get(it.partition) or SentRecord(it.partition, 1, 2.0, 7)
 
     def consume(
         self,
         values: Mapping[str, Any],
         topic: str,
-        sent: Sequence[tuple[Address, Sent]],
+        sent: Sequence[tuple[Address, SentRecord]],
         run: str,
         end: object,
     ) -> Iterator[tuple[int, float | Failure]]:
@@ -250,13 +250,13 @@ class Unmoved(Deadline):
         return self.seconds if limit is None else min(self.seconds, limit)
 
 
-def observed(broker: int, late: str = "") -> Observed:
+def observed(broker: int, late: str = "") -> Observation:
     at = address(f"b{broker}:9092")
-    return Observed(CellTarget("L", Protocol.SASL_SSL, broker, at), late=late)
+    return Observation(CellTarget("L", Protocol.SASL_SSL, broker, at), late=late)
 
 
 def examined(
-    facts: Sequence[Observed],
+    facts: Sequence[Observation],
     *,
     produce: bool = True,
     seconds: float = 60.0,
@@ -306,7 +306,10 @@ def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
         (
             "consume",
             *way,
-            [(address("b2:9092"), Sent(7, 1, 2.0, 7)), (address("b1:9092"), Sent(4, 1, 2.0, 7))],
+            [
+                (address("b2:9092"), SentRecord(7, 1, 2.0, 7)),
+                (address("b1:9092"), SentRecord(4, 1, 2.0, 7)),
+            ],
             "0a1b2c3d",
         ),
         "delete",
@@ -356,7 +359,7 @@ def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
     strange: tuple[int, int], cluster: ClusterDouble
 ) -> None:
     peer = Peer(address("b1:9092"), ("192.0.2.1",), None, None)
-    facts = replace(observed(1), peer=peer, answering=Answering(unknown="not told"))
+    facts = replace(observed(1), peer=peer, answering=AnsweringBrokers(unknown="not told"))
     cluster.strange = strange
     notes: list[str] = []
     (cell,) = examined([facts], notes=notes)

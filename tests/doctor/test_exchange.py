@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from earshot.doctor import exchange
-from earshot.doctor.diagnosis import Sent
+from earshot.doctor.diagnosis import SentRecord
 from earshot.doctor.exchange import PAYLOAD, Destination
 from earshot.listeners.address import Address, read_address
 from earshot.validation.client import Failure, configuration
@@ -42,20 +42,20 @@ def address(bootstrap: str, broker: int = 0) -> Address:
 
 def sent_to(
     values: dict[str, object], topic: str, *partitions: int, run: str = RUN, seconds: float = 10
-) -> dict[int, Sent | Failure]:
+) -> dict[int, SentRecord | Failure]:
     leader = address(str(values["bootstrap.servers"]))
     places = [Destination(it, leader, {"run": run}) for it in partitions]
     return dict(exchange.produce(values, topic, places, Deadline(seconds)))
 
 
-def one_sent(values: dict[str, object], topic: str, run: str = RUN) -> Sent:
+def one_sent(values: dict[str, object], topic: str, run: str = RUN) -> SentRecord:
     sent = sent_to(values, topic, 0, run=run)[0]
-    assert isinstance(sent, Sent), sent
+    assert isinstance(sent, SentRecord), sent
     return sent
 
 
 def read_back(
-    values: dict[str, object], topic: str, *records: Sent, seconds: float = 10
+    values: dict[str, object], topic: str, *records: SentRecord, seconds: float = 10
 ) -> dict[int, float | Failure]:
     places = [(address(str(values["bootstrap.servers"])), it) for it in records]
     return dict(exchange.consume(values, topic, places, RUN, Deadline(seconds)))
@@ -64,7 +64,7 @@ def read_back(
 def test_records_go_and_come_back(values: dict[str, object]) -> None:
     sent = sent_to(values, "there-and-back", 0, 1, 2)
     assert sent.keys() == {0, 1, 2}
-    records = [it for it in sent.values() if isinstance(it, Sent)]
+    records = [it for it in sent.values() if isinstance(it, SentRecord)]
     assert sorted(it.partition for it in records) == [0, 1, 2]
     # the first record of each is not timed
     assert all(it.offset >= 1 and it.latency_ms > 0 for it in records)
@@ -89,14 +89,16 @@ def test_a_partition_nobody_leads_ends_with_the_deadline_and_others_do_not(
     values: dict[str, object],
 ) -> None:
     found = sent_to(values, "narrow", 99, 0, seconds=1.0)
-    assert isinstance(found[99], Failure) and isinstance(found[0], Sent)
+    assert isinstance(found[99], Failure) and isinstance(found[0], SentRecord)
     assert list(found) == [0, 99]
 
 
 def test_a_record_that_is_not_there_ends_with_the_deadline_and_others_do_not(
     values: dict[str, object],
 ) -> None:
-    first, second = (it for it in sent_to(values, "short", 0, 1).values() if isinstance(it, Sent))
+    first, second = (
+        it for it in sent_to(values, "short", 0, 1).values() if isinstance(it, SentRecord)
+    )
     missing = replace(first, offset=first.offset + 1)
     back = read_back(values, "short", missing, second, seconds=1.0)
     gone = back[first.partition]
@@ -141,7 +143,7 @@ def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(exchange, "Producer", Hasty)
     place = Destination(3, Address("b", 9092), {"run": RUN})
     ((partition, sent),) = exchange.produce({}, "t", [place], Deadline(5))
-    assert isinstance(sent, Sent) and partition == 3
+    assert isinstance(sent, SentRecord) and partition == 3
     assert (sent.partition, sent.offset, sent.latency_ms) == (3, 0, 0.0)
 
 
@@ -171,7 +173,7 @@ def test_the_quickest_record_but_the_first_is_timed(
     monkeypatch.setattr(exchange, "Producer", Timed)
     place = Destination(3, Address("b", 9092), {"run": RUN})
     ((_, sent),) = exchange.produce({}, "t", [place], Deadline(5))
-    assert isinstance(sent, Sent)
+    assert isinstance(sent, SentRecord)
     assert sent.offset == counts
     assert sent.latency_ms == pytest.approx(1000 * seconds[counts])
 
@@ -203,7 +205,7 @@ def test_a_first_record_counts_where_no_time_is_left_for_another(
     monkeypatch.setattr(exchange, "UNTIMED", untimed)
     place = Destination(3, Address("b", 9092), {"run": RUN})
     ((_, found),) = exchange.produce({}, "t", [place], Deadline(0.3))
-    assert isinstance(found, Sent) is taken
+    assert isinstance(found, SentRecord) is taken
     assert taken or (isinstance(found, Failure) and found.error == "timeout")
 
 
@@ -242,14 +244,14 @@ def test_what_keeps_a_record_back_is_told_of_its_own_partition(
         )
 
     monkeypatch.setattr(exchange, "Consumer", Refused)
-    places = [(Address("b", 9092), Sent(it, 0, 1.0, 0)) for it in (0, 1)]
+    places = [(Address("b", 9092), SentRecord(it, 0, 1.0, 0)) for it in (0, 1)]
     back = dict(exchange.consume({}, "t", places, RUN, Deadline(0.1)))
     assert tuple(it.error for it in back.values() if isinstance(it, Failure)) == words
 
 
 def test_the_consumers_group_keeps_no_record_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "Consumer", LatecomerDouble)
-    place = (Address("b", 9092), Sent(0, 0, 1.0, 0))
+    place = (Address("b", 9092), SentRecord(0, 0, 1.0, 0))
     back = dict(exchange.consume({}, "t", [place], RUN, Deadline(0.1)))
     assert back == {0: Failure("timeout", "the record did not come back in time")}
 

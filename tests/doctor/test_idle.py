@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from earshot.doctor import idle
-from earshot.doctor.idle import Held, hold, notes
+from earshot.doctor.idle import IdleConnection, hold, notes
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 
@@ -111,4 +111,4 @@ def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
     places = [(Address("127.0.0.1", port), Protocol.PLAINTEXT) for port in range(1, 1000)]
     found = hold([*places, *places], {}, 60)
     assert len(found) == len(made) == idle.LIMIT
-    assert isinstance(found[0], Held)
+    assert isinstance(found[0], IdleConnection)

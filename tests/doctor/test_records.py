@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from earshot.doctor import exchange, records
-from earshot.doctor.asking import Answering, Peer
-from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose
+from earshot.doctor.asking import AnsweringBrokers, Peer
+from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord, diagnose
 from earshot.doctor.exchange import Destination
 from earshot.doctor.records import Records, cut_short
 from earshot.listeners.address import Address
@@ -22,9 +22,9 @@ from earshot.validation.deadline import Deadline
 from earshot.validation.terms import Verdict
 
 
-def observed(listener: str, broker: int) -> Observed:
+def observed(listener: str, broker: int) -> Observation:
     at = Address(f"{listener.lower()}{broker}", 9092)
-    return Observed(CellTarget(listener, Protocol.PLAINTEXT, broker, at))
+    return Observation(CellTarget(listener, Protocol.PLAINTEXT, broker, at))
 
 
 FOUR = dict(enumerate([observed("A", 1), observed("A", 2), observed("B", 1), observed("B", 2)]))
@@ -45,18 +45,21 @@ def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
 
     def produce(
         values: Mapping[str, Any], topic: str, places: Sequence[Destination], end: Deadline
-    ) -> Iterator[tuple[int, Sent | Failure]]:
+    ) -> Iterator[tuple[int, SentRecord | Failure]]:
         for it in places:
             if str(it.leader) == "a2:9092":
                 slow.wait(5)
             seen.append(("sent", str(it.leader), values["bootstrap.servers"]))
             refused = str(it.leader) == "b2:9092"
-            yield it.partition, Failure("x", "no") if refused else Sent(it.partition, 1, 2.0, 7)
+            yield (
+                it.partition,
+                Failure("x", "no") if refused else SentRecord(it.partition, 1, 2.0, 7),
+            )
 
     def consume(
         values: Mapping[str, Any],
         topic: str,
-        sent: Sequence[tuple[Address, Sent]],
+        sent: Sequence[tuple[Address, SentRecord]],
         run: str,
         end: Deadline,
     ) -> Iterator[tuple[int, float | Failure]]:
@@ -71,7 +74,9 @@ def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
     return seen
 
 
-def exchanged(workers: int = 4, waiting: Mapping[int, Observed] = FOUR) -> dict[int, Observed]:
+def exchanged(
+    workers: int = 4, waiting: Mapping[int, Observation] = FOUR
+) -> dict[int, Observation]:
     with ThreadPoolExecutor(workers) as pool:
         run = Records("t", {1: 10, 2: 20}, "0a1b2c3d", {}, Deadline(10))
         return dict(run.exchange(waiting, pool))
@@ -94,7 +99,7 @@ def test_nothing_is_read_before_everything_is_sent(
     assert sorted(done[4:]) == [("read", "a1:9092", "a2:9092", a), ("read", "b1:9092", "b1:9092")]
     assert {n: item.consumed for n, item in found.items()} == {0: 0.1, 1: 0.1, 2: 0.1, 3: None}
     assert found[3].produced == Failure("x", "no")
-    assert [found[n].produced for n in range(3)] == [Sent(p, 1, 2.0, 7) for p in (10, 20, 10)]
+    assert [found[n].produced for n in range(3)] == [SentRecord(p, 1, 2.0, 7) for p in (10, 20, 10)]
 
 
 def test_what_is_slow_is_not_waited_for_and_read_later(
@@ -115,8 +120,8 @@ PEER = Peer(Address("a1", 9092), ("192.0.2.1",), None, None)
 @pytest.mark.parametrize(
     ("others", "produced", "ids"),
     [
-        ((0, 5), Sent(10, 1, 2.0, 7), (1,) * 5),
-        ((0, 0), Sent(10, 1, 2.0, 7), ()),
+        ((0, 5), SentRecord(10, 1, 2.0, 7), (1,) * 5),
+        ((0, 0), SentRecord(10, 1, 2.0, 7), ()),
         (
             (2, 5),
             Failure(
@@ -128,7 +133,7 @@ PEER = Peer(Address("a1", 9092), ("192.0.2.1",), None, None)
 )
 def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
     others: tuple[int, int],
-    produced: Sent | Failure,
+    produced: SentRecord | Failure,
     ids: tuple[int, ...],
     done: Done,
     slow: threading.Event,
@@ -142,12 +147,12 @@ def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
 
     slow.set()
     monkeypatch.setattr(records, "strangers", strangers)
-    silent = replace(FOUR[0], peer=PEER, answering=Answering(unknown="not told"))
-    known = replace(FOUR[1], peer=PEER, answering=Answering((2, 2)))
+    silent = replace(FOUR[0], peer=PEER, answering=AnsweringBrokers(unknown="not told"))
+    known = replace(FOUR[1], peer=PEER, answering=AnsweringBrokers((2, 2)))
     found = exchanged(waiting={0: silent, 1: known})
     assert asked == [(PEER, "t", 10)]
     assert (found[0].produced, found[0].answering.ids) == (produced, ids)
-    assert isinstance(found[1].produced, Sent)
+    assert isinstance(found[1].produced, SentRecord)
 
 
 def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +175,7 @@ def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_record_that_had_no_time_blames_nobody(
     error: str, given: float, late: str | None
 ) -> None:
-    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
+    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
     found = cut_short(facts, Failure(error, "none came"), given)
     assert (found and found.late) == late
     if found is not None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from earshot.certificates.authority import Subject, issue, new_authority
-from earshot.doctor.spoken import CONTROLLER, Spoken, spoken
+from earshot.doctor.spoken import CONTROLLER, SpokenSecurity, spoken
 from earshot.listeners.terms import Protocol
 from tests.certificates.handshakes import server_context
 from tests.doubles.peer import Peer, Reply, kafka, listening, raw, reply, text
@@ -61,14 +61,14 @@ def test_a_listener_of_kafka_says_what_it_speaks(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
     with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
-        assert spoken(("127.0.0.1", port), 5) == Spoken(secured, mechanisms)
+        assert spoken(("127.0.0.1", port), 5) == SpokenSecurity(secured, mechanisms)
 
 
 @pytest.mark.parametrize("secured", [False, True])
 def test_a_controllers_listener_is_named(secured: bool, tls: ssl.SSLContext) -> None:
     replies = {18: reply(versions(1, 17, 18, 52, 53, 62, 63)), 17: reply(NO_LOGIN)}
     with listener(replies, tls if secured else None) as port:
-        assert spoken(("127.0.0.1", port), 5) == Spoken(secured, foreign=CONTROLLER)
+        assert spoken(("127.0.0.1", port), 5) == SpokenSecurity(secured, foreign=CONTROLLER)
 
 
 BAD = b"HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -108,30 +108,30 @@ def test_a_login_that_cannot_be_read_is_none_of_kafkas(said: Reply) -> None:
 
 def test_who_says_nothing_tells_nothing(tls: ssl.SSLContext) -> None:
     with listener({}, tls) as port:
-        assert spoken(("127.0.0.1", port), 3) == Spoken(True)
+        assert spoken(("127.0.0.1", port), 3) == SpokenSecurity(True)
     with listener({}) as port:
-        assert spoken(("127.0.0.1", port), 3) == Spoken()
+        assert spoken(("127.0.0.1", port), 3) == SpokenSecurity()
 
 
 def test_nobody_tells_nothing() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        assert spoken(closed.getsockname(), 1) == Spoken()
+        assert spoken(closed.getsockname(), 1) == SpokenSecurity()
 
 
 @pytest.mark.parametrize(
     ("known", "expected", "reported"),
     [
-        (Spoken(), Protocol.SASL_SSL, ""),
-        (Spoken(True), Protocol.SSL, ""),
-        (Spoken(True), Protocol.PLAINTEXT, "it speaks TLS"),
-        (Spoken(True, ()), Protocol.PLAINTEXT, "it speaks SSL"),
-        (Spoken(False, ()), Protocol.SASL_SSL, "it speaks PLAINTEXT"),
-        (Spoken(True, ("PLAIN",)), Protocol.SSL, "it speaks SASL_SSL (PLAIN)"),
-        (Spoken(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
+        (SpokenSecurity(), Protocol.SASL_SSL, ""),
+        (SpokenSecurity(True), Protocol.SSL, ""),
+        (SpokenSecurity(True), Protocol.PLAINTEXT, "it speaks TLS"),
+        (SpokenSecurity(True, ()), Protocol.PLAINTEXT, "it speaks SSL"),
+        (SpokenSecurity(False, ()), Protocol.SASL_SSL, "it speaks PLAINTEXT"),
+        (SpokenSecurity(True, ("PLAIN",)), Protocol.SSL, "it speaks SASL_SSL (PLAIN)"),
+        (SpokenSecurity(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
     ],
 )
 def test_only_what_is_known_to_be_another_protocol_is_told(
-    known: Spoken, expected: Protocol, reported: str
+    known: SpokenSecurity, expected: Protocol, reported: str
 ) -> None:
     assert known.other_than(expected) == reported

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from earshot.doctor import survey
-from earshot.doctor.asking import NOT_TOLD, Answering, Peer
-from earshot.doctor.diagnosis import Observed, diagnose, ready
+from earshot.doctor.asking import NOT_TOLD, AnsweringBrokers, Peer
+from earshot.doctor.diagnosis import Observation, diagnose, ready
 from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
-from earshot.doctor.spoken import Spoken
+from earshot.doctor.spoken import SpokenSecurity
 from earshot.doctor.survey import (
     ListenerAddress,
     Sighting,
@@ -59,13 +59,13 @@ def seen(**changed: Sighting) -> dict[ListenerAddress, Sighting]:
 
 def facts(
     sightings: dict[ListenerAddress, Sighting], cluster: Contract = TWO, **seeds: MetadataAnswer
-) -> dict[tuple[str, int], Observed]:
+) -> dict[tuple[str, int], Observation]:
     given = {name: [item] for name, item in seeds.items()}
     found = facts_of(targets_of(cluster), sightings, given, cluster)
     return {(item.target.listener, item.target.broker): item for item in found}
 
 
-def kinds(found: dict[tuple[str, int], Observed]) -> dict[str, str]:
+def kinds(found: dict[tuple[str, int], Observation]) -> dict[str, str]:
     """The failed cells, by `LISTENER broker`, before any record."""
     cells = {key: diagnose(item, "host") for key, item in found.items()}
     return {
@@ -413,9 +413,9 @@ def test_what_is_no_listener_for_clients_is_named(
     tls = Failure("protocol", "wrong version number")
     contact = Contact(address("e:1"), lookup, attempts, tls)
     other = Failure(error, "something else")
-    monkeypatch.setattr(survey, "spoken", lambda *given: Spoken(foreign=other))
+    monkeypatch.setattr(survey, "spoken", lambda *given: SpokenSecurity(foreign=other))
     found, said = survey._understood(contact, Protocol.SSL, tls, None, Deadline(10))
-    facts = Observed(targets_of(TWO)[2], contact=found, own=said)
+    facts = Observation(targets_of(TWO)[2], contact=found, own=said)
     cell = diagnose(facts, "host")
     assert cell.failed_stage is Stage.BOOTSTRAP and cell.cause is not None
     kinds = {"http": "not-kafka", "controller": "controllers-listener"}
@@ -466,7 +466,7 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
     monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
     monkeypatch.setattr(survey, "explained", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
-    who = Answering((1,))
+    who = AnsweringBrokers((1,))
     monkeypatch.setattr(survey, "question", lambda *given: (said, who))
     with ThreadPoolExecutor(1) as pool:
         found = look([place, place], {}, Unmoved(10), pool)
@@ -497,9 +497,9 @@ def test_a_longer_deadline_gives_each_step_longer(
         limits.append(limit)
         return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
 
-    def asked(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, Answering]:
+    def asked(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
         limits.append(end.seconds)
-        return answer("e:1", "e:1"), Answering()
+        return answer("e:1", "e:1"), AnsweringBrokers()
 
     monkeypatch.setattr(survey, "resolve", resolved)
     monkeypatch.setattr(survey, "explained", lambda found, limit: found)
@@ -557,7 +557,7 @@ def test_logins_that_are_not_spoken_here_are_left_to_a_few_clients_at_a_time(
         found = look(places, {"sasl.mechanism": "OAUTHBEARER"}, Unmoved(10), pool)
     assert len(seen) == 20 and max(seen) <= survey.NATIVE_AT_ONCE
     assert identified.count(("b0:9092", 2)) == survey.NATIVE_CONNECTIONS
-    assert found[places[0]].answering == Answering((3, 3, 3))
+    assert found[places[0]].answering == AnsweringBrokers((3, 3, 3))
     assert found[places[1]].answering.unknown == NOT_TOLD
     assert found[places[0]].peer is None
 
@@ -596,9 +596,9 @@ def test_a_listener_is_asked_what_it_speaks_where_that_may_be_wrong(
 ) -> None:
     looked: list[object] = []
 
-    def spoken(peer: tuple[str, int], limit: float) -> Spoken:
+    def spoken(peer: tuple[str, int], limit: float) -> SpokenSecurity:
         looked.append((peer, limit))
-        return Spoken(False, ())
+        return SpokenSecurity(False, ())
 
     attempts = tuple(Attempt(it, "", 0.0) for it in ("192.0.2.1", "192.0.2.2"))
     lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1", "192.0.2.2", "192.0.2.3"))

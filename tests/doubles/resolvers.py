@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from earshot.names.lookup import Diagnosis, Lookup, combined
-from earshot.names.policy import Asked
+from earshot.names.policy import SystemResolvers
 
 Table = Mapping[str, tuple[str, ...] | Diagnosis]
 
@@ -69,7 +69,7 @@ class SilentResolver:
         self._released.set()
 
 
-class TableAsked(Asked):
+class TableAsked(SystemResolvers):
     """The resolvers of a world made of tables, by label: `system`, a server, or `a, b`."""
 
     def __init__(

@@ -19,8 +19,8 @@ from earshot.spark import run
 from earshot.spark.attempts import Route, RouteFailure, RouteProblem
 from earshot.spark.cluster import strangers
 from earshot.spark.executor_probe import prober
-from earshot.spark.job import Entrance
-from earshot.spark.session import Opening, SparkSettings
+from earshot.spark.job import ListenerAccess
+from earshot.spark.session import SessionStart, SparkSettings
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report
@@ -123,11 +123,11 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
     for item in contract.listeners:
         there = contract.brokers[0].advertised[item.name].address
         routes.append(Route(item.name, 1, there, 0))
-        options[item.name] = Entrance(item.bootstrap, item.protocol).options
+        options[item.name] = ListenerAccess(item.bootstrap, item.protocol).options
     asked = [(it.listener, it.broker, *it.address, True) for it in routes]
     (seen,) = prober(asked, 5.0)([])
     assert {it["cluster_id"] for it in seen["reached"]} == {CLUSTER_ID}
-    opening = Opening(SparkSettings())
+    opening = SessionStart(SparkSettings())
     try:
         spark, end = opening.session(100), Deadline(60)
         assert strangers(spark, routes, options, CLUSTER_ID, end) == {}

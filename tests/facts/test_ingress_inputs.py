@@ -12,7 +12,7 @@ from earshot.facts.security_groups import (
     Clients,
     Ingress,
     Members,
-    Unread,
+    UnknownSource,
     ingress_of,
     security_groups,
 )
@@ -87,12 +87,12 @@ def test_other_protocols_let_in_no_client(protocol: object) -> None:
 )
 def test_what_is_not_known_yet_may_open_anything(change: dict[str, Any], ports: str) -> None:
     (rule,) = read_ingress(RULE | change)
-    assert isinstance(rule.source, Unread) and "not known yet" in str(rule.source)
+    assert isinstance(rule.source, UnknownSource) and "not known yet" in str(rule.source)
     assert str(rule).startswith(f"{ports} from")
 
 
 def test_a_group_whose_rules_are_not_known_yet() -> None:
-    whole = Ingress(0, 65535, Unread("the group's rules"))
+    whole = Ingress(0, 65535, UnknownSource("the group's rules"))
     assert list(read_group({"ingress": None})) == [whole]
     assert next(read_group({"ingress": [None]})).opens(9092)
     assert list(read_group({})) == list(read_group({"ingress": []})) == []
@@ -124,7 +124,7 @@ def test_the_groups_of_a_plan_are_read_again() -> None:
 
 def test_what_was_not_read_is_not_written() -> None:
     with pytest.raises(ValueError, match="prefix list pl-1"):
-        write_ingress(Ingress(1, 1, Unread("prefix list pl-1")))
+        write_ingress(Ingress(1, 1, UnknownSource("prefix list pl-1")))
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,15 @@ def test_a_rule_as_it_is_written(source: Any, key: str) -> None:
 )
 def test_whatever_names_a_source_that_is_not_known_yet_is_unread(key: str) -> None:
     (rule,) = read_ingress(RULE | {key: None, "ipProtocol": "tcp"})
-    assert rule == Ingress(9092, 9094, Unread(f"a rule whose {key} is not known yet"))
+    assert rule == Ingress(9092, 9094, UnknownSource(f"a rule whose {key} is not known yet"))
 
 
 @pytest.mark.parametrize("key", ["ipProtocol", "protocol", "fromPort", "toPort"])
 def test_a_rule_whose_ports_are_not_known_yet_is_one_unread_rule(key: str) -> None:
     rules = list(read_ingress(RULE | {key: None, "cidrIpv4": "10.0.0.0/8", "cidrIpv6": "::/0"}))
-    assert [rule.source for rule in rules] == [Unread(f"a rule whose {key} is not known yet")]
+    assert [rule.source for rule in rules] == [
+        UnknownSource(f"a rule whose {key} is not known yet")
+    ]
 
 
 def test_a_rule_without_a_protocol_is_of_all() -> None:

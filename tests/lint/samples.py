@@ -7,7 +7,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.lint.baseline import IN_BASELINE
-from earshot.lint.model import Failed, Linted, Mistake, Outcome, Place
+from earshot.lint.model import FailedFile, FileReport, Mistake, Outcome, Place
 from earshot.listeners.terms import Scope
 from earshot.rules.registry import Finding, FindingState, Severity
 
@@ -68,31 +68,31 @@ def lines(file: str) -> list[str]:
     return COMPOSE.split("\n") if file == "compose.yml" else []
 
 
-def outcome(*linted: Linted, failed: tuple[Failed, ...] = ()) -> Outcome:
+def outcome(*linted: FileReport, failed: tuple[FailedFile, ...] = ()) -> Outcome:
     return Outcome(linted, failed, ROOT, lines)
 
 
 def full() -> Outcome:
     """Everything that there is."""
     return outcome(
-        Linted(
+        FileReport(
             "compose.yml",
             "Compose file",
             (ERROR, WARNING, NOTE, IGNORED, KNOWN),
             ("KL012: no name is looked up",),
         ),
-        Linted("server.properties", "properties file", (), ("KL012: no name is looked up",)),
-        Linted(".git", "", unchecked=("is a hidden folder",)),
-        Linted(
+        FileReport("server.properties", "properties file", (), ("KL012: no name is looked up",)),
+        FileReport(".git", "", unchecked=("is a hidden folder",)),
+        FileReport(
             "client.properties", "", unchecked=("is not a broker configuration",), is_named=True
         ),
-        failed=(Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML")),),
+        failed=(FailedFile("broken.yml", EarshotError("broken.yml", observed="is no YAML")),),
     )
 
 
 def clean() -> Outcome:
     """One file, and nothing wrong in it."""
-    return outcome(Linted("compose.yml", "Compose file"))
+    return outcome(FileReport("compose.yml", "Compose file"))
 
 
 def nothing() -> Outcome:
@@ -102,7 +102,7 @@ def nothing() -> Outcome:
 
 def unjudged() -> Outcome:
     """A file that was named, and nothing that could be judged in it."""
-    return outcome(Linted("a.yml", "", unchecked=("is no Compose file",), is_named=True))
+    return outcome(FileReport("a.yml", "", unchecked=("is no Compose file",), is_named=True))
 
 
 ALL = {"full": full, "clean": clean, "nothing": nothing, "unjudged": unjudged}

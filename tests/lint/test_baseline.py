@@ -14,29 +14,29 @@ from hypothesis import strategies as st
 from earshot.errors import EarshotError
 from earshot.lint.baseline import (
     IN_BASELINE,
-    Recorded,
+    BaselineEntry,
     as_text,
     read_baseline,
     recorded,
     with_baseline,
 )
-from earshot.lint.model import Linted, Mistake, Place
+from earshot.lint.model import FileReport, Mistake, Place
 from tests.lint.samples import ERROR, IGNORED, KNOWN, NOTE, ROOT, WARNING, finding, mistake
 
 TEXTS = st.text(max_size=8)
 TODAY = date(2026, 12, 1)
 
 
-def linted(*mistakes: Mistake) -> Linted:
-    return Linted("compose.yml", "Compose file", mistakes)
+def linted(*mistakes: Mistake) -> FileReport:
+    return FileReport("compose.yml", "Compose file", mistakes)
 
 
 def fingerprint(item: Mistake) -> str:
-    return Recorded.of(item, ROOT).fingerprint
+    return BaselineEntry.of(item, ROOT).fingerprint
 
 
 def test_a_mistake_is_recorded_by_four_texts() -> None:
-    assert Recorded.of(ERROR, ROOT).texts == {
+    assert BaselineEntry.of(ERROR, ROOT).texts == {
         "file": "compose.yml",
         "rule": "KL003",
         "subject": "container kafka, broker 1, listener EXTERNAL (scope host)",
@@ -80,7 +80,7 @@ def test_no_two_mistakes_share_one(
 ) -> None:
     fields = ("file", "rule", "subject", "observed")
     prints = [
-        Recorded(**dict(zip(fields, texts, strict=True))).fingerprint for texts in (one, other)
+        BaselineEntry(**dict(zip(fields, texts, strict=True))).fingerprint for texts in (one, other)
     ]
     assert (prints[0] == prints[1]) == (one == other)
 
@@ -96,9 +96,9 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert read_baseline(tmp_path / "baseline.json") == found
 
 
-@given(st.sets(st.builds(Recorded, file=TEXTS, rule=TEXTS, subject=TEXTS, observed=TEXTS)))
+@given(st.sets(st.builds(BaselineEntry, file=TEXTS, rule=TEXTS, subject=TEXTS, observed=TEXTS)))
 def test_every_baseline_survives_its_file(
-    tmp_path_factory: pytest.TempPathFactory, found: set[Recorded]
+    tmp_path_factory: pytest.TempPathFactory, found: set[BaselineEntry]
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "baseline.json"
     file.write_text(as_text(found))
@@ -106,7 +106,7 @@ def test_every_baseline_survives_its_file(
 
 
 def test_the_order_does_not_depend_on_the_run() -> None:
-    a, b = (Recorded.of(mistake(rule), ROOT) for rule in ("KL003", "KL004"))
+    a, b = (BaselineEntry.of(mistake(rule), ROOT) for rule in ("KL003", "KL004"))
     assert as_text([a, b]) == as_text([b, a])
     assert as_text([]) == '{\n  "version": 1,\n  "mistakes": []\n}\n'
 
@@ -185,7 +185,7 @@ def test_what_is_no_baseline(tmp_path: Path, document: object, observed: str) ->
 
 
 def test_a_mistake_with_a_day_is_back_when_that_has_passed(tmp_path: Path) -> None:
-    row = Recorded.of(ERROR, ROOT).texts | {"until": "2026-12-01"}
+    row = BaselineEntry.of(ERROR, ROOT).texts | {"until": "2026-12-01"}
     file = tmp_path / "baseline.json"
     file.write_text(json.dumps({"version": 1, "mistakes": [row]}))
     known = read_baseline(file)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.lint.check import check
-from earshot.lint.model import Linted, Place
+from earshot.lint.model import FileReport, Place
 
 COMPOSE = """\
 services:
@@ -34,13 +34,13 @@ PROPERTIES = "broker.id=1\nzookeeper.connect=z:2181\nlisteners=A://:9092\n"
 
 def checked(
     folder: Path, text: str, name: str = "compose.yml", variables: dict[str, str] | None = None
-) -> Linted:
+) -> FileReport:
     file = folder / name
     file.write_text(text)
     return check(file, variables or {})
 
 
-def said(linted: Linted) -> list[tuple[str, str, int, int]]:
+def said(linted: FileReport) -> list[tuple[str, str, int, int]]:
     """Rule, container, line and column of each mistake."""
     return [
         (item.finding.rule, item.finding.container, item.place.line, item.place.column)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from earshot.errors import EarshotError
 from earshot.lint import files
 from earshot.lint.files import choose
-from earshot.lint.model import Linted, relative
+from earshot.lint.model import FileReport, relative
 
 WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'
 
@@ -57,7 +57,7 @@ def test_a_folder_is_walked_in_the_order_of_names() -> None:
 @pytest.mark.parametrize("name", ["a.json", "a.txt", "yml", "a.yml.bak", "Dockerfile"])
 def test_other_names_are_no_matter(name: str) -> None:
     write(name)
-    assert choose([Path()]) == files.Chosen((), ())
+    assert choose([Path()]) == files.ChosenFiles((), ())
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,9 @@ def test_a_deep_folder_is_walked_to_its_end() -> None:
 
 def test_what_is_passed_over_has_no_kind() -> None:
     write(".git/x")
-    assert choose([Path()]).passed_over == (Linted(".git", "", unchecked=("is a hidden folder",)),)
+    assert choose([Path()]).passed_over == (
+        FileReport(".git", "", unchecked=("is a hidden folder",)),
+    )
 
 
 @pytest.mark.parametrize(

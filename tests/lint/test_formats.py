@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from earshot.lint.formats import SUFFIXES, LintFormat, render
-from earshot.lint.model import Linted, Place
+from earshot.lint.model import FileReport, Place
 from tests.goldens import is_golden
 from tests.lint import samples
 from tests.lint.samples import mistake, outcome
@@ -28,7 +28,7 @@ def test_golden(name: str, format: LintFormat) -> None:
 def test_every_format_says_what_was_not_judged_and_what_was_passed_over(format: LintFormat) -> None:
     unjudged = render(samples.unjudged(), format)
     assert "a.yml" in unjudged and "is no Compose file" in unjudged and "not judged" in unjudged
-    found = samples.outcome(Linted("b.yml", "", unchecked=("is larger than 2 MB",)))
+    found = samples.outcome(FileReport("b.yml", "", unchecked=("is larger than 2 MB",)))
     assert "passed over" in render(found, format).replace("_", " ")
 
 
@@ -43,7 +43,7 @@ def test_every_format_ends_its_last_line(format: LintFormat) -> None:
 def test_no_format_shows_a_password(format: LintFormat) -> None:
     places = [Place("compose.yml", 5, column) for column in (0, 1, 10, 36, 99)]
     found = [replace(mistake(), place=place) for place in places]
-    text = render(outcome(Linted("compose.yml", "Compose file", tuple(found))), format)
+    text = render(outcome(FileReport("compose.yml", "Compose file", tuple(found))), format)
     assert "hunter2" not in text
 
 
@@ -52,8 +52,8 @@ def test_no_text_of_a_file_steers_a_terminal(format: LintFormat) -> None:
     finding = replace(samples.finding(), observed="a\x1b[2J\x9b\u202eb", host="x")
     bad = replace(mistake(), finding=finding, place=Place("\x1b[2J.yml", 1, 1))
     ignored = replace(bad, ignored="\x1b[2J")
-    linted = Linted("\x1b[2J.yml", "Compose \x1b[2J", (bad, ignored), ("\x1b[2J",))
-    text = render(outcome(linted, Linted("\x1b[2J", "", unchecked=("\x1b",))), format)
+    linted = FileReport("\x1b[2J.yml", "Compose \x1b[2J", (bad, ignored), ("\x1b[2J",))
+    text = render(outcome(linted, FileReport("\x1b[2J", "", unchecked=("\x1b",))), format)
     assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 
@@ -62,12 +62,12 @@ def test_no_text_of_a_file_begins_a_line(format: LintFormat) -> None:
     """In the log of a CI run, such a line may be a command to its runner."""
     evil = "a\n::error::x"
     bad = replace(mistake(), finding=replace(samples.finding(), container=evil))
-    linted = Linted(evil, "Compose file", (bad, replace(bad, ignored=evil)), (evil,))
+    linted = FileReport(evil, "Compose file", (bad, replace(bad, ignored=evil)), (evil,))
     assert "\n::error::x" not in render(outcome(linted), format)
 
 
 @pytest.mark.parametrize("format", LintFormat)
 def test_a_name_that_is_no_utf_8_can_be_written(format: LintFormat) -> None:
     name = b"a\xff.yml".decode("utf-8", "surrogateescape")
-    linted = Linted(name, "Compose file", (replace(mistake(), place=Place(name, 1)),))
+    linted = FileReport(name, "Compose file", (replace(mistake(), place=Place(name, 1)),))
     assert render(outcome(linted), format).encode()

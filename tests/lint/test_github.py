@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.github import github
-from earshot.lint.model import Linted, Mistake, Place
+from earshot.lint.model import FileReport, Mistake, Place
 from earshot.report.visible import visible
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
@@ -26,7 +26,7 @@ def unescaped(text: str) -> str:
 
 
 def read(mistake: Mistake) -> tuple[str, dict[str, str], str]:
-    text = github(outcome(Linted("compose.yml", "Compose file", (mistake,))))
+    text = github(outcome(FileReport("compose.yml", "Compose file", (mistake,))))
     line, summary = re.split(r"\r\n?|\n", text.strip("\n"))  # what ends a line for the runner
     assert summary.startswith("earshot lint: 1 file checked: ")
     match = COMMAND.fullmatch(line)
@@ -66,7 +66,7 @@ def test_numbers_as_far_as_they_are_known() -> None:
 
 
 def test_what_is_ignored_is_no_command() -> None:
-    text = github(outcome(Linted("compose.yml", "Compose file", (IGNORED,))))
+    text = github(outcome(FileReport("compose.yml", "Compose file", (IGNORED,))))
     assert text == "earshot lint: 1 file checked: 0 errors, 0 warnings, 1 ignored\n"
 
 
@@ -87,6 +87,6 @@ def test_no_text_ends_a_command_or_begins_another(observed: str, name: str) -> N
 @pytest.mark.parametrize("text", ["100%", "%0A", "%25", "a\nb", "::error::x"])
 def test_percent_signs_stay_what_they_are(text: str) -> None:
     finding = samples.finding(observed=text)
-    line = github(outcome(Linted("c", "d", (Mistake(finding, ERROR.place),)))).splitlines()[0]
+    line = github(outcome(FileReport("c", "d", (Mistake(finding, ERROR.place),)))).splitlines()[0]
     escaped = text.replace("%", "%25").replace("\n", "%0A")
     assert f": {escaped}%0Aexpected:" in line

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.lint.ignores import NO_REASON, of_rules, rules_named, with_comments
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import FileReport, Mistake
 from earshot.rules.evaluate import RULES
 from tests.lint.samples import mistake
 
@@ -20,13 +20,13 @@ IDS = [rule.id for rule in RULES]
 KNOWN = ", ".join(IDS)
 
 
-def linted(*mistakes: Mistake, unchecked: tuple[str, ...] = ()) -> Linted:
-    return Linted("compose.yml", "Compose file", mistakes, unchecked)
+def linted(*mistakes: Mistake, unchecked: tuple[str, ...] = ()) -> FileReport:
+    return FileReport("compose.yml", "Compose file", mistakes, unchecked)
 
 
 def reason(lines: Sequence[str], line: int, rule: str = "KL006", file: str = "compose.yml") -> str:
     """Why a mistake on ``line`` is ignored."""
-    given = Linted(file, "a file", (mistake(rule, line, file=file),))
+    given = FileReport(file, "a file", (mistake(rule, line, file=file),))
     return with_comments(given, lambda _: lines, TODAY).mistakes[0].ignored
 
 

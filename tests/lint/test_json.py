@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.json import json
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import FileReport, Mistake
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
 
 def test_what_is_not_known_is_null() -> None:
     bare = replace(NOTE.finding, container="", node=None, listener=None, scope=None)
-    shown = Linted("a", "b", (replace(NOTE, finding=bare),))
+    shown = FileReport("a", "b", (replace(NOTE, finding=bare),))
     (found,) = loads(json(outcome(shown)))["files"][0]["mistakes"]
     null = " ".join(key for key, value in found.items() if value is None)
     assert null == "ignored expired line column container node listener scope"
@@ -25,7 +25,7 @@ def test_what_is_not_known_is_null() -> None:
 
 @given(st.lists(st.sampled_from([ERROR, WARNING, NOTE, IGNORED])))
 def test_the_summary_adds_up(mistakes: list[Mistake]) -> None:
-    linted = Linted("a", "b", tuple(mistakes))
+    linted = FileReport("a", "b", tuple(mistakes))
     document = loads(json(outcome(linted)))
     numbers = document["summary"]
     assert sum(numbers[key] for key in ("errors", "warnings", "notes", "ignored")) == len(mistakes)

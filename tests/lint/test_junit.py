@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from earshot.lint.junit import junit
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import FileReport, Mistake
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
@@ -15,7 +15,7 @@ OUTCOMES = {"failure", "error", "skipped", "system-out"}
 
 
 def cases(*mistakes: Mistake) -> list[ET.Element]:
-    root = ET.fromstring(junit(outcome(Linted("compose.yml", "Compose file", mistakes))))
+    root = ET.fromstring(junit(outcome(FileReport("compose.yml", "Compose file", mistakes))))
     return root.findall("testsuite/testcase")
 
 

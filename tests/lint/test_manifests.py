@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.lint.check import check
-from earshot.lint.model import Linted
+from earshot.lint.model import FileReport
 
 MANIFEST = """\
 # a broker, and what asks for it
@@ -113,13 +113,13 @@ spec:
 """
 
 
-def checked(folder: Path, text: str) -> Linted:
+def checked(folder: Path, text: str) -> FileReport:
     file = folder / "m.yaml"
     file.write_text(textwrap.dedent(text), encoding="utf-8")
     return check(file, {})
 
 
-def shown(linted: Linted) -> list[str]:
+def shown(linted: FileReport) -> list[str]:
     return [
         f"{item.place.line}:{item.place.column} {item.level} {item.finding.rule} "
         f"{item.finding.subject}"

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.markdown import markdown
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import FileReport, Mistake
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, WARNING, outcome
 
 
 def lines(*mistakes: Mistake) -> list[str]:
-    return markdown(outcome(Linted("compose.yml", "Compose file", mistakes))).splitlines()
+    return markdown(outcome(FileReport("compose.yml", "Compose file", mistakes))).splitlines()
 
 
 def test_the_mark_is_the_exit_code() -> None:

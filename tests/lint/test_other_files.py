@@ -9,7 +9,7 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.lint.check import check
-from earshot.lint.model import FileOptions, Linted
+from earshot.lint.model import FileOptions, FileReport
 
 VARIABLES = """\
 # of the broker
@@ -37,13 +37,13 @@ SCRIPT = f"#!/bin/bash\ncat > /etc/server.properties <<'END'\n{PROPERTIES}END\n"
 UNSAID = FileOptions()
 
 
-def checked(folder: Path, name: str, text: str, said: FileOptions = UNSAID) -> Linted:
+def checked(folder: Path, name: str, text: str, said: FileOptions = UNSAID) -> FileReport:
     file = folder / name
     file.write_text(text)
     return check(file, {}, said)
 
 
-def places(linted: Linted) -> list[tuple[str, int, int]]:
+def places(linted: FileReport) -> list[tuple[str, int, int]]:
     return [(it.finding.rule, it.place.line, it.place.column) for it in linted.mistakes]
 
 

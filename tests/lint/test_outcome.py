@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.lint.model import Failed, Linted, Mistake, Place, said, where
+from earshot.lint.model import FailedFile, FileReport, Mistake, Place, said, where
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
-FAILED = Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
+FAILED = FailedFile("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
 
 
-def of(*mistakes: Mistake) -> Linted:
-    return Linted("compose.yml", "Compose file", mistakes)
+def of(*mistakes: Mistake) -> FileReport:
+    return FileReport("compose.yml", "Compose file", mistakes)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_a_file_that_could_not_be_checked_is_2() -> None:
     assert outcome(of(ERROR), failed=(FAILED,)).exit_code == 2
 
 
-def named(file: str, why: str = "is no Compose file") -> Linted:
-    return Linted(file, "", unchecked=(why,), is_named=True)
+def named(file: str, why: str = "is no Compose file") -> FileReport:
+    return FileReport(file, "", unchecked=(why,), is_named=True)
 
 
 def test_a_named_file_that_was_not_judged_is_3() -> None:
@@ -73,7 +73,7 @@ def test_the_summary_counts(mistakes: tuple[Mistake, ...], expected: str) -> Non
 
 
 def test_the_summary_counts_files() -> None:
-    over = Linted("x.yml", "", unchecked=("is a hidden folder",))
+    over = FileReport("x.yml", "", unchecked=("is a hidden folder",))
     assert outcome(of(), of(), over, failed=(FAILED, FAILED)).headline == (
         "2 files checked: 0 errors, 0 warnings; 1 passed over; 2 could not be checked"
     )

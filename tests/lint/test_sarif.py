@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from earshot.lint.baseline import Recorded
-from earshot.lint.model import Failed, Linted, Mistake, Place
+from earshot.lint.baseline import BaselineEntry
+from earshot.lint.model import FailedFile, FileReport, Mistake, Place
 from earshot.lint.sarif import FINGERPRINT, sarif
 from earshot.rules.evaluate import RULES
 from tests.lint import samples
@@ -47,8 +47,8 @@ LEVELS = {"error", "warning", "note"}
 URI = re.compile(r"[A-Za-z0-9._~/:%-]+")
 
 
-def run_of(*mistakes: Mistake, failed: tuple[Failed, ...] = ()) -> Any:
-    linted = Linted("compose.yml", "Compose file", mistakes)
+def run_of(*mistakes: Mistake, failed: tuple[FailedFile, ...] = ()) -> Any:
+    linted = FileReport("compose.yml", "Compose file", mistakes)
     return json.loads(sarif(outcome(linted, failed=failed)))["runs"][0]
 
 
@@ -153,7 +153,7 @@ def test_a_result_in_full() -> None:
                 }
             }
         ],
-        "partialFingerprints": {FINGERPRINT: Recorded.of(ERROR, ROOT).fingerprint},
+        "partialFingerprints": {FINGERPRINT: BaselineEntry.of(ERROR, ROOT).fingerprint},
         "suppressions": [],
     }
 
@@ -210,7 +210,7 @@ def test_a_rule_that_is_in_no_catalogue_has_no_index() -> None:
 
 
 def test_a_file_that_could_not_be_checked_is_a_run_without_success() -> None:
-    failed = Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
+    failed = FailedFile("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
     (invocation,) = run_of(ERROR, failed=(failed,))["invocations"]
     location = {"physicalLocation": {"artifactLocation": {"uri": "broken.yml"}}}
     location["physicalLocation"]["artifactLocation"]["uriBaseId"] = "%SRCROOT%"

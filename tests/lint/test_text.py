@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from earshot.lint.model import Linted, Place
+from earshot.lint.model import FileReport, Place
 from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
 from earshot.rules.registry import LineToWrite
@@ -12,8 +12,8 @@ from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, outcome
 
 
-def checked(name: str, *reasons: str) -> Linted:
-    return Linted(name, "Compose file", unchecked=reasons)
+def checked(name: str, *reasons: str) -> FileReport:
+    return FileReport(name, "Compose file", unchecked=reasons)
 
 
 def test_a_reason_stands_once_with_its_files() -> None:
@@ -31,7 +31,7 @@ def test_a_file_without_mistakes_is_counted_only() -> None:
 
 
 def test_what_is_ignored_is_one_line() -> None:
-    found = outcome(Linted("compose.yml", "Compose file", (IGNORED,)))
+    found = outcome(FileReport("compose.yml", "Compose file", (IGNORED,)))
     assert text(found) == (
         "compose.yml (Compose file)\n\n"
         "compose.yml:8:9: KL006 ignored: a proxy publishes it\n\n"
@@ -52,7 +52,7 @@ def test_a_narrow_terminal_wraps_and_cuts() -> None:
 
 def test_a_line_that_is_not_there_any_more_is_left_out() -> None:
     place = replace(ERROR.place, line=99)
-    shown = text(outcome(Linted("compose.yml", "Compose file", (replace(ERROR, place=place),))))
+    shown = text(outcome(FileReport("compose.yml", "Compose file", (replace(ERROR, place=place),))))
     assert "compose.yml:99:46: error KL003" in shown and "|" not in shown
 
 
@@ -62,7 +62,7 @@ def test_each_line_to_write_has_its_own() -> None:
         LineToWrite("ui", "command", "a:1", "b:1"),
     )
     written = replace(ERROR, finding=replace(ERROR.finding, lines=lines))
-    shown = text(outcome(Linted("compose.yml", "Compose file", (written,))))
+    shown = text(outcome(FileReport("compose.yml", "Compose file", (written,))))
     assert (
         "  fix       advertise localhost\n"
         "  write     kafka: KAFKA_LISTENERS: A://:1\n"
@@ -82,7 +82,7 @@ def test_what_reads_the_same_of_several_containers_is_one_block() -> None:
         for name, place in places
     ]
     other = replace(alike[2], finding=replace(alike[2].finding, observed="advertises 0.0.0.0 too"))
-    shown = text(outcome(Linted("compose.yml", "Compose file", (alike[0], other, alike[1]))))
+    shown = text(outcome(FileReport("compose.yml", "Compose file", (alike[0], other, alike[1]))))
     assert shown.splitlines()[2:7] == [
         "compose.yml:2:7: error KL003, container a, broker 1, listener EXTERNAL (scope host)",
         "compose.yml:3:7: error KL003, container b, broker 1, listener EXTERNAL (scope host)",

@@ -24,8 +24,8 @@ from earshot.names.aws import (
     resolution,
 )
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.reachability import TABLE, Expected
-from earshot.placements import VantageKind
+from earshot.names.reachability import TABLE, Expectation
+from earshot.placements import ClientLocation
 
 REGIONS = ["us-east-1", "us-east-2", "us-west-2", "eu-central-1", "ap-southeast-7", "il-central-1"]
 REGIONS += ["us-gov-west-1", "us-gov-east-1", "cn-north-1", "cn-northwest-1"]
@@ -130,30 +130,30 @@ PRIVATE = private_name(HERE.private, HERE.region)
 PUBLIC = public_name(HERE.public, HERE.region)
 ON = VpcDns(hostnames=True)
 INSIDE = [
-    VantageKind.THIS_MACHINE,
-    VantageKind.SAME_NETWORK,
-    VantageKind.OTHER_NETWORK,
-    VantageKind.SAME_VPC,
+    ClientLocation.THIS_MACHINE,
+    ClientLocation.SAME_NETWORK,
+    ClientLocation.OTHER_NETWORK,
+    ClientLocation.SAME_VPC,
 ]
 
 
-def leads_to(host: str, vantage: VantageKind, dns: VpcDns = ON, at: Interface = HERE) -> str:
-    return resolution(host, vantage, at, dns).address
+def leads_to(host: str, location: ClientLocation, dns: VpcDns = ON, at: Interface = HERE) -> str:
+    return resolution(host, location, at, dns).address
 
 
-@pytest.mark.parametrize("vantage", INSIDE)
-def test_inside_the_vpc_both_names_are_private(vantage: VantageKind) -> None:
-    assert leads_to(PRIVATE, vantage) == HERE.private
-    assert leads_to(PUBLIC, vantage) == HERE.private
+@pytest.mark.parametrize("location", INSIDE)
+def test_inside_the_vpc_both_names_are_private(location: ClientLocation) -> None:
+    assert leads_to(PRIVATE, location) == HERE.private
+    assert leads_to(PUBLIC, location) == HERE.private
 
 
-@pytest.mark.parametrize("vantage", [VantageKind.OUTSIDE, VantageKind.PEERED_VPC])
-def test_beyond_the_vpc_only_the_public_name_resolves(vantage: VantageKind) -> None:
-    assert leads_to(PRIVATE, vantage) == ""
-    assert leads_to(PUBLIC, vantage) == HERE.public
+@pytest.mark.parametrize("location", [ClientLocation.OUTSIDE, ClientLocation.PEERED_VPC])
+def test_beyond_the_vpc_only_the_public_name_resolves(location: ClientLocation) -> None:
+    assert leads_to(PRIVATE, location) == ""
+    assert leads_to(PUBLIC, location) == HERE.public
 
 
-@pytest.mark.parametrize("vantage", VantageKind)
+@pytest.mark.parametrize("location", ClientLocation)
 @pytest.mark.parametrize(
     ("dns", "named"),
     [
@@ -163,14 +163,14 @@ def test_beyond_the_vpc_only_the_public_name_resolves(vantage: VantageKind) -> N
     ],
 )
 def test_without_both_attributes_no_name_is_counted_on(
-    vantage: VantageKind, dns: VpcDns, named: str
+    location: ClientLocation, dns: VpcDns, named: str
 ) -> None:
     for host in (PRIVATE, PUBLIC):
-        found = resolution(host, vantage, HERE, dns)
+        found = resolution(host, location, HERE, dns)
         assert found.address == "" and found.why.startswith(named)
 
 
-@pytest.mark.parametrize("vantage", VantageKind)
+@pytest.mark.parametrize("location", ClientLocation)
 @pytest.mark.parametrize(
     "host",
     [
@@ -181,27 +181,27 @@ def test_without_both_attributes_no_name_is_counted_on(
         "kafka-1.example.com",
     ],
 )
-def test_somebody_elses_name_leads_nowhere(vantage: VantageKind, host: str) -> None:
-    assert leads_to(host, vantage) == ""
+def test_somebody_elses_name_leads_nowhere(location: ClientLocation, host: str) -> None:
+    assert leads_to(host, location) == ""
 
 
 def test_an_interface_without_a_public_address_has_no_public_name() -> None:
     at = Interface("us-west-2", "10.0.0.11")
-    assert leads_to(PUBLIC, VantageKind.OUTSIDE, at=at) == ""
+    assert leads_to(PUBLIC, ClientLocation.OUTSIDE, at=at) == ""
 
 
 def test_a_lent_address_is_said_to_be_lent() -> None:
     lent = Interface("us-west-2", "10.0.0.11", "203.0.113.11", elastic=False)
-    assert "until a stop" in resolution(PUBLIC, VantageKind.OUTSIDE, lent, ON).why
-    assert "Elastic IP" in resolution(PUBLIC, VantageKind.OUTSIDE, HERE, ON).why
+    assert "until a stop" in resolution(PUBLIC, ClientLocation.OUTSIDE, lent, ON).why
+    assert "Elastic IP" in resolution(PUBLIC, ClientLocation.OUTSIDE, HERE, ON).why
 
 
 @pytest.mark.parametrize("host", [PRIVATE, PUBLIC])
-@pytest.mark.parametrize("vantage", VantageKind)
-def test_the_table_of_vantages_says_the_same(host: str, vantage: VantageKind) -> None:
-    predicted = TABLE[kind_of(host)].outlooks[vantage].resolves
-    if predicted is not Expected.DEPENDS:
-        assert bool(leads_to(host, vantage)) == (predicted is Expected.YES)
+@pytest.mark.parametrize("location", ClientLocation)
+def test_the_table_of_vantages_says_the_same(host: str, location: ClientLocation) -> None:
+    predicted = TABLE[kind_of(host)].outlooks[location].resolves
+    if predicted is not Expectation.DEPENDS:
+        assert bool(leads_to(host, location)) == (predicted is Expectation.YES)
 
 
 def test_what_resolves_is_declared_with_its_address() -> None:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from earshot.listeners.terms import Scope
 from earshot.names.lookup import Diagnosis
-from earshot.names.policy import Asked, ResolverPolicy, read_policy
+from earshot.names.policy import ResolverPolicy, SystemResolvers, read_policy
 from tests.doubles.resolvers import SilentResolver, TableAsked, TableResolver
 
 ASKED = TableAsked({}, configured=("192.0.2.1",))
@@ -93,10 +93,10 @@ def test_a_waiver_ends_after_its_last_day() -> None:
 
 def test_the_real_resolvers() -> None:
     from earshot.names.nameservers import DnsResolver
-    from earshot.names.policy import Asked
+    from earshot.names.policy import SystemResolvers
     from earshot.names.resolvers import SystemResolver
 
-    asked = Asked()
+    asked = SystemResolvers()
     assert isinstance(asked.system(), SystemResolver)
     dns = asked.dns(("192.0.2.53",))
     assert isinstance(dns, DnsResolver) and dns.servers == ("192.0.2.53",)
@@ -105,7 +105,7 @@ def test_the_real_resolvers() -> None:
 def test_a_resolver_that_kept_silent_costs_its_time_once() -> None:
     """However many batches follow: each container of a program is one."""
     silent, other = SilentResolver(), TableResolver("other", {"a": ("192.0.2.1",)})
-    asked, policy = Asked(), ResolverPolicy(timeout=0.05)
+    asked, policy = SystemResolvers(), ResolverPolicy(timeout=0.05)
     try:
         asked.look_up([("a", silent), ("a", other)], policy)
         found = asked.look_up([("A", silent), ("a", other)], ResolverPolicy(timeout=60))
@@ -121,7 +121,7 @@ def test_a_resolver_that_answered_for_one_name_is_asked_again(
     answer: Diagnosis | tuple[str, ...],
 ) -> None:
     resolver = TableResolver("some", {"a": answer, "b": Diagnosis.TIMEOUT})
-    asked = Asked()
+    asked = SystemResolvers()
     for _ in range(2):
         asked.look_up([("a", resolver), ("b", resolver)], ResolverPolicy())
     assert resolver.asked == {"a": 2, "b": 2}
@@ -129,6 +129,6 @@ def test_a_resolver_that_answered_for_one_name_is_asked_again(
 
 def test_an_address_says_nothing_of_its_resolver() -> None:
     resolver = TableResolver("some", {"a": ("192.0.2.1",)})
-    asked = Asked()
+    asked = SystemResolvers()
     asked.look_up([("192.0.2.7", resolver)], ResolverPolicy())
     assert asked.look_up([("a", resolver)], ResolverPolicy())["a", "some"].ok

@@ -17,11 +17,11 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import VpcDns, private_name, public_name
 from earshot.names.evidence import gather
-from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.placement import aws
 from earshot.placement.aws import (
     AwsPlan,
-    Provisioned,
+    ProvisionedNames,
     node_user_data,
     parameters_of,
     plan_aws,
@@ -40,7 +40,7 @@ OFF = VpcDns(support=True, hostnames=False)
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 
 
-def given(spec: AwsSpec) -> dict[int, Provisioned]:
+def given(spec: AwsSpec) -> dict[int, ProvisionedNames]:
     """What AWS would give the nodes of ``spec``."""
     found = {}
     for turn, id in enumerate(spec.node_ids, 10):
@@ -50,7 +50,7 @@ def given(spec: AwsSpec) -> dict[int, Provisioned]:
             own = spec.zone.broker(id) if id in spec.ids else spec.zone.controller(id)
             names = (own, own)
         has = spec.is_public(id)
-        found[id] = Provisioned(
+        found[id] = ProvisionedNames(
             names[0], private, names[1] if has else None, public if has else None
         )
     return found
@@ -137,7 +137,7 @@ def test_groups_let_in_whom_the_listeners_are_for() -> None:
     ]
 
 
-class Nobody(Asked):
+class Nobody(SystemResolvers):
     """No DNS server can be asked from here."""
 
     def configured(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def test_a_vpc_without_names_declares_nothing() -> None:
 def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
     spec = read_aws(brokers=1)
     with pytest.raises(EarshotError, match="AWS gave it none; enableDnsHostnames of the VPC: off"):
-        plan_aws(spec, "mine", {1: Provisioned("", "10.0.0.10")}, OFF)
+        plan_aws(spec, "mine", {1: ProvisionedNames("", "10.0.0.10")}, OFF)
 
 
 def test_user_data_say_what_the_plan_says() -> None:

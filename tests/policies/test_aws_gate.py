@@ -11,7 +11,7 @@ from earshot_pulumi.gate import GATE_TYPE
 from earshot.config.aws import AwsSpec
 from earshot.facts.cloud import Cloud
 from earshot.names.aws import VpcDns
-from earshot.placement.aws import AwsPlan, Provisioned, node_user_data, plan_aws
+from earshot.placement.aws import AwsPlan, ProvisionedNames, node_user_data, plan_aws
 from earshot.sources.stack_resources import INSTANCE
 from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 from tests.placement.test_aws import given
@@ -99,7 +99,9 @@ def test_a_public_name_without_an_elastic_ip_is_stopped() -> None:
 def test_own_names_without_a_public_record_are_stopped() -> None:
     spec = read_aws(brokers=1, **TWO_LISTENERS, **OWN_ZONE)
     (item,) = given(spec).values()
-    other = Provisioned(item.private_name, item.private_address, "b.other.example", "198.51.100.9")
+    other = ProvisionedNames(
+        item.private_name, item.private_address, "b.other.example", "198.51.100.9"
+    )
     documents = gate(plan_aws(spec, "mine", {1: other}))
     documents["cloud"]["declared"] = [
         entry for entry in documents["cloud"]["declared"] if entry["scope"] != "external"

@@ -10,7 +10,7 @@ from earshot.validation.result import (
     Cause,
     Cell,
     Delivery,
-    Reached,
+    ReachedAddress,
     Replication,
     Report,
     StageResult,
@@ -108,7 +108,7 @@ def all_pass() -> Report:
         for broker in BROKERS
     ]
     reached = [
-        Reached(
+        ReachedAddress(
             listener=item.listener,
             broker=item.broker,
             address=item.address,
@@ -241,7 +241,7 @@ def executor_fails() -> Report:
         bad = good.listener == "EXTERNAL"
         cells.append(failed(good, Stage.RESOLVE, cause) if bad else good)
         reached.append(
-            Reached(
+            ReachedAddress(
                 listener=good.listener,
                 broker=good.broker,
                 address=good.address,

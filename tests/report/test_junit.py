@@ -8,7 +8,7 @@ import pytest
 
 from earshot.listeners.address import Address
 from earshot.report.junit import junit
-from earshot.validation.result import Reached, Vantage
+from earshot.validation.result import ReachedAddress, Vantage
 from earshot.validation.terms import Verdict
 from tests.report import samples
 
@@ -90,7 +90,9 @@ def test_a_vantage_says_why_it_did_not_pass(
 ) -> None:
     at = Address("h", 1)
     reached = (
-        [Reached(listener="E", broker=1, address=at, reached=False, error=error)] if error else []
+        [ReachedAddress(listener="E", broker=1, address=at, reached=False, error=error)]
+        if error
+        else []
     )
     vantage = Vantage(name="host", verdict=Verdict.FAIL, reason=reason, reached=tuple(reached))
     root = ET.fromstring(junit(samples.report([], vantages=[vantage])).encode())

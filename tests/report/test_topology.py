@@ -7,7 +7,7 @@ import pytest
 from earshot.listeners.address import Address
 from earshot.report import topology as geometry
 from earshot.report.topology import topology
-from earshot.validation.result import Cause, Reached, Vantage
+from earshot.validation.result import Cause, ReachedAddress, Vantage
 from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
@@ -51,7 +51,7 @@ def test_a_vantage_that_is_broken_is_red_whatever_it_saw() -> None:
 
 def test_what_an_executor_reached_is_drawn_where_there_is_such_a_listener() -> None:
     reached = [
-        Reached(
+        ReachedAddress(
             listener=listener, broker=1, address=Address("localhost", 1), reached=listener == "B"
         )
         for listener in ("INTERNAL", "EXTERNAL", "B")

@@ -16,7 +16,7 @@ from earshot.checks.connected import looked_up
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.connected import ConnectedVpc
-from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, Unread
+from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, UnknownSource
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Front, Listener, Node
 from earshot.listeners.properties import NodeSettings
@@ -168,11 +168,11 @@ def _ingress(text: str) -> Ingress:
     return Ingress(int(first), int(last or first), _source(source))
 
 
-def _source(text: str) -> IpRange | Members | Unread:
+def _source(text: str) -> IpRange | Members | UnknownSource:
     """`group NAME`, a range, or anything else for what cannot be read."""
     if text.startswith("group "):
         return Members(text.removeprefix("group "))
-    return Unread(text) if " " in text else ip_network(text)
+    return UnknownSource(text) if " " in text else ip_network(text)
 
 
 def _clients(document: dict[str, list[str]] | None) -> Clients | None:
@@ -180,7 +180,7 @@ def _clients(document: dict[str, list[str]] | None) -> Clients | None:
         return None
     internal = [_source(text) for text in document.get("internal", ())]
     return Clients(
-        internal=tuple(item for item in internal if not isinstance(item, Unread)),
+        internal=tuple(item for item in internal if not isinstance(item, UnknownSource)),
         external=tuple(ip_network(text) for text in document.get("external", ())),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import TABLE
-from earshot.placements import VantageKind
+from earshot.placements import ClientLocation
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
 from earshot.rules.registry import Rule
@@ -27,7 +27,7 @@ This page is generated from the rules themselves (`python -m tests.rules.page`).
 """
 
 _VANTAGES = """\
-## What each vantage makes of a host
+## Which clients each kind of host works for
 
 Predictions, from which the rules take their explanations. Each cell says first whether the host
 resolves for a client there, then whether what it resolves to leads to the broker; "itself" means
@@ -50,7 +50,7 @@ def page(rules: Iterable[Rule] = RULES) -> str:
     parts += map(_section, listed)
     parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
-    parts.append(_table(("host", *map(str, VantageKind), "note"), map(_outlooks, NameKind)))
+    parts.append(_table(("host", *map(str, ClientLocation), "note"), map(_outlooks, NameKind)))
     return "\n".join(parts)
 
 

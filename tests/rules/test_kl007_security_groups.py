@@ -17,7 +17,7 @@ from earshot.facts.security_groups import (
     Ingress,
     IpRange,
     Members,
-    Unread,
+    UnknownSource,
     ingress_of,
     security_groups,
 )
@@ -94,7 +94,7 @@ def test_other_ports_are_not_a_listeners(made: ClusterPlan, clients: Clients) ->
 def test_what_cannot_be_read_is_neither_violated_nor_passed(
     made: ClusterPlan, clients: Clients
 ) -> None:
-    blank = Ingress(0, 65535, Unread("the group's rules"))
+    blank = Ingress(0, 65535, UnknownSource("the group's rules"))
     findings = found(made, clients, lambda all: (blank,))
     assert {item.state for item in findings} == {FindingState.UNKNOWN}
     assert found(made, clients, lambda all: (*all, blank)) == ()

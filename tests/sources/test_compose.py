@@ -183,7 +183,7 @@ def test_commands_replicas_and_mounts() -> None:
             "services: {s0: {}, "
             + ", ".join(f"s{i}: {{extends: s{i - 1}}}" for i in range(1, 3000))
             + "}",
-            "stands at the end of 20 services that extend each other",
+            "is at the end of 20 services that extend each other",
         ),
         ("services: {k: {extends: {file: n.yml}}}", "extends: n.yml cannot be read"),
         ("services: {k: {image: '${X:?no}'}}", "c.yml: services.k.image: the variable X is"),
@@ -354,7 +354,7 @@ def test_a_chain_of_services_that_extend_each_other_has_an_end() -> None:
     with pytest.raises(EarshotError) as caught:
         read(chain(21))
     assert str(caught.value) == (
-        "c.yml: services.s0.extends: stands at the end of 20 services that extend each other\n"
+        "c.yml: services.s0.extends: is at the end of 20 services that extend each other\n"
         "  fix: adopt the output of `docker compose config` instead"
     )
 

@@ -12,13 +12,15 @@ from earshot.spark import executor_probe, executors
 from earshot.spark.attempts import Route
 from earshot.spark.executors import NoExecutors, is_reached, probe, vantage_of
 from earshot.validation.deadline import Deadline
-from earshot.validation.result import Reached, Vantage
+from earshot.validation.result import ReachedAddress, Vantage
 
 ROUTE = Route("INTERNAL", 1, Address("kafka-1", 9092), 0)
 
 
 def seen(reached: bool) -> Vantage:
-    it = Reached(listener="INTERNAL", broker=1, address=Address("kafka-1", 9092), reached=reached)
+    it = ReachedAddress(
+        listener="INTERNAL", broker=1, address=Address("kafka-1", 9092), reached=reached
+    )
     return Vantage(name="executor", kind="executor", reached=(it,))
 
 
@@ -224,7 +226,7 @@ def test_what_an_executor_met_stands_in_its_vantage() -> None:
     it = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"], "stage": "tcp"}
     reached = [it | {"error": "timed out", "cluster_id": ""}]
     seen = {"executor": "7", "host": "worker", "resolvers": [], "reached": reached}
-    expected = Reached(
+    expected = ReachedAddress(
         listener="INTERNAL",
         broker=1,
         address=ROUTE.address,

@@ -12,7 +12,7 @@ from earshot.spark.job import Findings
 from earshot.spark.merge import blame, merge, without_spark
 from earshot.validation.client import Failure
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Delivery, Reached, StageResult, Vantage, combine
+from earshot.validation.result import Cell, Delivery, ReachedAddress, StageResult, Vantage, combine
 from earshot.validation.terms import Stage, Verdict
 from earshot.validation.verdict import Share, Tally
 
@@ -212,12 +212,12 @@ def test_whatever_happened_to_records_is_told(
     assert cause.observed == f"{OF_TEN}, {reported}"
 
 
-def executor(name: str, *failures: Reached) -> Vantage:
+def executor(name: str, *failures: ReachedAddress) -> Vantage:
     failed = {(item.listener, item.broker): item for item in failures}
     seen = tuple(
         failed.get(
             (item.listener, item.broker),
-            Reached(
+            ReachedAddress(
                 listener=item.listener,
                 broker=item.broker,
                 address=item.address,
@@ -230,8 +230,8 @@ def executor(name: str, *failures: Reached) -> Vantage:
     return Vantage(name=name, kind="executor", where="worker", reached=seen)
 
 
-def missed(listener: str, broker: int, resolved: tuple[str, ...], error: str) -> Reached:
-    return Reached(
+def missed(listener: str, broker: int, resolved: tuple[str, ...], error: str) -> ReachedAddress:
+    return ReachedAddress(
         listener=listener,
         broker=broker,
         address=Address(f"kafka-{broker}.example.com", 9092),
@@ -367,7 +367,7 @@ def test_an_address_where_sparks_driver_meets_another_cluster() -> None:
 
 def meeting(cluster_id: str) -> Vantage:
     at = cell("INTERNAL", 1).address
-    seen = Reached(
+    seen = ReachedAddress(
         listener="INTERNAL",
         broker=1,
         address=at,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from earshot.spark import records as spark_records
-from earshot.spark.session import Opening, SparkSettings
+from earshot.spark.session import SessionStart, SparkSettings
 from earshot.validation.verdict import Share
 from tests.rest import with_combinations
 from tests.validation.counted import Received, tally
@@ -41,7 +41,7 @@ SHARES = [
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    opening = Opening(SparkSettings(conf={"spark.master": "local[2]"}))
+    opening = SessionStart(SparkSettings(conf={"spark.master": "local[2]"}))
     try:
         yield opening.session(120)
     finally:

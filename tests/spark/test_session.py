@@ -15,7 +15,7 @@ from earshot.spark.jvm import Jvm
 from earshot.spark.session import (
     GUARDED,
     SMALL,
-    Opening,
+    SessionStart,
     SparkSettings,
     connector_jars,
     exposure,
@@ -249,11 +249,11 @@ def test_a_recording_that_cannot_be_kept_changes_nothing(monkeypatch: pytest.Mon
     jvm: Any = SimpleNamespace(exit=lambda _: True, end=lambda _: None)
     context = SimpleNamespace(master="local[*]")
     spark: Any = SimpleNamespace(stop=lambda: None, sparkContext=context)
-    monkeypatch.setattr(Opening, "_start", lambda _: jvm)
+    monkeypatch.setattr(SessionStart, "_start", lambda _: jvm)
     monkeypatch.setattr(spark_session, "_connected", lambda _: spark)
     monkeypatch.setattr(spark_session, "_forget_context", lambda: None)
     monkeypatch.delenv(spark_session.GATEWAY, raising=False)
-    opening = Opening(SparkSettings(record=True))
+    opening = SessionStart(SparkSettings(record=True))
     opening.session(10)
     opening._recording = recording  # type: ignore[assignment]
     assert not opening.finish(10)
@@ -270,7 +270,7 @@ def test_a_jvm_that_cannot_be_started_leaves_no_recording(
     monkeypatch.delenv(spark_session.GATEWAY, raising=False)
     monkeypatch.setattr(spark_session, "find_java", lambda: Java(tmp_path, jar, "17.0.1"))
     with pytest.raises(EarshotError, match=r"which ends an entry of Spark's `spark\.jars`"):
-        Opening(SparkSettings(jars=(jar,), record=True))
+        SessionStart(SparkSettings(jars=(jar,), record=True))
     assert list((tmp_path / "earshot" / "archives").iterdir()) == []
 
 

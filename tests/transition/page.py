@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
-from earshot.transition.rehearsal import Rehearsed, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, rehearsed
 from earshot.transition.steps import transition
 
 _HEAD = """\
@@ -212,7 +212,7 @@ def _section(title: str, current: ClusterPlan, wanted: ClusterPlan) -> str:
     )
 
 
-def _row(number: int, step: Rehearsed) -> Iterator[str]:
+def _row(number: int, step: RehearsedStep) -> Iterator[str]:
     yield f"{number}: {step.text}"
     yield ", ".join(map(str, step.restarts)) or "none"
     yield step.through

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earshot.listeners.terms import Scope
-from earshot.transition.rehearsal import Rehearsed, by_scope, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, by_scope, rehearsed
 from earshot.transition.steps import transition
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
 
@@ -12,7 +12,7 @@ def test_each_step_with_what_brokers_offer_and_whom_clients_reach() -> None:
     steps = transition(BEFORE, RENAMED)
     first, second, third = rehearsed(BEFORE, steps)
     host = {Scope.HOST: ("EXTERNAL",)}
-    assert first == Rehearsed(
+    assert first == RehearsedStep(
         text="INTERNAL and REPL side by side",
         restarts=(1, 2, 3),
         through="INTERNAL",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from earshot.cli import discovery
 from earshot.doctor.control import OwnNetwork, mark_inconclusive
-from earshot.doctor.diagnosis import Observed, Sent, diagnose
+from earshot.doctor.diagnosis import Observation, SentRecord, diagnose
 from earshot.doctor.doctor import examine
 from earshot.doctor.probe import Attempt, Contact, reach, resolve
 from earshot.doctor.survey import Sighting, facts_of, targets_of, targets_reached, targets_seen
@@ -72,9 +72,9 @@ def reported(cells: tuple[Cell, ...], *vantages: Vantage) -> Report:
     return mark_inconclusive(report, "host", 0.1, place)
 
 
-def seen_in_full(facts: list[Observed]) -> list[Cell]:
-    done = {"produced": Sent(0, 0, 2.5, 7), "consumed": 0.01}
-    return [diagnose(Observed(**{**vars(item), **done}), "host") for item in facts]
+def seen_in_full(facts: list[Observation]) -> list[Cell]:
+    done = {"produced": SentRecord(0, 0, 2.5, 7), "consumed": 0.01}
+    return [diagnose(Observation(**{**vars(item), **done}), "host") for item in facts]
 
 
 def written(report: Report) -> None:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from earshot.config.aws import AwsSpec
-from earshot.placement.aws import AwsPlan, HostOrMarker, Provisioned, plan_aws, report_parameter
+from earshot.placement.aws import (
+    AwsPlan,
+    HostOrMarker,
+    ProvisionedNames,
+    plan_aws,
+    report_parameter,
+)
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer
@@ -26,7 +32,7 @@ from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
 from earshot_pulumi.brokers import Brokers
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
 if TYPE_CHECKING:
@@ -42,7 +48,7 @@ class AwsBrokers(Brokers):
 
     def __init__(
         self,
-        at: Deployment,
+        at: ClusterContext,
         spec: AwsSpec,
         *,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
@@ -82,7 +88,9 @@ class AwsBrokers(Brokers):
                 name, spec, spec.expose, draft.plan, balancer, self._child
             )
 
-        def planned(names: Mapping[int, Provisioned], balanced: HostOrMarker | None) -> AwsPlan:
+        def planned(
+            names: Mapping[int, ProvisionedNames], balanced: HostOrMarker | None
+        ) -> AwsPlan:
             return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)
 
         shown = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
@@ -229,9 +237,9 @@ class AwsBrokers(Brokers):
 
 
 def _with(
-    names: pulumi.Output[dict[int, Provisioned]],
+    names: pulumi.Output[dict[int, ProvisionedNames]],
     balancer: pulumi.Output[Any] | None,
-    planned: Callable[[Mapping[int, Provisioned], HostOrMarker | None], AwsPlan],
+    planned: Callable[[Mapping[int, ProvisionedNames], HostOrMarker | None], AwsPlan],
 ) -> pulumi.Output[AwsPlan]:
     """``planned`` of both; `Output.all` takes no map with numbers as keys."""
     if balancer is None:

@@ -1,6 +1,6 @@
 """Certificates of a stack on AWS: what another checkout has made comes from the stack's parameters.
 
-What stands there is what instances have been given, so it goes before what lies here.
+Instances have received the stored copies, so these precede the files of the folder.
 """
 
 from earshot.listeners.properties import read_properties
@@ -20,7 +20,7 @@ class AwsCertificates(Certificates):
 
 
 class AwsCertificatesKind(AwsKind, CertificatesKind):
-    """Takes over what stands in parameters before it looks at its folder."""
+    """Reads the parameters before it reads its folder."""
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if news["hosts"] is not UNKNOWN:

@@ -30,11 +30,11 @@ from earshot_pulumi.change_memory import (
     recalled,
     resources,
 )
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.leaving import matters
 
 
-def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
     name, state = at.name, at.folder
     known = resources()
@@ -88,7 +88,7 @@ def deploy(at: Deployment, spec: AwsSpec) -> dict[str, Any]:
     }
 
 
-def _check_unused(at: Deployment, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
+def _check_unused(at: ClusterContext, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
     """Raises EarshotError where a change removes a listener that clients may use, and `remove` does
     not allow it."""
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []

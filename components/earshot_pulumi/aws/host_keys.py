@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pulumi
 
-from earshot.certificates.authority import Issued, read_certificate
+from earshot.certificates.authority import IssuedCertificate, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
 from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
 from earshot_pulumi.aws.reports import AT_ONCE
@@ -119,7 +119,9 @@ def client_folder(folder: Path) -> Path:
     return EngineStore(folder).client
 
 
-def _is_of(text: str, authority: Issued, names: list[str], olds: Properties, host: str) -> bool:
+def _is_of(
+    text: str, authority: IssuedCertificate, names: list[str], olds: Properties, host: str
+) -> bool:
     """Whether the parameter's ``text`` is what `made` last issued for these ``names``."""
     if not text or (olds.get("hosts") or {}).get(host) != names:
         return False

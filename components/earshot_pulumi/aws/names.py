@@ -11,7 +11,7 @@ import pulumi_aws as aws
 from earshot.config.aws import AwsSpec
 from earshot.facts.security_groups import BROKERS, CONTROLLERS
 from earshot.listeners.terms import UnknownHost
-from earshot.placement.aws import HostOrMarker, Provisioned, unknown_names
+from earshot.placement.aws import HostOrMarker, ProvisionedNames, unknown_names
 from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import TaggedComponent, tags
 from earshot_pulumi.outputs import known_or
@@ -20,9 +20,9 @@ from earshot_pulumi.outputs import known_or
 class Names(TaggedComponent):
     """What gives every node its names, and keeps them when its instance is replaced."""
 
-    provisioned: pulumi.Output[dict[int, Provisioned]]
+    provisioned: pulumi.Output[dict[int, ProvisionedNames]]
     """Always known: markers stand for values that a preview cannot know yet."""
-    settled: pulumi.Output[dict[int, Provisioned]]
+    settled: pulumi.Output[dict[int, ProvisionedNames]]
     """The same, unknown as long as any part of it is."""
 
     def __init__(
@@ -138,7 +138,7 @@ def _provisioned(
     private: Mapping[int, pulumi.Output[str]],
     beyond: Mapping[int, pulumi.Output[str]],
     read: Read,
-) -> pulumi.Output[dict[int, Provisioned]]:
+) -> pulumi.Output[dict[int, ProvisionedNames]]:
     """The provisioned names of all nodes; ``read`` gets each value and its marker."""
     found: dict[str, dict[str, pulumi.Output[Any]]] = {}
     for id, marks in unknown_names(spec).items():
@@ -155,7 +155,7 @@ def _provisioned(
         }
     return pulumi.Output.all(**found).apply(
         lambda nodes: {
-            int(id): Provisioned(**{key: it or "" for key, it in values.items()})
+            int(id): ProvisionedNames(**{key: it or "" for key, it in values.items()})
             for id, values in nodes.items()
         }
     )

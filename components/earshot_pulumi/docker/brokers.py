@@ -15,7 +15,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
 from earshot_pulumi.brokers import Brokers
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.host_resources import HostResources, labelled
 from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
@@ -62,7 +62,7 @@ class DockerBrokers(Brokers):
 
     def __init__(
         self,
-        at: Deployment,
+        at: ClusterContext,
         spec: DockerSpec,
         planned: DockerPlan,
         *,

@@ -21,7 +21,7 @@ from earshot_pulumi.change_memory import (
     recalled,
     resources,
 )
-from earshot_pulumi.deployment import Deployment, is_of_stack_file
+from earshot_pulumi.deployment import ClusterContext, is_of_stack_file
 from earshot_pulumi.docker.brokers import DockerBrokers
 from earshot_pulumi.docker.container_address import check_engine
 from earshot_pulumi.docker.in_turn import unsettled
@@ -33,7 +33,7 @@ MAX_LABEL: Final = 63
 """Characters of a host's name without dots (RFC 1123, section 2.1)."""
 
 
-def deploy(at: Deployment, spec: DockerSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)

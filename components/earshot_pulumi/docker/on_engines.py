@@ -287,7 +287,7 @@ def another_clusters_data(
 ) -> Iterator[str]:
     """One message for each other cluster with data where that of ``cluster_id`` would go.
 
-    None stands for a new cluster.
+    None means a new cluster.
     """
     for id, volumes in held_by_cluster(stack, planned, seen).items():
         if id == cluster_id:

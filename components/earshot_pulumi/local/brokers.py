@@ -13,7 +13,7 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
 from earshot_pulumi.brokers import Brokers
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import kept
 from earshot_pulumi.provider.internal import InternalResource
@@ -46,7 +46,7 @@ class LocalBrokers(Brokers):
 
     def __init__(
         self,
-        at: Deployment,
+        at: ClusterContext,
         spec: LocalSpec,
         local: LocalPlan,
         *,

@@ -9,12 +9,12 @@ from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import CompleteChange, as_it_runs
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
 
 
-def deploy(at: Deployment, spec: LocalSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
     name, state = at.name, at.folder
     wanted = plan_local(spec, state / "kafka")

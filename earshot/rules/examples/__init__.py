@@ -1,4 +1,4 @@
-"""Of every rule a short file that breaks it, and the same mended.
+"""For each rule, a short file that breaks it, and the corrected file.
 
 They lie beside this module: `KL006.bad.yaml` and `KL006.good.yaml`, a Compose file or manifest, or
 `KL005.bad.properties`, where a blank line begins the properties of the next broker. A comment says
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Example:
-    """A file that breaks a rule, and the same mended."""
+    """A file that breaks a rule, and the corrected file."""
 
     form: str
     """`yaml` or `properties`."""

@@ -12,7 +12,7 @@ import pulumi
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.deployment import deploy
 from earshot_pulumi.aws.remembered import Remembered
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
 
@@ -203,7 +203,7 @@ def deployed(
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, logger=log, monitor=engine)
 
     def run() -> pulumi.Output[str]:
-        at = Deployment(STACK, pulumi.ResourceOptions(), state)
+        at = ClusterContext(STACK, pulumi.ResourceOptions(), state)
         proof: pulumi.Output[str] = deploy(at, read_aws(**settings))["proof"]
         return proof
 

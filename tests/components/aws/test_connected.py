@@ -9,7 +9,7 @@ from earshot.checks.plan import check_planned
 from earshot.config.aws import AwsSpec
 from earshot.facts.cloud import Cloud
 from earshot.names.policy import ResolverPolicy
-from earshot.placement.aws import AwsPlan, Provisioned, plan_aws
+from earshot.placement.aws import AwsPlan, ProvisionedNames, plan_aws
 from earshot.rules.registry import Finding, FindingState
 from tests.components.aws.registered import INGRESS, ZONE, registered
 from tests.config.aws_documents import OWN_ZONE, read_aws
@@ -24,7 +24,9 @@ BOTH = {"analytics": OTHER, "jobs": {**MORE, "region": "eu-west-1"}}
 def planned_with_names(spec: AwsSpec) -> AwsPlan:
     """The plan of ``spec`` with records of its zone."""
     assert spec.zone is not None
-    names = {id: Provisioned(spec.zone.broker(id), f"10.0.0.{id + 10}") for id in spec.node_ids}
+    names = {
+        id: ProvisionedNames(spec.zone.broker(id), f"10.0.0.{id + 10}") for id in spec.node_ids
+    }
     return plan_aws(spec, "mine", names)
 
 

@@ -1,4 +1,4 @@
-"""Another checkout goes on with a secured stack by what stands in its parameters."""
+"""Another checkout goes on with a secured stack by the content of its parameters."""
 
 from __future__ import annotations
 

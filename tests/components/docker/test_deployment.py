@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.change_memory import HeldChanges, Made
-from earshot_pulumi.deployment import Deployment
+from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import deployment, host_resources
 from pulumi.runtime import mocks
 
@@ -54,7 +54,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     monkeypatch.setattr(
         deployment, "recalled", lambda folder, name, _: held if folder == tmp_path else None
     )
-    at = Deployment("s", pulumi.ResourceOptions(), tmp_path)
+    at = ClusterContext("s", pulumi.ResourceOptions(), tmp_path)
     made: dict[str, Any] = {}
     bootstrap: dict[str, str] = {}
 

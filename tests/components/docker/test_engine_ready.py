@@ -16,7 +16,7 @@ from earshot_pulumi.docker import engine_ready
 from earshot_pulumi.docker.engine_ready import DockerEngineReadyKind
 from earshot_pulumi.provider.kind import Interrupted, Operation
 
-from earshot.certificates.authority import Issued
+from earshot.certificates.authority import IssuedCertificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority
 from earshot.errors import EarshotError
 from tests.components.called import Called
@@ -28,7 +28,7 @@ PREPARED = '{"instance": "i-1", "state": "prepared", "detail": ""}'
 
 
 @pytest.fixture
-def authority() -> Issued:
+def authority() -> IssuedCertificate:
     return new_engines_authority("s-m", NOW)
 
 
@@ -43,7 +43,7 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 @pytest.fixture
-def client(authority: Issued, tmp_path: Path) -> Path:
+def client(authority: IssuedCertificate, tmp_path: Path) -> Path:
     store = EngineStore(tmp_path / "hosts")
     store.keep(authority, NOW)
     return store.client
@@ -57,7 +57,7 @@ def free_port() -> int:
 
 @contextmanager
 def engine(
-    authority: Issued,
+    authority: IssuedCertificate,
     folder: Path,
     name: str = "127.0.0.1",
     port: int = 0,
@@ -90,7 +90,7 @@ def failure(props: dict[str, Any]) -> EarshotError:
 
 
 def test_an_engine_that_answers_is_known_by_id_and_version(
-    authority: Issued, client: Path, tmp_path: Path, parameters: dict[str, str]
+    authority: IssuedCertificate, client: Path, tmp_path: Path, parameters: dict[str, str]
 ) -> None:
     parameters[PARAMETER] = PREPARED
     with engine(authority, tmp_path) as port:
@@ -99,7 +99,7 @@ def test_an_engine_that_answers_is_known_by_id_and_version(
 
 
 def test_the_engine_of_the_instance_before_does_not_count(
-    authority: Issued, client: Path, tmp_path: Path, parameters: dict[str, str]
+    authority: IssuedCertificate, client: Path, tmp_path: Path, parameters: dict[str, str]
 ) -> None:
     parameters[PARAMETER] = PREPARED.replace("i-1", "i-0")
     with engine(authority, tmp_path) as port:
@@ -108,7 +108,7 @@ def test_the_engine_of_the_instance_before_does_not_count(
 
 
 def test_it_is_waited_for(
-    authority: Issued, client: Path, tmp_path: Path, parameters: dict[str, str]
+    authority: IssuedCertificate, client: Path, tmp_path: Path, parameters: dict[str, str]
 ) -> None:
     parameters[PARAMETER] = PREPARED
     port = free_port()
@@ -191,7 +191,7 @@ def test_an_engine_that_drips_its_answer_takes_no_longer_than_the_update_allows(
 )
 def test_an_engine_that_says_no_id_is_not_ready(
     about: object,
-    authority: Issued,
+    authority: IssuedCertificate,
     client: Path,
     tmp_path: Path,
     parameters: dict[str, str],
@@ -210,7 +210,7 @@ def test_another_authority_s_engine_is_refused(client: Path, tmp_path: Path) -> 
 
 
 def test_a_certificate_for_another_name_is_refused(
-    authority: Issued, client: Path, tmp_path: Path
+    authority: IssuedCertificate, client: Path, tmp_path: Path
 ) -> None:
     with engine(authority, tmp_path, name="10.0.0.9") as port:
         error = failure(wanted(port, client))

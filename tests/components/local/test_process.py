@@ -221,7 +221,7 @@ def test_a_file_where_the_directory_belongs_is_one_clear_error(tmp_path: Path) -
         process.start(launch(directory=directory), "id")
     assert str(caught.value) == (
         f"node 1: {directory}: cannot be written (File exists)\n"
-        "  fix: move away the file that stands where a directory belongs"
+        "  fix: move the file whose path is needed for a directory"
     )
 
 
