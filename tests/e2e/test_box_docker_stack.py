@@ -7,7 +7,6 @@ other; what engines let in, and what a replaced host keeps, is in `test_box_dock
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from earshot.project import CLUSTER_KEY, POLICIES, Project
+from earshot.project import CLUSTER_KEY, Project
 from earshot.remote.image import ensure_image
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
@@ -28,6 +27,7 @@ from tests.doubles.aws.server import REGION
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e import aws_project
 from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.place import resolving
 from tests.e2e.box.stack import passed
 from tests.e2e.images.load import base_image, docker_host_image
 from tests.e2e.instance import Instance
@@ -51,6 +51,8 @@ class Made:
     home: aws_project.Project
     """Whose Pulumi home and backend it has."""
     cluster: dict[str, Any]
+    resolver: Path
+    """Of the VPC, which `make up` asks as through a VPN."""
 
     @property
     def project(self) -> Project:
@@ -64,8 +66,9 @@ class Made:
 
     def run(self, command: str) -> tuple[int, str]:
         """The exit status of `make COMMAND`, and what it prints."""
+        words = [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name]
         done = subprocess.run(
-            [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name],
+            resolving(self.resolver, words),
             cwd=ROOT,
             env=self.home.environment,
             stdin=subprocess.DEVNULL,
@@ -137,17 +140,15 @@ def made(
         "validation": {"records": 300, "deadline": 240},
         "data": "delete",
     }
-    stack = Made(name, box, home, cluster)
-    resolvers = {key: [box.ground.vpc.gateway] for key in ("internal", "controller", "external")}
-    policy = ROOT / POLICIES / f"{name}.json"
+    resolver = folder / "resolv.conf"
+    resolver.write_text(f"nameserver {box.ground.vpc.gateway}\n")
+    stack = Made(name, box, home, cluster, resolver)
     try:
-        policy.write_text(json.dumps({"names": {"resolvers": resolvers, "timeout": 10}}))
         stack.configure()
         yield stack
         code, said = stack.run("clean")
         assert code == 0, said
     finally:
-        policy.unlink(missing_ok=True)
         stack.project.stack_file(name).unlink(missing_ok=True)
 
 
@@ -210,7 +211,7 @@ def test_a_full_volume_is_named_and_the_broker_comes_back_with_space(made: Made)
         said = made.refused()
     finally:
         host.run("rm", FULL)
-    print(said)
-    assert "No space left on device" in said
+    assert "container kafka-2 on Docker host b: cannot be started" in said
+    assert "no space left on device" in said
     made.up()
     assert len(passed(made.report())) == 4

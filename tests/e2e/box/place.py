@@ -58,8 +58,13 @@ class Place:
 
     def command(self, *command: str) -> Sequence[str]:
         """``command`` as a program of this machine that stands here: its network, its DNS."""
-        there = ("nsenter", "--net", f"--target={self.pid}", "unshare", "--mount")
-        return (*there, "sh", "-c", _RESOLVING, "sh", str(self.resolver), *command)
+        there = ("nsenter", "--net", f"--target={self.pid}")
+        return (*there, *resolving(self.resolver, command))
+
+
+def resolving(resolver: Path, command: Sequence[str]) -> Sequence[str]:
+    """``command`` as a program of this machine that has ``resolver`` as its /etc/resolv.conf."""
+    return ("unshare", "--mount", "sh", "-c", _RESOLVING, "sh", str(resolver), *command)
 
 
 @contextlib.contextmanager
