@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from earshot.errors import EarshotError
-from earshot.users.access import UNKNOWN_TO_BROKER
-from earshot.validation.client import Failure
+from earshot.validation.failure import UNKNOWN_TO_BROKER, Failure
 
 BEHIND: Final = "not in sync with all of its replicas"
 """What a node lacks that serves, and only has to catch up."""

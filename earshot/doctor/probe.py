@@ -18,8 +18,8 @@ from earshot.listeners.listed import clipped, shortened
 from earshot.names.configured import configuration
 from earshot.names.lookup import Diagnosis, Lookup, look_up
 from earshot.names.resolvers import SystemResolver
-from earshot.validation.client import Failure, refuses_certificate
 from earshot.validation.deadline import Deadline
+from earshot.validation.failure import Failure, refuses_certificate
 
 RESOLVE_LIMIT: Final = 3.0
 """Seconds for all lookups together."""

@@ -38,8 +38,6 @@ SECONDS = 30.0
 """For each request."""
 LOGIN_SECONDS = 30.0
 """Time limit until all brokers know all users."""
-UNKNOWN_TO_BROKER = "authentication"
-"""The failure of a login whose user or password a broker does not know."""
 ITERATIONS = 4096
 """Of SCRAM, for each login, Kafka's default: more protect short passwords, and these are random."""
 _MECHANISMS = {

@@ -12,7 +12,6 @@ import stat
 import textwrap
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,8 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.listed import clipped
 from earshot.listeners.terms import Protocol
+from earshot.validation.failure import Failure as Failure
+from earshot.validation.failure import refuses_certificate
 from earshot.validation.jaas import read_jaas
 
 FAST: Final[Mapping[str, Any]] = {
@@ -167,14 +168,6 @@ def protocol_of(client: Mapping[str, str]) -> Protocol:
         ) from None
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A failure: a stable word for it (`error`), and the text of the program that failed."""
-
-    error: str
-    text: str
-
-
 class Errors:
     """An `error_cb` that keeps what a client reports; call the client's `poll` to be served.
 
@@ -269,13 +262,6 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
     elif word == "authentication" and "request not valid in current sasl state" in lowered:
         word = "no-login"  # the listener asks for none
     return Failure(word, text)
-
-
-def refuses_certificate(text: str) -> bool:
-    """Whether ``text``, of OpenSSL, is from a server that wants another client certificate."""
-    lowered = text.lower().replace("_", " ")
-    reasons = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
-    return any(f"alert {reason}" in lowered for reason in reasons)
 
 
 def _credentials(jaas: str) -> dict[str, str]:

@@ -18,8 +18,8 @@ from typing import Final, Protocol
 
 from earshot.listeners.address import Address
 from earshot.listeners.listed import clipped
-from earshot.validation.client import Failure, refuses_certificate
 from earshot.validation.deadline import Deadline
+from earshot.validation.failure import Failure, refuses_certificate
 
 MOST_BYTES: Final = 2**22
 """Bytes of one answer: the metadata of a thousand brokers has a fortieth of it."""

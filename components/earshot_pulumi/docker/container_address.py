@@ -17,7 +17,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.placement.node_container import NodeContainer
-from earshot.validation.client import Failure
+from earshot.validation.failure import Failure
 from earshot.validation.wire import ExchangeError
 from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys

@@ -17,8 +17,8 @@ from docker.errors import DockerException
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
-from earshot.validation.client import Failure
 from earshot.validation.cluster_state import CAUGHT_UP_MS, Quorum
+from earshot.validation.failure import Failure
 from earshot.validation.wire import ExchangeError
 from earshot_pulumi import driver
 from earshot_pulumi.docker import inner_listener

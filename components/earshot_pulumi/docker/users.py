@@ -10,9 +10,10 @@ from earshot.listeners.terms import Scope, read_mechanisms
 from earshot.placement.docker import DockerPlan
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.remote.container import FOLDER, DockerHostSession, Say, docker_session, ended, quoted
-from earshot.users.access import UNKNOWN_TO_BROKER, Login
+from earshot.users.access import Login
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
+from earshot.validation.failure import UNKNOWN_TO_BROKER
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, failure
 from earshot_pulumi.provider.kind import Properties

@@ -14,7 +14,7 @@ from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import FOLDER, own_access
 from earshot.users.access import login_failure
-from earshot.validation.client import Failure
+from earshot.validation.failure import Failure
 from earshot_pulumi import driver
 from earshot_pulumi.driver import BEHIND, ListeningNode, Say
 from earshot_pulumi.local import quorum

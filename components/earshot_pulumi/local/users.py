@@ -11,8 +11,9 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.security import own_access
 from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.project import Project
-from earshot.users.access import UNKNOWN_TO_BROKER, Login, UserAccess, refusal
+from earshot.users.access import Login, UserAccess, refusal
 from earshot.users.order import UsersOrder, carry_out
+from earshot.validation.failure import UNKNOWN_TO_BROKER
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.local.access import accepts_connections
 from earshot_pulumi.local.changes import started_with
