@@ -35,7 +35,8 @@ def test_the_example_runs(
 ) -> None:
     asked: list[earshot.Contract] = []
     monkeypatch.setattr("earshot.api.examine", asked.append)
-    monkeypatch.setattr("earshot.names.policy.SystemResolvers.resolver", lambda *_: None)  # no network
+    resolver = "earshot.names.policy.SystemResolvers.resolver"
+    monkeypatch.setattr(resolver, lambda *_: None)  # no network
     exec(compile(example(), "library.md", "exec"), {})
     output = capsys.readouterr().out
     assert "advertised.listeners=INTERNAL://kafka-1:19092,EXTERNAL://kafka.example.org:39092" in (

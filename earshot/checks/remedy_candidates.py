@@ -48,9 +48,9 @@ def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
     broker = whole.deployment.by_service.get(finding.container)
     match finding.rule, finding.inputs:
         case "KL015", ("advertised.listeners",) if broker is not None:
-            yield from _sent_on(whole, broker, finding.listener or "")
+            yield from _for_clients_of(whole, broker, finding.listener or "")
         case "KL015", (setting,):
-            yield from _no_way(whole, finding.container, setting)
+            yield from _for_bootstrap(whole, finding.container, setting)
         case "KL016", ("advertised.listeners",) if broker is not None:
             yield from _between(whole, broker, finding.listener or "")
         case "KL016", ("controller.quorum.voters",):
@@ -64,23 +64,23 @@ def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
             if endpoint is None or endpoint.advertised is None:
                 yield from _for_outside(whole, broker)
             elif inputs[0] == "listeners":
-                yield from _to_all_interfaces(whole, broker, endpoint)
+                yield from _bind_all_interfaces(whole, broker, endpoint)
             else:
                 yield from _published_as_advertised(whole, broker, endpoint)
                 yield from _for_outside(whole, broker)
 
 
-def _sent_on(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
-    """Clients come in on ``listener``, and what it advertises does not work for them."""
+def _for_clients_of(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
+    """Remedies for clients of ``listener`` whose advertised address does not work for them."""
     members = tuple(item.service for item in whole.deployment.members(broker))
     own = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
     key = (listener, members, own, tuple(protocols_of(whole, broker).items()))
     if key not in whole.kept:
-        whole.kept[key] = tuple(_for_misled(whole, broker, listener))
+        whole.kept[key] = tuple(_for_misled_clients(whole, broker, listener))
     yield from whole.kept[key]
 
 
-def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
+def _for_misled_clients(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     clients, brokers = misled(whole.deployment, broker, listener)
     if not brokers:
         return
@@ -96,8 +96,8 @@ def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyL
     yield from _with_own_listener(whole, brokers, listener, clients)
 
 
-def _no_way(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
-    """A client's first address leads nowhere."""
+def _for_bootstrap(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
+    """Remedies for a client whose bootstrap address does not work."""
     clients = [
         item
         for item in whole.deployment.bootstraps
@@ -111,7 +111,7 @@ def _no_way(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
         lines = bootstrapped(whole, clients, first, endpoint.name)
         yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
         if is_loopback(endpoint.bind.host):
-            yield from _to_all_interfaces(whole, first, endpoint)
+            yield from _bind_all_interfaces(whole, first, endpoint)
     if any(_is_misunderstood(whole.deployment, item) for item in clients):
         return  # a listener of less security is no remedy
     members = [*whole.deployment.members(first)]
@@ -194,7 +194,7 @@ def _taken(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
         yield RemedyLines(remedy, tuple(lines), is_choice=True)
 
 
-def _to_all_interfaces(whole: Whole, broker: Broker, endpoint: Endpoint) -> Iterator[RemedyLines]:
+def _bind_all_interfaces(whole: Whole, broker: Broker, endpoint: Endpoint) -> Iterator[RemedyLines]:
     text = whole.settings(broker).values.get("listeners", "")
     to = Address("0.0.0.0", endpoint.bind.port)
     line = whole.line(broker, "listeners", with_entry(text, endpoint.name, to))

@@ -32,27 +32,29 @@ KRAFT = """
 ZOOKEEPER = """
       KAFKA_BROKER_ID: 1
       KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181"""
-FOR_HOST_ALONE = f"""
+KRAFT_ADVERTISED = f"""{KRAFT}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092"""
+APACHE = """
 services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
   kafka:
-    image: confluentinc/cp-kafka:7.5.0
+    image: apache/kafka:3.9.0"""
+CONFLUENT = """
+services:
+  zookeeper: {image: "confluentinc/cp-zookeeper:7.5.0"}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0"""
+FOR_HOST_ALONE = f"""{CONFLUENT}
     ports: ["9092:9092"]
     environment: {ZOOKEEPER}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
 """
-SENT_ON = (("KL015", "kafka", "error"),)
+MISLED_CLIENTS = (("KL015", "kafka", "error"),)
 
 CASES = (
     # What a container binds must be its own.
     Case(
         "binds a name of nothing",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  other: {{image: app}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: PLAINTEXT://nothing:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
@@ -61,26 +63,17 @@ services:
     ),
     Case(
         "binds the name of another container",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  other: {{image: app}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: PLAINTEXT://other:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+  other: {{image: app}}
 """,
         (("KL002", "kafka", "error"),),
     ),
     Case(
         "binds its own name",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  other: {{image: app}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: PLAINTEXT://kafka:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
@@ -89,12 +82,7 @@ services:
     ),
     Case(
         "binds its hostname",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  other: {{image: app}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     hostname: inner
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: PLAINTEXT://inner:9092
@@ -104,12 +92,7 @@ services:
     ),
     Case(
         "binds a name that its hosts file has",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  other: {{image: app}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     extra_hosts: ['elsewhere:10.0.0.7']
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: PLAINTEXT://elsewhere:9092
@@ -119,12 +102,7 @@ services:
     ),
     Case(
         "binds a name that another file may explain",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  other: {{image: app}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     networks: [shared]
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: PLAINTEXT://elsewhere:9092
@@ -195,11 +173,7 @@ services:
     # Mechanisms by listener, as in https://github.com/confluentinc/cp-demo, and none in general.
     Case(
         "mechanisms of the listener itself",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     environment: {ZOOKEEPER}
       KAFKA_LISTENERS: INTERNAL://:9092
       KAFKA_ADVERTISED_LISTENERS: INTERNAL://kafka:9092
@@ -213,10 +187,7 @@ services:
     # A script that makes topics, with the broker's variables by an anchor: no second broker.
     Case(
         "another command in the broker's image",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
+        f"""{APACHE}
     environment: &settings {KRAFT}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
   topics:
@@ -385,7 +356,7 @@ services:
       - KAFKA_CFG_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092
   app: {image: app, environment: ["KAFKA_BROKERS=kafka:9092"]}
 """,
-        SENT_ON,
+        MISLED_CLIENTS,
     ),
     # AKHQ's whole configuration in one variable (https://akhq.io/docs/installation.html).
     Case(
@@ -401,7 +372,7 @@ services:
               properties:
                 bootstrap.servers: "kafka:9092"
 """,
-        SENT_ON,
+        MISLED_CLIENTS,
     ),
     # An option of Spring Boot.
     Case(
@@ -409,17 +380,13 @@ services:
         f"""{FOR_HOST_ALONE}
   app: {{image: app, command: "java -jar app.jar --spring.kafka.bootstrap-servers=kafka:9092"}}
 """,
-        SENT_ON,
+        MISLED_CLIENTS,
     ),
     # https://github.com/danielqsj/kafka_exporter takes one server an option, and needs one of them.
     Case(
         "options that make one list",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
+        f"""{APACHE}
+    environment: {KRAFT_ADVERTISED}
   exporter:
     image: danielqsj/kafka-exporter
     command: ["--kafka.server=kafka:29092", "--kafka.server=kafka:39092"]
@@ -428,48 +395,32 @@ services:
     # A REST proxy's address in a variable that is called like Kafka's.
     Case(
         "an address of HTTP",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
+        f"""{APACHE}
+    environment: {KRAFT_ADVERTISED}
   app: {{image: app, environment: {{KAFKA_URL: "http://kafka:8082"}}}}
 """,
     ),
     # Compose's own names of containers, as older files have them: `myproject_kafka_1`.
     Case(
         "the name that Compose makes",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
+        f"""{APACHE}
+    environment: {KRAFT_ADVERTISED}
   app: {{image: app, environment: {{KAFKA_BROKERS: "myproject_kafka_1:29092"}}}}
 """,
     ),
     # A stack of Swarm, whose hostnames are templates.
     Case(
         "a hostname by a template",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
+        f"""{APACHE}
     hostname: "broker-{{{{.Task.Slot}}}}"
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
+    environment: {KRAFT_ADVERTISED}
   app: {{image: app, environment: {{KAFKA_BROKERS: "broker-1:29092"}}}}
 """,
     ),
     # A server that others know by its own name, which its containers may resolve too.
     Case(
         "a name that may be the machine's",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     ports: ["9092:9092"]
     environment: {ZOOKEEPER}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://server7:9092
@@ -480,25 +431,17 @@ services:
     # The same without a published port: the name can be nobody's.
     Case(
         "a name that nobody has",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     environment: {ZOOKEEPER}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://broker:9092
   app: {{image: app, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """,
-        SENT_ON,
+        MISLED_CLIENTS,
     ),
     # A script finds the address first, and then runs the image's own command.
     Case(
         "an address that a script finds",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
+        f"""{CONFLUENT}
     ports: ["9092:9092"]
     environment: {ZOOKEEPER}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
@@ -614,10 +557,7 @@ services:
     # Bound to localhost in the container: the published port leads to nobody.
     Case(
         "a published listener on loopback",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
+        f"""{APACHE}
     ports: ["9092:9092"]
     environment: {KRAFT.replace("HOST://:9092", "HOST://localhost:9092")}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
@@ -627,10 +567,7 @@ services:
     # The port was changed where it is published, and not where it is advertised.
     Case(
         "a name of the machine with another port",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.0
+        f"""{APACHE}
     ports: ["9192:9092"]
     environment: {KRAFT}
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://kafka.example.com:9092
