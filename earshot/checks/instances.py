@@ -23,11 +23,10 @@ from earshot.rules import (
     kl002_kafka,
     kl003_kind_of_address,
     kl004_unique_address,
-    kl008_inter_broker,
     kl011_resolves,
 )
 from earshot.rules.evaluate import at, evaluate
-from earshot.rules.registry import Door, Finding, FindingState, Severity
+from earshot.rules.registry import Door, Finding, FindingState
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
 from earshot.sources.instance_network import InstanceNetwork
@@ -124,11 +123,7 @@ class InstanceRun:
             holder, written, tuple(replace(item, node=id, role=role) for item in refused)
         )
         found = evaluate(facts, [rule for rule in at(Door.INSTANCE) if rule.id not in silent])
-        shown = [
-            item
-            for item in found
-            if not (_is_open(item) or _is_of_kafka(item, facts) or broker.has_said(item))
-        ]
+        shown = [item for item in found if not (_is_open(item) or broker.has_said(item))]
         return replace(broker, findings=(*broker.findings, *shown, *self._claim(holder, facts)))
 
     def _claim(self, holder: str, facts: ClusterFacts) -> Iterator[Finding]:
@@ -157,17 +152,6 @@ def _is_open(finding: Finding) -> bool:
     if finding.rule != kl011_resolves.RULE.id or scope is None or host is None:
         return False
     return not is_never(host, scope)
-
-
-def _is_of_kafka(finding: Finding, facts: ClusterFacts) -> bool:
-    """Whether KL008 has nothing of its own: Kafka refuses a listener that is not there, and one on
-    loopback is that of a broker that talks to itself alone, or KL003's."""
-    if finding.rule != kl008_inter_broker.RULE.id or finding.severity is not Severity.ERROR:
-        return False
-    plan = facts.plan
-    node = plan.node(finding.node) if plan is not None and finding.node is not None else None
-    listener = node.listener(finding.listener or "") if node is not None else None
-    return listener is None or is_loopback(str(listener.host))
 
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import annotated
 
@@ -105,18 +104,6 @@ class ClusterFacts:
         evidence = self.evidence_for(listener, scope)
         found = (str(listener.host), *(evidence.addresses if evidence else ()))
         return tuple(dict.fromkeys(found))
-
-    def may_have(self, id: int, name: str) -> bool:
-        """Whether an entry of node ``id`` that the grammar refuses may be the listener ``name``.
-
-        KL001 names the entry: that the listener is missing would be a second finding for one cause.
-        """
-        settings = self.settings.get(id)
-        return settings is not None and any(
-            isinstance(entry, Bad) and entry.name in ("", name)
-            for key in ("listeners", "advertised.listeners")
-            for entry in read_listeners(settings.values.get(key) or "")
-        )
 
     def waived(self, host: str) -> str:
         """The waiver's reason for ``host``, or an empty text."""

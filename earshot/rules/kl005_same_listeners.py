@@ -25,10 +25,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         held = {item.name: item for item in node.listeners}
         for name, (first, model) in firsts.items():
             mine = held.get(name)
-            if mine is None and not facts.may_have(node.id, name):  # else KL001 says why
+            if mine is None:
                 observed = f"is missing; the broker has {', '.join(held)}"
                 expected = f"{name}, which {label(first)} has"
-            elif mine is not None and _terms(mine) != _terms(model):
+            elif _terms(mine) != _terms(model):
                 observed, expected = f"is {_terms(mine)}", f"{_terms(model)}, as on {label(first)}"
             else:
                 continue

@@ -12,37 +12,40 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
 from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.topology.container import is_loopback
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Present on every broker, of scope internal, and not over a public address."""
+    """Of scope internal, and not over a public address; KL005 names a broker without it."""
     if facts.plan is None:
         return
     name = facts.plan.inter_broker
     for node in facts.plan.brokers:
         listener = node.listener(name)
-        if listener is None and facts.may_have(node.id, name):
-            continue  # KL001 says why it cannot be read
         if listener is None:
-            held = f"the broker has {', '.join(item.name for item in node.listeners)}"
-            expected = f"{name} on every broker"
-        elif Scope.INTERNAL not in listener.scopes and not _alone(facts, node):
-            held = f"it is for {', '.join(listener.scopes)}"
-            expected = "an inter-broker listener of scope internal"
-        else:
+            continue
+        if Scope.INTERNAL in listener.scopes or _alone(facts, node, listener):
             yield from _public(facts, node, listener)
             continue
-        observed = f"is the inter-broker listener, and {held}"
-        yield RULE.finding(observed, expected, node=node, listener=name)
+        yield RULE.finding(
+            f"is the inter-broker listener, and it is for {', '.join(listener.scopes)}",
+            "an inter-broker listener of scope internal",
+            node=node,
+            listener=name,
+        )
 
 
-def _alone(facts: ClusterFacts, node: Node) -> bool:
-    """Whether the node connects only to itself, as with apache/kafka's own defaults."""
+def _alone(facts: ClusterFacts, node: Node, listener: Listener) -> bool:
+    """Whether the node connects only to itself, as with apache/kafka's own defaults.
+
+    That the others connect to themselves is for KL003.
+    """
     settings = facts.settings.get(node.id)
-    return settings is not None and asks_itself_alone(settings.values)
+    alone = settings is not None and asks_itself_alone(settings.values)
+    return alone or is_loopback(str(listener.host))
 
 
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Finding]:

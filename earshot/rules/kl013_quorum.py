@@ -19,22 +19,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if facts.plan is None:
         return
     yield from RULE.pending(facts, only=facts.plan.controller)
-    advertised: dict[int, Address] = {}
-    unknown: set[int] = set()
+    advertised: dict[int, Address | None] = {}
     for node in facts.plan.controllers:
         listener = node.listener(facts.plan.controller)
-        if listener is not None and listener.known:
-            advertised[node.id] = listener.advertised
-            continue
-        unknown.add(node.id)
-        # where it may be there, KL001 says why it cannot be read
-        if listener is None and not facts.may_have(node.id, facts.plan.controller):
-            yield RULE.finding(
-                f"has no listener {facts.plan.controller}",
-                "the controller listener on every controller",
-                node=node,
-                listener=facts.plan.controller,
-            )
+        known = listener is not None and listener.known
+        advertised[node.id] = listener.advertised if listener is not None and known else None
     # each distinct setting is compared once: a thousand nodes usually say the same
     compared: dict[tuple[str, str], tuple[Difference, ...]] = {}
     for node in facts.plan.nodes:
@@ -52,37 +41,32 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         text = settings.values.get(key, "")
         if (key, text) not in compared:
             compare = _voters if key == VOTERS else _servers
-            compared[key, text] = tuple(compare(text, advertised, unknown))
+            compared[key, text] = tuple(compare(text, advertised))
         for observed, expected in compared[key, text]:
             yield RULE.finding(observed, expected, node=node)
 
 
-def _voters(
-    text: str, advertised: Mapping[int, Address], unknown: set[int]
-) -> Iterator[Difference]:
+def _voters(text: str, advertised: Mapping[int, Address | None]) -> Iterator[Difference]:
     try:
         voters = parse_voters(text)
     except AddressError:
         return  # KL001 says why
-    for id, address in advertised.items():
-        if id not in voters:
-            yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
-        elif str(voters[id]).lower() != str(address).lower():
-            expected = f"{id}@{address}, which controller {id} advertises"
-            yield f"{VOTERS} has {id}@{voters[id]}", expected
-    known = sorted({*advertised, *unknown})
-    expected = f"only controllers of this cluster: {', '.join(map(str, known))}"
-    for id, address in voters.items():
-        if id not in known:
-            yield f"{VOTERS} has {id}@{address}, and no such controller exists", expected
+    for id in sorted({*voters, *advertised}):
+        address, listed = advertised.get(id), voters.get(id)
+        if id not in advertised:
+            controllers = ", ".join(map(str, sorted(advertised)))
+            expected = f"only controllers of this cluster: {controllers}"
+            yield f"{VOTERS} has {id}@{listed}, and no such controller exists", expected
+        elif address and str(listed).lower() != str(address).lower():
+            held = f"has {id}@{listed}" if listed else f"lacks controller {id}"
+            yield f"{VOTERS} {held}", f"{id}@{address}, which controller {id} advertises"
 
 
-def _servers(
-    text: str, advertised: Mapping[int, Address], unknown: set[int]
-) -> Iterator[Difference]:
-    known = {str(address).lower() for address in advertised.values()}
-    if unknown or any(isinstance(entry, Bad) for entry in read_servers(text)):
+def _servers(text: str, advertised: Mapping[int, Address | None]) -> Iterator[Difference]:
+    entries = [*read_servers(text)]
+    if None in advertised.values() or any(isinstance(entry, Bad) for entry in entries):
         return  # an unknown controller may be the one that is meant
+    known = {str(address).lower() for address in advertised.values()}
     for entry in filter(None, map(str.strip, text.split(","))):
         if entry.lower() not in known:
             expected = f"one of {', '.join(map(str, advertised.values()))}"

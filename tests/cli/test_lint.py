@@ -16,12 +16,12 @@ from earshot.cli import lint, run
 from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
-from earshot.rules.evaluate import RULES
-from earshot.rules.registry import Severity
+from earshot.rules.evaluate import RULES, at
+from earshot.rules.registry import Door, Severity
 from tests.lint.samples import finding
 
 KNOWN = ", ".join(rule.id for rule in RULES)
-OF_FILES = "KL002, KL014, KL015, KL016, KL017, KL018, KL019, KL020, KL021, KL022, KL023"
+OF_FILES = ", ".join(rule.id for rule in at(Door.FILE))
 CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 
