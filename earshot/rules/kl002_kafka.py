@@ -104,37 +104,29 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
     """
     ports: dict[int, str] = {}
     for item in endpoints:
-        other = ports.setdefault(item.bind.port, item.name)
+        other, address = ports.setdefault(item.bind.port, item.name), item.advertised
         if other != item.name:
-            yield RULE.finding(
-                f"{setting}: {item.name} listens on port {item.bind.port}, as {other} does",
-                "a port of its own for each listener",
-                listener=item.name,
-                remedy=f"move {item.name} to another port",
-                inputs=(setting,),
-                source=REDPANDA,
-            )
-            return
-        if item.advertised and (why := why_unusable(item.advertised)):
-            yield RULE.finding(
-                f"{setting}: {item.name} {why}; no client can connect to it",
-                "one name or IP address, and one port from 1 to 65535",
-                listener=item.name,
-                remedy="write one host and one port",
-                inputs=(setting,),
-                source=REDPANDA,
-            )
-            return
-        if item.advertised and kind_of(item.advertised.host) is NameKind.ANY_ADDRESS:
-            yield RULE.finding(
-                f"{setting}: {item.name} advertises {item.advertised}; Redpanda does not start",
-                "a name or an address at which clients reach this broker",
-                listener=item.name,
-                remedy="advertise the broker's own name, and keep 0.0.0.0 for what it binds",
-                inputs=(setting,),
-                source=REDPANDA,
-            )
-            return
+            observed = f"listens on port {item.bind.port}, as {other} does"
+            expected, remedy = "a port of its own for each listener", "move it to another port"
+        elif address and (why := why_unusable(address)):
+            observed = f"{why}; no client can connect to it"
+            expected = "one name or IP address, and one port from 1 to 65535"
+            remedy = "write one host and one port"
+        elif address and kind_of(address.host) is NameKind.ANY_ADDRESS:
+            observed = f"advertises {address}; Redpanda does not start"
+            expected = "a name or an address at which clients reach this broker"
+            remedy = "advertise the broker's own name, and keep 0.0.0.0 for what it binds"
+        else:
+            continue
+        yield RULE.finding(
+            f"{setting}: {item.name} {observed}",
+            expected,
+            remedy,
+            listener=item.name,
+            inputs=(setting,),
+            source=REDPANDA,
+        )
+        return
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 node=node,
                 listener=listener,
                 scope=scope,
-                resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
+                evidence=evidence,
                 remedy=_remedy(kind, scope),
                 severity=severity,
             )

@@ -64,7 +64,7 @@ def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterat
                 node=node,
                 listener=listener,
                 scope=scope,
-                resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
+                evidence=evidence,
             )
 
 

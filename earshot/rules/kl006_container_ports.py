@@ -16,7 +16,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
 from earshot.topology.broker import Arrival, Broker, Endpoint
-from earshot.topology.container import Container, is_loopback
+from earshot.topology.container import Container, JoinedNetwork, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, OUTSIDE, Unknown
 from earshot.topology.ways import End, Trace
@@ -110,53 +110,48 @@ def _alone(node: Node, container: Container) -> Deployment:
         for it in node.listeners
     )
     broker = Broker(own.name, own, node.id, endpoints)
-    peer = Container(_PEER, networks=own.networks, network_mode=own.network_mode)
+    networks = tuple(JoinedNetwork(it.name) for it in own.networks)
+    peer = Container(_PEER, networks=networks, network_mode=own.network_mode)
     return Deployment({own.name: own, _PEER: peer}, (broker,))
 
 
 def _fails(
     node: Node, listener: Listener, container: Container, trace: Trace, scope: Scope | None
 ) -> Iterator[Finding]:
-    host, end = str(listener.host), trace.end
-    published = container.published_at(listener.bind_port)
-    fixed = [item for item in published if item.host_port is not None]
-    remedy = f"publish {listener.port}:{listener.bind_port}"
-    expected = f"a published port that leads to {listener.bind_port}, advertised as it is"
+    """Where the walk does not come back to the listener; no scope: of clients inside."""
+    end, bind = trace.end, listener.bind_port
+    published = container.published_at(bind)
     why = trace.hops[-1].because
-    if isinstance(end, Arrival) and end.endpoint.name == listener.name:
-        return
     if isinstance(end, Arrival):
         why = f"that is the listener {end.endpoint.name}"
+        if end.endpoint.name == listener.name:
+            return
+    elif isinstance(end, Unknown):
+        why = f"the published port is {', '.join(map(str, published))}"
+        why = why if published else f"the container publishes no port for {bind}"
+        if any(it.host_port == listener.port for it in published):
+            return  # which address of the host is meant
+    expected = f"a published port that leads to {bind}, advertised as it is"
+    remedy = f"publish {listener.port}:{bind}"
     if scope is None:
-        expected = f"{bracketed(host)}:{listener.bind_port}"
-        why = f"inside its network the container listens on {listener.bind_port}"
+        expected = f"{bracketed(str(listener.host))}:{bind}"
         remedy = f"advertise {listener.name}://{expected}"
     elif end is End.NOWHERE:
-        why = f"{host} is a name that only the container's own networks know"
         expected = (
             "localhost or a name of the host" if scope is Scope.HOST else "a name of the host"
         )
         remedy = "advertise the name under which these clients reach the host"
-    elif isinstance(end, Unknown) and any(it.host_port == listener.port for it in fixed):
-        return  # which address of the host is meant
-    elif not published:
-        why = f"the container publishes no port for {listener.bind_port}"
-    elif not fixed:
-        why = f"the host's port for {listener.bind_port} is chosen when the container starts"
-    elif isinstance(end, Unknown):
-        why = f"the published port is {', '.join(map(str, fixed))}"
-        shown = f"{listener.name}://{bracketed(host)}:{fixed[0].host_port}"
-        remedy = f"advertise {shown}, or {remedy}"
     elif end is End.REFUSED:
-        expected = "a port published on the address that the advertised name leads to"
         remedy += " on all of the host's addresses"
+    elif outer := next((it.host_port for it in published if it.host_port), None):
+        remedy += f", or advertise {listener.name}://{Address(str(listener.host), outer)}"
     yield RULE.finding(
         f"advertises {listener.advertised}, and {why}",
         expected,
+        remedy,
         node=node,
         listener=listener,
         scope=scope,
-        remedy=remedy,
     )
 
 

@@ -62,7 +62,7 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Fin
                 node=node,
                 listener=listener,
                 scope=Scope.INTERNAL,
-                resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
+                evidence=evidence,
                 severity=Severity.WARNING,
                 remedy="advertise a private name or address on the inter-broker listener",
             )

@@ -75,8 +75,7 @@ def _violation(
         node=node,
         listener=listener,
         scope=scope,
-        resolver=lookup.resolver if lookup is not None else None,
-        diagnosis=lookup.diagnosis if lookup is not None else None,
+        evidence=evidence,
         remedy=remedy,
     )
 

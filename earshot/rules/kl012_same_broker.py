@@ -44,8 +44,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             node=node,
             listener=listener,
             scope=scope,
-            resolver=evidence.lookup.resolver if evidence.lookup is not None else None,
-            diagnosis=evidence.lookup.diagnosis if evidence.lookup is not None else None,
+            evidence=evidence,
             state=FindingState.VIOLATED if own else FindingState.UNKNOWN,
             remedy="" if own else "hand in the node's own addresses",
         )

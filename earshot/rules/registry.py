@@ -24,6 +24,7 @@ from earshot.names.lookup import Diagnosis
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
+    from earshot.names.evidence import Evidence
 
 
 _COMPARE = {
@@ -235,8 +236,7 @@ class Rule:
         listener: Listener | str | None = None,
         scope: Scope | None = None,
         host: str | None = None,
-        resolver: str | None = None,
-        diagnosis: Diagnosis | None = None,
+        evidence: Evidence | None = None,
         severity: Severity | None = None,
         state: FindingState = FindingState.VIOLATED,
         inputs: tuple[str, ...] | None = None,
@@ -244,7 +244,9 @@ class Rule:
         container: str = "",
         source: str = "",
     ) -> Finding:
-        """A finding of this rule; a Node gives both id and role, a Listener its name and host."""
+        """A finding of this rule; a Node gives both id and role, a Listener its name and host, and
+        the evidence which resolver was asked."""
+        lookup = evidence.lookup if evidence is not None else None
         if listener is not None and not isinstance(listener, str):
             host, listener = str(listener.host), listener.name
         if node is not None and not isinstance(node, int):
@@ -262,8 +264,8 @@ class Rule:
             listener=listener,
             scope=scope,
             host=host,
-            resolver=resolver,
-            diagnosis=diagnosis,
+            resolver=lookup.resolver if lookup is not None else None,
+            diagnosis=lookup.diagnosis if lookup is not None else None,
             inputs=self.inputs if inputs is None else inputs,
             container=container,
         )

@@ -58,5 +58,5 @@ def listeners_in(
 ) -> list[ParsedListener]:
     """The listeners of the node in ``container``; ``declared`` are scopes by listener name."""
     known = noted_scopes(container.env.get("EARSHOT_SCOPES", "")) | dict(declared or {})
-    audience_of = partial(audience, container=container, values=values, declared=known)
-    return parsed_listeners(values, audience_of, container.name)
+    audience_of = partial(audience, container=container, values=values)
+    return parsed_listeners(values, audience_of, container.name, said=known)

@@ -1,12 +1,11 @@
 """The inputs of a `docker.Container`, read into what rules know a container by.
 
-What is not known yet is named in a list that the caller hands in. The other resources of a stack
-say more: which image it is, and who made its networks.
+The other resources of a stack say more: which image it is, and who made its networks.
 """
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
@@ -38,59 +37,58 @@ Envs = Mapping[str, str | None] | Iterable[str | None]
 """By name, or as `NAME=value` texts; None is a value that is not known yet."""
 Inputs = Iterable[Mapping[str, object] | None]
 """As the properties of `docker.Container`; None, or a value of None, is not known yet."""
-_VARIABLE = "variable "
-_NAMELESS = ("variables", "a variable")
 _HIDDEN = "${WORD}"
 _FILLED_IN = "__defaults"
 """In an object of inputs: the names of those that the provider filled in, and no program gave."""
 
 
-@dataclass(frozen=True)
-class _UnknownParts:
-    """What is not known yet, in words."""
-
-    variables: list[str] = field(default_factory=list)
-    ports: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-
-
 def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
-    """The container that ``inputs`` describe, by the property names of `docker.Container`.
+    """The container that ``inputs`` describe, as `read_service` reads it."""
+    return read_service(inputs, name).container
 
-    A value of None is not known yet, and so is one of a type that the provider will refuse;
-    ``name`` is taken where the inputs have none.
+
+def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service:
+    """The service that ``inputs`` describe, by the property names of `docker.Container`.
+
+    A value of None is not known yet, nor is one of a type that the provider will refuse. It is
+    named in `Container.unknown`; a variable whose name is known stays as `${NAME}`. ``name`` is
+    taken where the inputs have none.
     """
     if inputs is None:
-        return Container(name, unknown=("its inputs",))
-    unknown = _UnknownParts()
-    found = _container(inputs, name, unknown)
-    marks = (*unknown.variables, *unknown.ports, *unknown.names)
-    return replace(found, unknown=tuple(dict.fromkeys(marks)))
-
-
-def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
-    """The same as a service of a deployment, which `Container.unknown` is worded for.
-
-    A variable whose value is not known yet stays as `${NAME}`.
-    """
-    unknown = _UnknownParts()
-    found = _container(inputs, name, unknown)
-    names = [text.removeprefix(_VARIABLE) for text in unknown.variables]
-    named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
-    marks = ["variables"] if set(_NAMELESS) & set(names) else []
-    marks += ["ports"] if unknown.ports else []
+        return Service(name, Container(name, unknown=("its inputs",)))
+    unknown: list[str] = []
+    given = inputs.get("envs")
+    listed = _listed(inputs, "envs", "variables", unknown)
+    env = read_variables(given if isinstance(given, Mapping) else listed, unknown)
+    published = tuple(read_ports(_listed(inputs, "ports", "ports", unknown), unknown))
+    joined = _listed(inputs, "networksAdvanced", "networks", unknown)
+    named = [*read_networks(joined, unknown)]
+    networks = [item for item in named if item.name not in DEFAULT_BRIDGES]
+    mode = _text(inputs, "networkMode", "the network mode", unknown)
+    by_mode = mode not in {*DEFAULT_BRIDGES, HOST_NETWORK, "none"} and ":" not in mode
+    if by_mode and not named:
+        networks.append(JoinedNetwork(mode))
+    mounts = tuple(_mounts(inputs))
+    own_name = _text(inputs, "name", "its name", unknown) or name
+    hostname = _text(inputs, "hostname", "its hostname", unknown)
     properties = _uploaded(inputs)
-    hidden = inputs.get("uploads", []) is None or any(map(may_be_configuration, found.mounts))
+    hidden = inputs.get("uploads", []) is None or any(map(may_be_configuration, mounts))
     if hidden and not properties:
-        marks.append(MOUNTED)
-    container = replace(
-        found,
-        networks=tuple(item for item in found.networks if item.name not in DEFAULT_BRIDGES),
-        env={**found.env, **named},
-        unknown=(*marks, *dict.fromkeys(unknown.names)),
+        unknown.append(MOUNTED)
+    container = Container(
+        name=own_name,
+        # an image that is not known yet is an id in the end, as a rule: it shows as little
+        image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
+        hostname=hostname,
+        networks=tuple(networks),
+        published=() if mode == HOST_NETWORK else published,
+        env=env,
+        mounts=mounts,
+        network_mode=mode,
+        unknown=tuple(dict.fromkeys(unknown)),
         extra_hosts=dict(_hosts(inputs)),
     )
-    return Service(container.name, container, words(inputs), properties=properties)
+    return Service(own_name, container, words(inputs), properties=properties)
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
@@ -106,30 +104,6 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
         if inputs.get(name):
             return name
     return ""
-
-
-def _container(inputs: Mapping[str, object], name: str, unknown: _UnknownParts) -> Container:
-    given = inputs.get("envs")
-    listed = _listed(inputs, "envs", "variables", unknown.variables)
-    env = read_variables(given if isinstance(given, Mapping) else listed, unknown.variables)
-    ports = _listed(inputs, "ports", "published ports", unknown.ports)
-    published = tuple(read_ports(ports, unknown.ports))
-    joined = _listed(inputs, "networksAdvanced", "networks", unknown.names)
-    networks = [*read_networks(joined, unknown.names)]
-    mode = _text(inputs, "networkMode", "the network mode", unknown.names)
-    if not networks and mode not in {*DEFAULT_BRIDGES, HOST_NETWORK, "none"} and ":" not in mode:
-        networks.append(JoinedNetwork(mode))
-    return Container(
-        name=_text(inputs, "name", "its name", unknown.names) or name,
-        # an image that is not known yet is an id in the end, as a rule: it shows as little
-        image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
-        hostname=_text(inputs, "hostname", "its hostname", unknown.names),
-        networks=tuple(networks),
-        published=() if mode == HOST_NETWORK else published,
-        env=env,
-        mounts=tuple(_mounts(inputs)),
-        network_mode=mode,
-    )
 
 
 def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
@@ -197,15 +171,15 @@ def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
 
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
-    """The variables whose values are known."""
-    pairs = envs.items() if isinstance(envs, Mapping) else map(_pair, envs)
-    found = {}
-    for name, value in pairs:
-        if value is None:
-            unknown.append(f"{_VARIABLE}{name}" if name else "a variable")
-        else:
-            found[name] = value
-    return found
+    """The variables, `${NAME}` for the value of one that is not known."""
+    pairs = [*(envs.items() if isinstance(envs, Mapping) else map(_pair, envs))]
+    if any(value is None and not name for name, value in pairs):
+        unknown.append("variables")
+    return {
+        name: f"${{{name}}}" if value is None else value
+        for name, value in pairs
+        if name or value is not None
+    }
 
 
 def _pair(text: str | None) -> tuple[str, str | None]:
@@ -217,11 +191,11 @@ def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
     for item in ports:
         internal = _whole(item.get("internal")) if isinstance(item, Mapping) else None
         if not isinstance(item, Mapping) or internal is None:
-            unknown.append("a published port")
+            unknown.append("ports")
             continue
         external = _whole(item.get("external", 0))
         if external is None:
-            unknown.append(f"the host's port for {internal}")
+            unknown.append("ports")
         filled_in = item.get(_FILLED_IN)
         has_default_ip = isinstance(filled_in, (list, tuple)) and "ip" in filled_in
         yield PublishedPort(

@@ -74,14 +74,8 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
     return {**found, "advertised.listeners": ",".join(texts)} if texts else found
 
 
-def audience(
-    name: str, advertised: Address, values: Mapping[str, str], said: Mapping[str, tuple[Scope, ...]]
-) -> Audience:
+def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audience:
     """The scopes of the listener ``name``; none if nothing shows them."""
-    if said.get(name):
-        return Audience(said[name], "said so")
-    if name in controller_names(values):
-        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
     scopes = {
         scope: f"its name holds {part}"
         for scope, parts in _SAID.items()
@@ -122,11 +116,11 @@ def _may_be_alone(values: Mapping[str, str]) -> bool:
 def _plan(
     values: Mapping[str, str], notes: Mapping[str, str], hosts: Mapping[str, str | UnknownHost]
 ) -> ClusterPlan | None:
-    said = noted_scopes(notes.get("scopes", ""))
-    own = _OWN if hosts[_OWN] else ""
-
     found = parsed_listeners(
-        values, lambda name, _, advertised: audience(name, advertised, values, said), own
+        values,
+        lambda name, _, advertised: audience(name, advertised, values),
+        _OWN if hosts[_OWN] else "",
+        said=noted_scopes(notes.get("scopes", "")),
     )
     listeners = [
         item

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
-from earshot.facts.settings import controller_names, inter_broker_name, node_id, roles_of
+from earshot.facts.settings import inter_broker_name, node_id, roles_of
 from earshot.listeners.address import Address, bracketed
 from earshot.listeners.images import Family, broker_settings, family_of, is_broker
 from earshot.listeners.properties import NodeSettings, read_properties
@@ -148,31 +148,20 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
             allowed="the properties file of a broker",
         )
     values = completed(raw.values)
-    between, controllers = inter_broker_name(values), controller_names(values)
+    between = inter_broker_name(values)
     listeners = parsed_listeners(
         values,
-        lambda name, _, advertised: audience_of(
-            name, advertised, name == between, name in controllers, scopes
-        ),
+        lambda name, _, advertised: audience_of(advertised, between=name == between),
         "localhost",
+        said=scopes,
     )
     return KafkaBroker(
         id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)
     )
 
 
-def audience_of(
-    name: str,
-    advertised: Address,
-    between: bool,
-    is_controller: bool,
-    scopes: Mapping[str, tuple[Scope, ...]],
-) -> Audience:
-    """The scopes of a listener outside containers."""
-    if name in scopes:
-        return Audience(scopes[name], "said so")
-    if is_controller:
-        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+def audience_of(advertised: Address, *, between: bool) -> Audience:
+    """The scopes of a broker's listener outside containers; it is the one ``between`` brokers."""
     host, kind = bracketed(advertised.host), kind_of(advertised.host)
     scope = _SCOPES.get(kind)
     if between and scope in (None, Scope.INTERNAL, Scope.HOST):

@@ -51,16 +51,8 @@ def audience(
     advertised: Address,
     container: Container,
     values: Mapping[str, str],
-    declared: Mapping[str, tuple[Scope, ...]],
 ) -> Audience:
-    """The scopes of the listener ``name`` of a broker with the properties ``values``.
-
-    ``declared`` are scopes by listener name, as the user gives them.
-    """
-    if said := declared.get(name):
-        return Audience(said, "said so")
-    if name in controller_names(values):
-        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+    """The scopes of the listener ``name`` of a broker with the properties ``values``."""
     host, local = bracketed(advertised.host), is_loopback(advertised.host)
     if container.answers_to(advertised.host):
         networks = ", ".join(item.name for item in container.networks)
@@ -99,14 +91,19 @@ class ParsedListener:
 
 
 AudienceOf = Callable[[str, int, Address], Audience]
-"""The scopes of a listener, by its name, bind port and advertised address."""
+"""The scopes of a broker's listener, by its name, bind port and advertised address."""
 
 
 def parsed_listeners(
-    values: Mapping[str, str], audience_of: AudienceOf, own_name: str = ""
+    values: Mapping[str, str],
+    audience_of: AudienceOf,
+    own_name: str = "",
+    *,
+    said: Mapping[str, tuple[Scope, ...]] | None = None,
 ) -> list[ParsedListener]:
     """Every listener of a node that can be read, in its order; what cannot is KL001's business.
 
+    ``said`` are scopes by listener name, as the user gives them, before ``audience_of``.
     ``own_name`` is what a controller is reached at where neither its voter entry nor its bind
     address says.
     """
@@ -126,7 +123,12 @@ def parsed_listeners(
         if address is None or not _is_host(address.host):
             continue
         fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
-        audience = audience_of(name, bind.port, address)
+        if scopes := (said or {}).get(name):
+            audience = Audience(scopes, "said so")
+        elif name in controllers:
+            audience = Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+        else:
+            audience = audience_of(name, bind.port, address)
         found.append(ParsedListener(name, bind, address, protocols.get(name, fallback), audience))
     return found
 

@@ -60,7 +60,7 @@ class PodVariables:
         names = set(_SET_BY_SHELL.findall(command))
         for listed in _UNSET_BY_SHELL.findall(command):
             names |= set(listed.split())
-        for name in names:
+        for name in sorted(names):
             if name in self.values or name.startswith("KAFKA_"):
                 self.values[name] = not_in_file(name)
 

@@ -524,7 +524,7 @@ def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
     found = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=UNKNOWN_LIST))
     assert mandatory(found) == set()
     assert (
-        "container kafka-1, broker 1: published ports: not known yet [KL006]\n"
+        "container kafka-1, broker 1: ports: not known yet [KL006]\n"
         "  expected: the container's variables, ports and networks, checked again with their "
         "values\n"
         "  fix: nothing yet: the update checks it\n"

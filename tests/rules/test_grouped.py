@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.listeners.terms import Role, Scope
-from earshot.names.lookup import Diagnosis
+from earshot.names.evidence import Evidence, EvidenceKind
+from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped, shape
 from earshot.rules.registry import WAITING, Finding, FindingState, LineToWrite, Severity
@@ -108,6 +109,10 @@ def test_a_finding_of_the_whole_cluster() -> None:
     assert group.subject == "cluster"
 
 
+def asked(resolver: str, diagnosis: Diagnosis = Diagnosis.NXDOMAIN) -> Evidence:
+    return Evidence(EvidenceKind.NONE, Lookup("k", resolver, diagnosis), "")
+
+
 def test_no_broker_is_left_out_of_the_first_line() -> None:
     ids = [1, 3, 5, *range(7, 101), 200]
     (group,) = grouped(map(finding, ids))
@@ -116,7 +121,7 @@ def test_no_broker_is_left_out_of_the_first_line() -> None:
 
 def test_a_name_that_two_dns_servers_lack_is_two_findings() -> None:
     found = [
-        finding(id, f"k does not resolve at {at}: nxdomain", host="k", resolver=at)
+        finding(id, f"k does not resolve at {at}: nxdomain", host="k", evidence=asked(at))
         for id, at in ((1, "192.0.2.53"), (2, "192.0.2.54"), (3, "192.0.2.53"))
     ]
     assert [[it.node for it in group.findings] for group in grouped(found)] == [[1, 3], [2]]
@@ -137,8 +142,8 @@ def test_what_differs_in_more_than_names_stays_apart() -> None:
         finding(6, remedy="wait"),
         finding(7, expected="another name"),
         finding(8, scope=Scope.INTERNAL),
-        finding(9, diagnosis=Diagnosis.TIMEOUT),
-        finding(10, resolver="192.0.2.53"),
+        finding(9, evidence=asked("192.0.2.53", Diagnosis.TIMEOUT)),
+        finding(10, evidence=asked("192.0.2.53")),
         replace(finding(11), rule="KL012"),
     ]
     assert len(grouped(found)) == len(found)

@@ -10,7 +10,8 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost
-from earshot.names.lookup import Diagnosis
+from earshot.names.evidence import Evidence, EvidenceKind
+from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.registry import Finding, FindingState, Rule, Severity, holds_for
 from earshot.topology.container import Container
@@ -183,8 +184,9 @@ def test_a_finding_holds_all_that_it_is_given() -> None:
         listener="OUT",
         scope=Scope.EXTERNAL,
         host="h",
-        resolver="192.0.2.53",
-        diagnosis=Diagnosis.TIMEOUT,
+        evidence=Evidence(
+            EvidenceKind.NONE, Lookup("h", "192.0.2.53", Diagnosis.TIMEOUT), "it timed out"
+        ),
         state=FindingState.UNKNOWN,
         inputs=("a",),
         role=Role.CONTROLLER,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from earshot.sources.docker_container import property_path, read_container, read_service, words
-from earshot.topology.container import Container, JoinedNetwork, PublishedPort
+from earshot.topology.container import MOUNTED, Container, JoinedNetwork, PublishedPort
 
 
 def test_the_inputs_of_a_docker_container_are_read() -> None:
@@ -33,6 +33,7 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
         published=(PublishedPort(9092, 39092, "127.0.0.1"), PublishedPort(9093, None, "", "udp")),
         env={"KAFKA_NODE_ID": "1", "X": "a=b"},
         mounts=("/data", "/m", "/mnt/shared/config/server.properties"),
+        unknown=(MOUNTED,),
     )
     assert found.has_file
 
@@ -81,17 +82,17 @@ def test_the_resource_s_name_stands_in_and_a_note_names_the_image() -> None:
     [
         (None, ("its inputs",)),
         ({"envs": None, "ports": None, "networksAdvanced": None},
-         ("variables", "published ports", "networks")),
+         ("variables", "ports", "networks")),
         ({"networkMode": None, "name": None}, ("the network mode", "its name")),
         ({"networksAdvanced": [{"name": "n", "ipv4Address": None}]}, ("ipv4Address on network n",)),
         ({"networksAdvanced": [None, {"aliases": ["a"]}, {"name": None}]}, ("a network",)),
         ({"networksAdvanced": [{"name": "n", "aliases": None}]}, ("aliases on network n",)),
         ({"networksAdvanced": [{"name": "n", "aliases": ["a", None]}]}, ("aliases on network n",)),
-        ({"ports": [None, {"external": 1}]}, ("a published port",)),
-        ({"ports": [{"internal": 9092.0, "external": None}]}, ("the host's port for 9092",)),
+        ({"ports": [None, {"external": 1}]}, ("ports",)),
+        ({"ports": [{"internal": 9092.0, "external": None}]}, ("ports",)),
         ({"hostname": None}, ("its hostname",)),
-        ({"envs": ["A=b", None]}, ("a variable",)),
-        ({"envs": {"A": None}}, ("variable A",)),
+        ({"envs": ["A=b", None]}, ("variables",)),
+        ({"envs": {"A": None}}, ()),
         ({"image": None}, ()),
     ],
 )  # fmt: skip
@@ -127,15 +128,8 @@ def test_what_is_known_of_half_known_inputs_is_read() -> None:
         name="k",
         networks=(JoinedNetwork("n", ("a",)),),
         published=(PublishedPort(1, None),),
-        env={"A": "b"},
-        unknown=(
-            "variable C",
-            "a published port",
-            "the host's port for 1",
-            "a network",
-            "aliases on network n",
-            "its name",
-        ),
+        env={"A": "b", "C": "${C}"},
+        unknown=("ports", "a network", "aliases on network n", "its name"),
     )
 
 

@@ -59,17 +59,12 @@ def reported(found: ClusterFacts) -> list[str]:
         ("PLAINTEXT", PUBLIC, "internal+external",
          f"{PUBLIC} is an EC2 public name; the brokers talk through it"),
         ("PLAINTEXT", PRIVATE, "internal", f"{PRIVATE} is an EC2 private name"),
-        ("CONTROLLER", PRIVATE, "controller", "named in controller.listener.names"),
-        ("NOTED", PRIVATE, "host+external", "said so"),
-        ("UNSAID", PRIVATE, "internal", f"{PRIVATE} is an EC2 private name"),
     ],
 )  # fmt: skip
 def test_a_name_or_a_host_tells_whom_a_listener_is_for(
     name: str, host: str, scopes: str, why: str
 ) -> None:
-    values = {"controller.listener.names": "CONTROLLER"}
-    said = {"NOTED": (Scope.HOST, Scope.EXTERNAL), "UNSAID": ()}
-    found = audience(name, Address(host, 9092), values, said)
+    found = audience(name, Address(host, 9092), {})
     assert ("+".join(found.scopes), found.why) == (scopes, why)
 
 
@@ -82,7 +77,7 @@ def test_a_broker_that_asks_itself_alone_has_nothing_between_brokers(
         "process.roles": "broker,controller",
         "controller.quorum.voters": "1@localhost:9093",
     }
-    assert audience("PLAINTEXT", Address(host, 9092), values, {}).scopes == scopes
+    assert audience("PLAINTEXT", Address(host, 9092), values).scopes == scopes
 
 
 @pytest.mark.parametrize(
@@ -99,7 +94,7 @@ def test_a_quorum_without_voters_may_be_on_the_brokers_own_machine(
     servers: str, roles: str, alone: bool
 ) -> None:
     values = {"process.roles": roles, "controller.quorum.bootstrap.servers": servers}
-    found = audience("PLAINTEXT", Address("localhost", 9092), values, {})
+    found = audience("PLAINTEXT", Address("localhost", 9092), values)
     assert found.scopes == (() if alone else (Scope.INTERNAL,))
 
 

@@ -8,44 +8,30 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
 from earshot.sources.kafka_broker import audience_of, read_broker
 
-SAID = {"NOTED": (Scope.HOST, Scope.EXTERNAL)}
 PUBLIC = "ec2-198-51-100-1.eu-central-1.compute.amazonaws.com"
 PRIVATE = "ip-10-0-0-1.eu-central-1.compute.internal"
 
 
 @pytest.mark.parametrize(
-    ("name", "host", "between", "is_controller", "scopes", "why"),
+    ("host", "between", "scopes", "why"),
     [
-        ("NOTED", PRIVATE, True, True, "host+external", "said so"),
-        ("C", PRIVATE, True, True, "controller", "named in controller.listener.names"),
-        ("A", "b1", True, False, "internal", "the brokers talk through it"),
-        ("A", PRIVATE, True, False, "internal", "the brokers talk through it"),
-        ("A", "localhost", True, False, "internal", "the brokers talk through it"),
+        ("b1", True, "internal", "the brokers talk through it"),
+        (PRIVATE, True, "internal", "the brokers talk through it"),
+        ("localhost", True, "internal", "the brokers talk through it"),
         (
-            "A",
             PUBLIC,
             True,
-            False,
             "internal+external",
             f"the brokers talk through it; {PUBLIC} is an EC2 public name",
         ),
-        ("A", PUBLIC, False, False, "external", f"{PUBLIC} is an EC2 public name"),
-        ("A", "localhost", False, False, "host", "localhost is every machine's name for itself"),
-        ("A", PRIVATE, False, False, "internal", f"{PRIVATE} is an EC2 private name"),
-        (
-            "A",
-            "b1",
-            False,
-            False,
-            "",
-            "b1 is a name of one label, which says nothing about who resolves it",
-        ),
+        (PUBLIC, False, "external", f"{PUBLIC} is an EC2 public name"),
+        ("localhost", False, "host", "localhost is every machine's name for itself"),
+        (PRIVATE, False, "internal", f"{PRIVATE} is an EC2 private name"),
+        ("b1", False, "", "b1 is a name of one label, which says nothing about who resolves it"),
     ],
 )
-def test_a_word_a_role_or_a_host_tells(
-    name: str, host: str, between: bool, is_controller: bool, scopes: str, why: str
-) -> None:
-    found = audience_of(name, Address(host, 9092), between, is_controller, SAID)
+def test_the_brokers_or_a_host_tell(host: str, between: bool, scopes: str, why: str) -> None:
+    found = audience_of(Address(host, 9092), between=between)
     assert ("+".join(found.scopes), found.why) == (scopes, why)
 
 

@@ -155,3 +155,17 @@ def test_a_host_can_stand_for_what_is_not_known_yet() -> None:
     plan = lone_plan(1, BROKER, {"kafka_version": "4.1.1"}, listed, {"b1": unknown})
     assert plan is not None and plan.kafka_version == "4.1.1"
     assert [item.host for item in plan.nodes[0].listeners] == [unknown, "b1.example.org"]
+
+
+def test_a_word_or_a_role_tells_before_anything_else() -> None:
+    scopes = {"INTERNAL": (Scope.HOST, Scope.EXTERNAL), "EXTERNAL": ()}
+    values = BROKER | {
+        "listeners": f"{BROKER['listeners']},CONTROLLER://:9093",
+        "process.roles": "broker,controller",
+    }
+    found = parsed_listeners(values, lambda *_: NOBODY, "b1", said=scopes)
+    assert {it.name: (it.audience.scopes, it.audience.why) for it in found} == {
+        "INTERNAL": ((Scope.HOST, Scope.EXTERNAL), "said so"),
+        "EXTERNAL": ((), ""),
+        "CONTROLLER": ((Scope.CONTROLLER,), "named in controller.listener.names"),
+    }
