@@ -9,10 +9,8 @@ purpose gets none for each line.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
-from earshot.listeners.grammar import Bad
+from earshot.facts.settings import BrokerSettings
 from earshot.listeners.listed import shortened
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
@@ -26,15 +24,13 @@ from earshot.rules import (
     kl020_plain_passwords,
 )
 from earshot.rules.evaluate import at, evaluate
-from earshot.rules.registry import Door, Finding, Objection, readable
+from earshot.rules.registry import Door, Finding, readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
 from earshot.topology.names import Member, NoName, Resolution
 
-OLDEST = (3, 3)
-"""Of what an unknown image may hold, as far as the rules know Kafka."""
 _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE.id})
 
 
@@ -151,12 +147,13 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """
     plain = not (service.command or service.is_built)
     found = [*kl014_image.refusals(service.container, settings, plain=plain)]
-    found = found or [*kafka_refusals(settings)]
+    found = found or [*kl002_kafka.startup_refusals(settings)]
     empty = with_empty(service, settings)
     if empty is not settings:
-        found = found or [*kafka_refusals(empty)]
+        found = found or [*kl002_kafka.startup_refusals(empty)]
     if not found:
-        found = [*map(_refused, kl002_kafka_keys.without_login(service.container, settings))]
+        logins = kl002_kafka_keys.without_login(service.container, settings)
+        found = [kl002_kafka.found(item) for item in logins]
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for item in found[:1]:
@@ -167,60 +164,12 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         yield from (replace(item, container=service.name) for item in mild)
 
 
-def _refused(objection: Objection) -> Finding:
-    observed = f"{objection.key}: {objection.observed}; Kafka does not start"
-    return replace(objection.finding(kl002_kafka.RULE), observed=observed)
-
-
 def _without(whole: Deployment, broken: set[str]) -> Deployment:
     """What is said about a broker that does not start is said already."""
     brokers = tuple(
         replace(item, endpoints=None) if item.service in broken else item for item in whole.brokers
     )
     return replace(whole, brokers=brokers)
-
-
-def kafka_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
-    """Why Kafka does not start with ``settings``, as far as they are known."""
-    found = tuple(_kafka(settings.read()))
-    if settings.release is None:  # what an older Kafka takes is not certain
-        older = {item.observed for item in _kafka(settings.read(OLDEST))}
-        found = tuple(item for item in found if item.observed in older)
-    return found
-
-
-def _kafka(view: ForeignSettings) -> Iterator[Finding]:
-    for key, item in _unread(view):
-        yield kl002_kafka.RULE.finding(
-            f"{key}: {without_users(item.error.object)} {item.error.observed}",
-            item.error.allowed,
-            listener=item.name or None,
-            remedy=item.error.remedy,
-            inputs=(key,),
-        )
-    for objection in kl002_kafka.refusals(view):
-        yield _refused(objection)
-
-
-def _unread(view: ForeignSettings) -> Iterator[tuple[str, Bad]]:
-    readers = {
-        "listeners": view.grammar.read_listeners,
-        "advertised.listeners": view.grammar.read_listeners,
-        "listener.security.protocol.map": view.grammar.read_protocols,
-        "controller.quorum.voters": view.grammar.read_voters,
-        "controller.quorum.bootstrap.servers": view.grammar.read_servers,
-        "controller.listener.names": view.grammar.read_names,
-    }
-    for key, read in readers.items():
-        if key not in view.values:
-            continue
-        try:
-            text = view.text(key)
-        except Unreadable:
-            continue
-        for item in read(text):
-            if isinstance(item, Bad):
-                yield key, item
 
 
 def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:

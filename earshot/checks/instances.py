@@ -122,7 +122,8 @@ class InstanceRun:
         broker = InstanceBroker(
             holder, written, tuple(replace(item, node=id, role=role) for item in refused)
         )
-        found = evaluate(facts, [rule for rule in at(Door.INSTANCE) if rule.id not in silent])
+        rules = [it for it in at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
+        found = evaluate(facts, rules)
         shown = [item for item in found if not (_is_open(item) or broker.has_said(item))]
         return replace(broker, findings=(*broker.findings, *shown, *self._claim(holder, facts)))
 

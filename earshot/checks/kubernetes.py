@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from earshot.checks.deployment import kafka_refusals, refusals, unusable
+from earshot.checks.deployment import refusals, unusable
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import repository_of
-from earshot.rules import kl014_image
+from earshot.rules import kl002_kafka, kl014_image
 from earshot.rules.evaluate import at, evaluate
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
@@ -51,7 +51,7 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
     found = list(refusals(broker.service, settings))
     if settings.release is None:
-        earlier = kafka_refusals(replace(settings, release=OLDEST))
+        earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
         known = {item.observed for item in earlier}
         found = [item for item in found if item.observed in known]
     yield from found or unusable(broker.service, settings)

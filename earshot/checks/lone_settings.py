@@ -14,7 +14,6 @@ from itertools import islice
 from earshot.checks.deployment import (
     advice_on_services,
     advice_on_settings,
-    kafka_refusals,
     problems,
 )
 from earshot.facts.settings import NEWEST, BrokerSettings, is_broker_configuration
@@ -79,10 +78,11 @@ def mistakes_in_values(
 ) -> tuple[Finding, ...]:
     """The same of properties by name; where not ``complete``, others may be set elsewhere."""
     settings = settings_in(given, release, complete=complete)
-    found = kafka_refusals(settings)
+    found = kl002_kafka.startup_refusals(settings)
     if not (settings.is_zookeeper or release):
         for later in _LATER:
-            of_later = kafka_refusals(replace(settings, release=later)) if found else ()
+            later_on = replace(settings, release=later)
+            of_later = kl002_kafka.startup_refusals(later_on) if found else ()
             refused = {item.inputs for item in of_later}  # of nothing, in other words
             found = tuple(item for item in found if item.inputs in refused)
     return found[:1] or tuple(kl002_kafka.unusable(settings.read()))

@@ -29,7 +29,6 @@ from earshot.rules.registry import Finding, FindingState, Rule
 from earshot.sources.docker_container import read_container
 from earshot.topology.container import Container
 
-NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
 AWS = "aws"
 _ANY_ID = "-"
 """No rule looks at the cluster's id."""
@@ -82,7 +81,8 @@ def check_plan(
     facts = replace(facts, evidence=found, connected=connected)
     silent: Collection[str] = ()
     if not_known_yet or any(item.unknown for item in held.values()):
-        silent = NEEDS_LOOKUPS  # which names their networks hold is not known yet: KL006 says so
+        # which names their networks hold is not known yet: KL006 says so
+        silent = {rule.id for rule in RULES if rule.compares_names}
     elif in_containers(placement) and all(own.get(node.id) == () for node in plan.nodes):
         silent = {kl012_same_broker.RULE.id}  # the caller does not know the hosts' addresses
     rules = [rule for rule in RULES if rule.id not in silent]

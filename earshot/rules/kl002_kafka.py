@@ -7,10 +7,13 @@ can read; a list that it refuses is reported there, and checks that need it are 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import ForeignSettings, Memo, Unreadable
+from earshot.facts.settings import BrokerSettings, ForeignSettings, Memo, Unreadable
 from earshot.listeners.address import why_unusable
-from earshot.listeners.terms import DEFAULT_KAFKA
+from earshot.listeners.grammar import Bad
+from earshot.listeners.placeholders import is_known
+from earshot.listeners.terms import DEFAULT_KAFKA, Role
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules import (
     kl002_kafka_addresses,
@@ -61,6 +64,8 @@ ZOOKEEPER: tuple[Check, ...] = (
     kl002_kafka_controllers.early,
 )
 """Those that Kafka makes of a broker with ZooKeeper too."""
+OLDEST = (3, 3)
+"""Of what an unknown image may hold, as far as the rules know Kafka."""
 FIRST_KRAFT = (3, 2)
 """What earlier ones called by that name was a preview, with rules of its own in each."""
 
@@ -80,6 +85,51 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
                 yield item
 
 
+def found(
+    item: Objection, node: int | None = None, role: Role = Role.BROKER, kafka: str = "Kafka"
+) -> Finding:
+    """The finding that says what Kafka makes of the setting."""
+    return replace(
+        item.finding(RULE, node, role),
+        observed=f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
+        severity=Severity.ERROR if item.grave else Severity.WARNING,
+    )
+
+
+def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
+    """Why Kafka does not start with ``settings``, as far as they are known."""
+    refused = tuple(_startup_refusals(settings.read()))
+    if settings.release is None:  # what an older Kafka takes is not certain
+        older = {item.observed for item in _startup_refusals(settings.read(OLDEST))}
+        refused = tuple(item for item in refused if item.observed in older)
+    return refused
+
+
+def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
+    readers = {
+        "listeners": view.grammar.read_listeners,
+        "advertised.listeners": view.grammar.read_listeners,
+        "listener.security.protocol.map": view.grammar.read_protocols,
+        "controller.quorum.voters": view.grammar.read_voters,
+        "controller.quorum.bootstrap.servers": view.grammar.read_servers,
+        "controller.listener.names": view.grammar.read_names,
+    }
+    for key, read in readers.items():
+        if key not in view.values or not is_known(view.values[key]):
+            continue
+        for item in read(view.text(key)):
+            if isinstance(item, Bad):
+                yield RULE.finding(
+                    f"{key}: {without_users(item.error.object)} {item.error.observed}",
+                    item.error.allowed,
+                    item.error.remedy,
+                    listener=item.name or None,
+                    inputs=(key,),
+                )
+    for objection in refusals(view):
+        yield found(replace(objection, instead="", grave=True))
+
+
 def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
     """Addresses that Kafka's parser takes, and that nothing can bind or connect to; TLS listeners
     whose key is set for another listener, and where the settings ``has_keys`` those without any."""
@@ -88,11 +138,9 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
         for item in readable(kl002_kafka_keys.without_key, view)
         if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
     )
-    for found in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
-        for item in found:
-            observed = f"{item.key}: {item.observed}; Kafka {item.instead}"
-            severity = Severity.ERROR if item.grave else Severity.WARNING
-            yield replace(item.finding(RULE), observed=observed, severity=severity)
+    for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
+        for item in objected:
+            yield found(item)
 
 
 def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
@@ -135,11 +183,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     memo: Memo = {}
     for id, settings in facts.settings.items():
         for item in objections(settings.values, version, memo):
-            yield replace(
-                item.finding(RULE, id, settings.role),
-                observed=f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
-                severity=Severity.ERROR if item.grave else Severity.WARNING,
-            )
+            yield found(item, id, settings.role, kafka)
 
 
 RULE = Rule(
@@ -150,6 +194,6 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs",
     check=check,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE, Door.CONTAINER, Door.CONTAINERS),
+    doors=(Door.PLAN, Door.FILE, Door.PODS, Door.CONTAINER, Door.CONTAINERS, Door.INSTANCE),
     reads_hosts=True,
 )

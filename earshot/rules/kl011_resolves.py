@@ -91,4 +91,5 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "evidence"),
     doors=(Door.PLAN, Door.CONTAINER, Door.INSTANCE, Door.INSTANCES),
+    compares_names=True,
 )

@@ -85,4 +85,5 @@ RULE = Rule(
     inputs=("advertised.listeners", "evidence", "addresses of the nodes"),
     doors=(Door.PLAN, Door.CONTAINER, Door.INSTANCES),
     reads_hosts=True,
+    compares_names=True,
 )

@@ -188,5 +188,5 @@ RULE = Rule(
     check=check,
     inputs=("env", "image"),
     needs="containers",
-    doors=(Door.PLAN, Door.FILE, Door.CONTAINER, Door.CONTAINERS),
+    doors=(Door.PLAN, Door.FILE, Door.PODS, Door.CONTAINER, Door.CONTAINERS),
 )

@@ -84,7 +84,7 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "listener.security.protocol.map", "scopes"),
     severity=Severity.WARNING,
-    doors=(Door.PLAN, Door.FILE),
+    doors=(Door.PLAN, Door.FILE, Door.PODS),
     objections=objections,
     weight=4,
 )

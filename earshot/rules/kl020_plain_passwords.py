@@ -27,7 +27,7 @@ RULE = Rule(
     inputs=("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms"),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE),
+    doors=(Door.PLAN, Door.FILE, Door.PODS),
     objections=objections,
     weight=5,
 )

@@ -46,7 +46,7 @@ RULE = Rule(
     inputs=tuple(_OLD),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE),
+    doors=(Door.PLAN, Door.FILE, Door.PODS),
     objections=objections,
     weight=1,
 )

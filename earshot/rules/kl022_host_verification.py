@@ -40,7 +40,7 @@ RULE = Rule(
     inputs=(KEY, "inter.broker.listener.name", "controller.listener.names"),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE),
+    doors=(Door.PLAN, Door.FILE, Door.PODS),
     objections=objections,
     weight=2,
 )

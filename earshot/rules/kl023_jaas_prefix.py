@@ -37,7 +37,7 @@ RULE = Rule(
     inputs=("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map"),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE),
+    doors=(Door.PLAN, Door.FILE, Door.PODS),
     objections=objections,
     weight=3,
 )

@@ -26,7 +26,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     """
     if not facts.connected:
         return
-    yield from RULE.pending(facts)
     for vpc in facts.connected:
         yield from _routes(vpc)
         for name, hosts in _listeners(facts).items():
@@ -145,4 +144,5 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "zones", "routes"),
     needs="connected",
+    reads_hosts=True,
 )

@@ -206,6 +206,8 @@ class Rule:
     """Advice on the settings of one node."""
     weight: int = 0
     """Of all advice on a file the heaviest is shown."""
+    compares_names: bool = False
+    """What containers' networks call them must be known."""
     reads_hosts: bool = False
     """Hosts that are not known yet are reported."""
 

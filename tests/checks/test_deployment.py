@@ -13,10 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earshot.checks.deployment import kafka_refusals, mistakes
+from earshot.checks.deployment import mistakes
 from earshot.errors import EarshotError
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.image_demands import BITNAMI_SCRIPT
+from earshot.rules.kl002_kafka import startup_refusals
 from earshot.rules.registry import Finding, Severity
 from tests.listeners.oracle import VERSIONS
 from tests.rules.deployment_examples import services
@@ -486,7 +487,7 @@ STOPPED_LATER = [
 def test_what_kafka_takes_is_not_refused(vector: Vector, version: str) -> None:
     release = tuple(map(int, version.split(".")[:2]))
     assert len(release) == 2
-    found = kafka_refusals(BrokerSettings(vector.values, True, (release[0], release[1])))
+    found = startup_refusals(BrokerSettings(vector.values, True, (release[0], release[1])))
     takes = vector.kafka[VERSIONS.index(version)] == "."
     if takes and not any(item.items() <= vector.values.items() for item in STOPPED_LATER):
         assert found == ()

@@ -12,13 +12,12 @@ from typing import Any
 
 from py4j.java_gateway import JavaGateway
 
-from earshot.checks.deployment import kafka_refusals
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties, settings_in
 from earshot.facts.settings import BrokerSettings
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import NodeSettings, write_properties
-from earshot.rules.kl002_kafka import FIRST_KRAFT, unusable
+from earshot.rules.kl002_kafka import FIRST_KRAFT, startup_refusals, unusable
 from tests.judge.cases import Case
 from tests.listeners.oracle import java_with
 
@@ -204,7 +203,7 @@ def lints_refusal(case: Case, release: tuple[int, int] | None) -> str:
 
 def our_refusal(case: Case, release: tuple[int, int]) -> str:
     """What earshot says of a node with these properties, all of which are known."""
-    found = kafka_refusals(BrokerSettings(case, complete=True, release=release))
+    found = startup_refusals(BrokerSettings(case, complete=True, release=release))
     return found[0].observed if found else ""
 
 

@@ -8,7 +8,7 @@ from earshot.names.reachability import TABLE
 from earshot.placements import ClientLocation
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Door, Rule
 from earshot.rules.reports import REPORTS, FailureReport, link
 
 _HEAD = """\
@@ -24,6 +24,13 @@ properties of one broker or of several, with a blank line between them. Listener
 are for clients on other machines; a comment says what else the rule looks at.
 
 This page is generated from the rules themselves (`python -m tests.rules.page`).
+"""
+
+_DOORS = """\
+## Where each rule is applied
+
+The plan at the gate and by `earshot plan --check`; files by `earshot lint`, pods in manifests. The
+policy pack checks a container or an instance when it is registered, and all of them at the end.
 """
 
 _VANTAGES = """\
@@ -47,11 +54,16 @@ def page(rules: Iterable[Rule] = RULES) -> str:
     listed = list(rules)
     summaries = ((_linked(it), it.title, str(it.severity), f"`{it.kafka}`") for it in listed)
     parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), summaries)]
+    parts += [_DOORS, _table(("id", *Door), map(_doors, listed))]
     parts += map(_section, listed)
     parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
     parts.append(_table(("host", *map(str, ClientLocation), "note"), map(_outlooks, NameKind)))
     return "\n".join(parts)
+
+
+def _doors(rule: Rule) -> tuple[str, ...]:
+    return _linked(rule), *("yes" if door in rule.doors else "" for door in Door)
 
 
 def _linked(rule: Rule) -> str:

@@ -12,8 +12,8 @@ from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
-from earshot.rules.evaluate import RULES, evaluate
-from earshot.rules.registry import Finding, FindingState, Rule, Severity, holds_for
+from earshot.rules.evaluate import RULES, at, evaluate
+from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity, holds_for
 from earshot.topology.container import Container
 from tests.rules.examples import HERE, load
 
@@ -228,3 +228,13 @@ def test_a_finding_holds_all_that_it_is_given() -> None:
 )
 def test_more_versions(specifier: str, version: str, holds: bool) -> None:
     assert holds_for(specifier, version) is holds
+
+
+def test_every_rule_is_applied_somewhere_and_pods_are_files() -> None:
+    for rule in RULES:
+        assert rule.doors, rule.id
+        assert Door.FILE in rule.doors or Door.PODS not in rule.doors, rule.id
+        assert rule.check or rule.objections, rule.id
+    assert {rule.id for rule in RULES} >= {rule.id for door in Door for rule in at(door)}
+    weights = [rule.weight for rule in RULES if rule.objections]
+    assert len(set(weights)) == len(weights), "of all advice one is the heaviest"
