@@ -86,10 +86,10 @@ KAFKA = {"name": "kafka", "image": "apache/kafka:4.1.1"}
 @pytest.mark.parametrize(
     ("inputs", "unknown"),
     [
-        ({"envs": ["KAFKA_NODE_ID=1", ["x"]]}, "a variable"),
-        ({"ports": [[]]}, "a published port"),
-        ({"ports": [{"internal": "9092x"}]}, "a published port"),
-        ({"ports": [{"internal": 9092, "external": {}}]}, "the host's port for 9092"),
+        ({"envs": ["KAFKA_NODE_ID=1", ["x"]]}, "variables"),
+        ({"ports": [[]]}, "ports"),
+        ({"ports": [{"internal": "9092x"}]}, "ports"),
+        ({"ports": [{"internal": 9092, "external": {}}]}, "ports"),
         ({"networksAdvanced": ["net"]}, "a network"),
     ],
 )
