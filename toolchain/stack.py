@@ -216,7 +216,10 @@ class Stack:
 
 
 def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool = False) -> int:
-    """The exit code of ``command``, run in the foreground; on Ctrl-C this waits for its end."""
+    """The exit code of ``command``, run in the foreground.
+
+    On Ctrl-C and SIGTERM this waits for its end, and raises KeyboardInterrupt.
+    """
     child = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -225,7 +228,13 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
         stdout=subprocess.DEVNULL if quiet else None,
     )
     interrupted = False
-    forward = signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGINT))
+
+    def end(*_: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        child.send_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         while True:
             try:
@@ -235,7 +244,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
                 # the terminal signals the whole group: the child cleans up and ends
                 interrupted = True
     finally:
-        signal.signal(signal.SIGTERM, forward)
+        signal.signal(signal.SIGTERM, before)
     if interrupted:
         raise KeyboardInterrupt
     return code

@@ -6,7 +6,7 @@ The plugin calls `judge` whenever an instance of the provider is checked; the po
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import NotKnown
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.problems import shown
 from earshot.listeners.terms import UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.names.policy import ResolverPolicy
@@ -30,6 +31,7 @@ from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Sho
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
 """Inputs that are checked once they are known; parts of them may be unknown."""
+MAPS = (*(key for key in WHOLE if key != "cloud"), "containers", "declared")
 
 
 def judge(inputs: Properties, show: Show) -> Properties:
@@ -39,6 +41,8 @@ def judge(inputs: Properties, show: Show) -> Properties:
     know: nothing is approved without them. Raises InvalidInputs with every finding that stops an
     update.
     """
+    if wrong := dict(_wrong_types(inputs)):
+        raise InvalidInputs(wrong)
     if any(isinstance(inputs.get(key), Unknown) for key in WHOLE):
         return {**inputs, "approved": UNKNOWN}
     try:
@@ -48,6 +52,10 @@ def judge(inputs: Properties, show: Show) -> Properties:
         raise InvalidInputs({"plan": f"plan: found other keys or values: {sorted(keys)}"}) from None
     except (EarshotError, ValueError) as error:
         raise InvalidInputs({"plan": str(error)}) from None
+    except (AttributeError, LookupError, TypeError):  # below the maps that are checked above
+        text = "the gate's inputs: found other keys or values than this release reads"
+        fix = "let program and plugin be of one release of earshot"
+        raise InvalidInputs({"plan": f"{text}\n  fix: {fix}"}) from None
     if refused:
         raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
     known = all(item.known for node in plan.nodes for item in node.listeners)
@@ -77,6 +85,26 @@ def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPol
             int(id): ShownCertificate.read(item)
             for id, item in inputs.get("certificates", {}).items()
         },
+    )
+
+
+def _wrong_types(inputs: Properties) -> Iterator[tuple[str, str]]:
+    """The inputs that a program may pass as outputs and that have another type, with the reason."""
+    for key in MAPS:
+        value = inputs.get(key)
+        if value is None or isinstance(value, Unknown):
+            continue
+        if not isinstance(value, Mapping):
+            yield key, f"{key}: found {shown(value)}; allowed: a map"
+        elif key == "addresses" and not all(map(_are_texts, value.values())):
+            yield key, f"{key}: found {shown(value)}; allowed: lists of IP addresses by node id"
+        elif key == "declared" and not _are_texts([*value.values()]):
+            yield key, f"{key}: found {shown(value)}; allowed: reasons by scope, each a text"
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, Unknown) or (
+        isinstance(value, list) and all(isinstance(item, str | Unknown) for item in value)
     )
 
 

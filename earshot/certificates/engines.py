@@ -27,6 +27,7 @@ from earshot.certificates.authority import (
     read_certificate,
 )
 from earshot.errors import EarshotError
+from earshot.reading import content_of
 
 CLIENT_DAYS: Final = 365
 RENEW_DAYS: Final = 30
@@ -55,17 +56,17 @@ class EngineStore:
     def authority(self, copy: str | None) -> IssuedCertificate | None:
         """The authority in ``copy``, or else in this folder; None where there is none.
 
-        Raises EarshotError for a text that is no authority.
+        Raises EarshotError for a file that cannot be read, and for a text that is no authority.
         """
-        if not copy:
-            try:
-                copy = self._copy.read_text()
-            except FileNotFoundError:
+        text: str | bytes | None = copy
+        if not text:
+            if not self._copy.exists():
                 return None
+            text = content_of(self._copy, "the authority of the Docker hosts")
         try:
-            document = json.loads(copy)
+            document = json.loads(text)
             made = IssuedCertificate(str(document["certificate"]), str(document["key"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             made = IssuedCertificate("", "")
         if not is_pair(made):
             raise EarshotError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -36,6 +38,8 @@ SUFFIXES = {
 
 
 READ_BYTES = 4096
+READER_SECONDS = 5.0
+"""How long a named pipe is waited for that no process reads."""
 MOST_LINKS = 40
 """Symbolic links that Linux follows in one path."""
 REPORT = re.compile(
@@ -156,7 +160,7 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
             return
         _refuse_strangers(file)
         if file.exists() and not file.is_file():
-            with file.open("w", encoding="utf-8") as opened:
+            with open(file, "w", encoding="utf-8", opener=_open_special) as opened:
                 _refuse_pipe(file, os.fstat(opened.fileno()))  # it may be another one by now
                 opened.write(text)
         else:
@@ -164,6 +168,23 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
     except OSError as reason:
         observed = f"cannot be written ({reason.strerror})"
         raise EarshotError(f"file {file}", observed=observed, remedy=remedy_of(reason)) from None
+
+
+def _open_special(path: str, flags: int) -> int:
+    """A descriptor of a device or a pipe. Raises OSError if no process reads a pipe in time."""
+    end = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            descriptor = os.open(path, flags | os.O_NONBLOCK)
+        except OSError as reason:
+            if reason.errno != errno.ENXIO or not Path(path).is_fifo():
+                raise
+            if time.monotonic() > end:
+                raise OSError(errno.ENXIO, "it is a pipe that no process reads") from None
+            time.sleep(0.05)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
 
 
 def _refuse_strangers(file: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from earshot.cli import output
 from earshot.cli.output import emit, refuse_outputs, save
 from earshot.errors import EarshotError
 from tests.skips import lacking
@@ -60,6 +61,15 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     reader.join(10)
     assert read == ["é\n"]
     assert pipe.is_fifo()
+
+
+def test_a_pipe_that_no_process_reads_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "READER_SECONDS", 0.1)
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(EarshotError, match="it is a pipe that no process reads"):
+        save(pipe, "text")
 
 
 def given_away(path: Path) -> None:

@@ -91,6 +91,31 @@ def test_what_surrounds_instances_that_the_program_makes_is_said_to_be_unknown()
     assert not any(is_warning for _, is_warning in shown)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((key, "x") for key in ("plan", "addresses", "certificates", "policy", "declared")),
+        ("containers", 1),
+        ("addresses", {"7": None}),
+        ("addresses", {"7": [{"x": "y"}]}),
+        ("declared", {"internal": 5}),
+    ],
+)
+def test_an_input_of_another_type_is_one_message(key: str, value: object) -> None:
+    with pytest.raises(InvalidInputs) as caught:
+        judge(inputs(**{key: value}))
+    assert str(caught.value).startswith(f"{key}: found ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("cloud", "x"), ("cloud", {"instances": None}), ("certificates", {"7": {}})],
+)
+def test_inputs_of_another_release_are_one_message(key: str, value: object) -> None:
+    with pytest.raises(InvalidInputs, match="other keys or values than this release reads"):
+        judge(inputs(**{key: value}))
+
+
 def refusal(inputs: dict[str, Any]) -> str:
     with pytest.raises(InvalidInputs) as caught:
         judge(inputs)

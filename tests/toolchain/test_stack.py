@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -297,3 +301,19 @@ def test_make_up_ends_plugins_at_once_where_their_cli_was_killed(
     made = Stack("nobodys")
     assert made._pulumi("up") == status
     assert len(ended) == (1 if status < 0 else 0)
+
+
+def test_sigterm_ends_the_child_and_is_an_interruption(tmp_path: Path) -> None:
+    child = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).touch()\ntime.sleep(60)"
+    started = tmp_path / "started"
+
+    def terminate() -> None:
+        while not started.exists():
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=terminate)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        stack_module._run([sys.executable, "-c", child, started], dict(os.environ), quiet=True)
+    thread.join()
