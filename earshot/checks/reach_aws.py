@@ -38,12 +38,12 @@ def sent_in_cloud(
 
 
 def sent_from_connected(
-    planned: Planned, cloud: Cloud, vpc: ConnectedVpc, node: Node, name: str
+    planned: PlacementPlan, cloud: Cloud, vpc: ConnectedVpc, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
     """The same of a client in another VPC, which is connected to that of the brokers."""
     listener = node.listener(name)
     if listener is None:
-        return sent_in_cloud(planned, cloud, VantageKind.PEERED_VPC, node, name)
+        return sent_in_cloud(planned, cloud, ClientLocation.PEERED_VPC, node, name)
     hops = [_resolved_in(planned, vpc, node, listener)]
     if hops[0].answer is not Answer.NO:
         way = "routes lead to the brokers and back"
@@ -55,14 +55,14 @@ def sent_from_connected(
     return listener.advertised if listener.known else None, hops
 
 
-def _resolved_in(planned: Planned, vpc: ConnectedVpc, node: Node, listener: Listener) -> Hop:
+def _resolved_in(planned: PlacementPlan, vpc: ConnectedVpc, node: Node, listener: Listener) -> Hop:
     host, internal = str(listener.host), planned.names[node.id].hosts.get(Scope.INTERNAL)
     is_in_zone = listener.host == internal or host.lower().endswith(f".{vpc.zone}")
     if vpc.zone and is_in_zone and vpc.is_associated is not None:
         said = "is" if vpc.is_associated else "is not"
         answer = Answer.YES if vpc.is_associated else Answer.NO
         return Hop(Stage.RESOLVE, answer, f"the private zone {vpc.zone} {said} associated")
-    return _by_kind(planned, VantageKind.PEERED_VPC, node, listener)
+    return _by_kind(planned, ClientLocation.PEERED_VPC, node, listener)
 
 
 def _resolved(
@@ -73,10 +73,12 @@ def _resolved(
     scope = Scope.EXTERNAL if location is ClientLocation.OUTSIDE else Scope.INTERNAL
     if declared := cloud.declared.get((listener.name, scope, host)):
         return Hop(Stage.RESOLVE, Answer.YES, declared.why)
-    return _by_kind(planned, vantage, node, listener)
+    return _by_kind(planned, location, node, listener)
 
 
-def _by_kind(planned: Planned, vantage: VantageKind, node: Node, listener: Listener) -> Hop:
+def _by_kind(
+    planned: PlacementPlan, location: ClientLocation, node: Node, listener: Listener
+) -> Hop:
     host = str(listener.host)
     kind = kind_of(host) if listener.known else NameKind.FQDN
     hosts = planned.names[node.id].hosts

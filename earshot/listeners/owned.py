@@ -73,7 +73,7 @@ def check_property(key: object, value: object) -> str:
     text = str(value)
     hidden = next((char for char in text if not char.isprintable()), "")
     if hidden or text != text.strip():
-        observed = f"the character {ascii(hidden)}" if hidden else "an outer blank"
+        observed = f"the character {hidden!a}" if hidden else "an outer blank"
         raise ValueError(
             f"{key}: found {observed}; allowed: printable text without line breaks and outer "
             "blanks, which Kafka cuts off"
