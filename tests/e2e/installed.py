@@ -8,7 +8,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
-from toolchain import release
+from tests import release
 
 
 def bare_environment(folder: Path) -> Path:

@@ -561,8 +561,8 @@ def test_one_report_names_all_instances_that_it_is_about() -> None:
          "has the label 'b_1'; it may be right, and is not looked up")),
         (script(PROPERTIES.format(id=1, internal=private(1), external=public(1), own=private(1)))
          .replace("cat >", "cat >>"),
-         ("/opt/kafka/server.properties: KL008 is not checked: the earlier content of "
-         "/opt/kafka/server.properties is not known")),
+         ("/opt/kafka/server.properties: KL008 is not checked: the earlier "
+         "content of /opt/kafka/server.properties is not known")),
     ],
 )  # fmt: skip
 def test_what_is_not_checked_of_user_data_is_said(user_data: str, said: str) -> None:
