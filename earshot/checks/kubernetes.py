@@ -1,39 +1,113 @@
-"""The manifests of one file: what its images and Kafka refuse, and where clients' walks fail.
+"""The manifests of one file: what its images and Kafka refuse, and where walks fail.
 
-Sources: `configure` in `kafka/include/etc/confluent/docker` and
-`server/include/etc/confluent/docker` of confluentinc/kafka-images; the Kubernetes documentation on
-Services (environment variables, headless Services).
+Sources: `configure` of confluentinc/kafka-images (kafka, server), schema-registry-images and
+kafka-rest-images, and `start-kafka.sh` of wurstmeister/kafka-docker; the Kubernetes documentation
+on Services (environment variables, headless Services).
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from earshot.checks.deployment import kafka_refusals, refusals, unusable
+from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image
 from earshot.rules.evaluate import at, evaluate
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
-from earshot.sources.kubernetes import Manifest, PodContainer
+from earshot.sources.kubernetes import Manifest
+from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""
-_LINKED = "kafka"
-"""The Service whose variables are called as Kafka's settings are: KAFKA_PORT."""
-_REFUSES_PORT = re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)")
-_START = "/etc/confluent/docker/run"
+_CONFLUENT = "/etc/confluent/docker/run"
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """A Service whose variable `NAME_PORT` an image takes for a setting, and refuses."""
+
+    image: re.Pattern[str]
+    service: str
+    variable: str
+    start: str
+    """The start script of the image, in a command that runs it."""
+    unless: tuple[str, ...] = ()
+    """Variables with which the image ignores it."""
+
+
+_LINKED = (
+    _Linked(
+        re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)"),
+        "kafka",
+        "KAFKA_PORT",
+        _CONFLUENT,
+    ),
+    _Linked(
+        re.compile(r"(?:.*/)?wurstmeister/kafka"),
+        "kafka",
+        "KAFKA_PORT",
+        "start-kafka.sh",
+        ("KAFKA_PROTOCOL_NAME", "KAFKA_ADVERTISED_PROTOCOL_NAME"),
+    ),
+    _Linked(
+        re.compile(r"(?:.*/)?cp-schema-registry"),
+        "schema-registry",
+        "SCHEMA_REGISTRY_PORT",
+        _CONFLUENT,
+    ),
+    _Linked(
+        re.compile(r"(?:.*/)?cp-kafka-rest"),
+        "kafka-rest",
+        "KAFKA_REST_PORT",
+        _CONFLUENT,
+        ("KAFKA_REST_LISTENERS",),
+    ),
+)
 
 
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     found: list[Finding] = []
+    brokers = {item.name for item in manifest.brokers}
+    linked = {item.name: [*_linked(item, manifest)] for item in manifest.containers}
     for broker in manifest.brokers:
-        found += [*_refusals(broker)] or [*_linked(broker, manifest)]
-    whole = manifest.deployment({item.container for item in found})
-    return (*found, *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS)))
+        found += [*_refusals(broker)] or linked[broker.name]
+    broken = {item.container for item in found}
+    found += [it for name, listed in linked.items() if name not in brokers for it in listed]
+    whole = manifest.deployment(broken)
+    found += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
+    return (*found, *_between_nodes(manifest, broken))
+
+
+def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
+    """What single replicas refuse, and whether nodes find each other; one finding for each cause.
+
+    Replicas differ by their names and ordinals alone.
+    """
+    single = manifest.by_replica()
+    templates = {item.name: item.template or item.name for item in single.containers}
+    refused = [
+        finding
+        for item in single.brokers
+        if templates[item.name] not in broken
+        for finding in _refusals(item)
+    ]
+    whole = single.deployment(broken | {item.container for item in refused})
+    between = [
+        *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.REPLICAS)),
+        *never_ready(single, whole),
+    ]
+    said: set[tuple[object, ...]] = set()
+    for finding in (*refused, *between):
+        of_template = replace(finding, container=templates[finding.container])
+        cause = (of_template.container, finding.listener, finding.inputs)
+        if cause not in said:
+            said.add(cause)
+            yield of_template
 
 
 def asks_for_a_service(manifest: Manifest) -> bool:
@@ -58,24 +132,28 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
 
 
 def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
-    """A Service called kafka comes in as KAFKA_PORT, and Confluent's script takes it for one."""
+    """A Service called kafka comes in as KAFKA_PORT, and the image's script takes it for one."""
     container = broker.service.container
-    if not broker.has_service_links or not _REFUSES_PORT.fullmatch(repository_of(container.image)):
+    if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
         return
-    if "KAFKA_PORT" in container.env or {"envFrom", MOUNTED} & set(container.unknown):
-        return  # set to an empty text it takes the place of the Service's
-    if broker.service.command and _START not in " ".join(broker.service.command):
-        return
-    for service in manifest.deployment().called(_LINKED, broker.namespace):
-        if service.has_address and service.ports:
-            port = service.ports[0].port
-            yield kl014_image.RULE.finding(
-                f"the Service {_LINKED} gives it KAFKA_PORT=tcp://ADDRESS:{port}, and "
-                f"{container.image} refuses to start",
-                f"no KAFKA_PORT: `enableServiceLinks: false`, or a Service that is not called "
-                f"{_LINKED}",
-                container=broker.name,
-                remedy="set enableServiceLinks to false in the pod's spec",
-                inputs=("enableServiceLinks",),
-            )
-            return
+    command = " ".join(broker.service.command)
+    for item in _LINKED:
+        if not item.image.fullmatch(repository_of(container.image)):
+            continue
+        # set to an empty text, the variable takes the place of the Service's
+        is_ignored = any(container.env.get(it) for it in item.unless)
+        if item.variable in container.env or is_ignored or (command and item.start not in command):
+            continue
+        for service in manifest.deployment().called(item.service, broker.namespace):
+            if service.has_address and service.ports:
+                port = service.ports[0].port
+                yield kl014_image.RULE.finding(
+                    f"the Service {item.service} gives it {item.variable}=tcp://ADDRESS:{port}, "
+                    f"and {container.image} refuses to start",
+                    f"no {item.variable}: `enableServiceLinks: false`, or a Service that is not "
+                    f"called {item.service}",
+                    container=broker.name,
+                    remedy="set enableServiceLinks to false in the pod's spec",
+                    inputs=("enableServiceLinks",),
+                )
+                return

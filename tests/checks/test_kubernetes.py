@@ -138,7 +138,7 @@ def test_what_kafka_refuses() -> None:
     "more",
     [
         "envFrom: [{secretRef: {name: s}}]",
-        "command: [sh, -c, 'KAFKA_LISTENERS=A://:1 /etc/confluent/docker/run']",
+        "command: [sh, -c, 'KAFKA_LISTENERS=$(cat l) /etc/confluent/docker/run']",
         "volumeMounts: [{name: v, mountPath: /etc/confluent/docker}]",
     ],
 )
