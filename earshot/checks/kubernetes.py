@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from earshot.checks.deployment import kafka_refusals, refusals, unusable
 from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.images import repository_of
-from earshot.rules import kl014_image
+from earshot.listeners.images import Family, repository_of
+from earshot.rules import kl002_kafka, kl014_image
 from earshot.rules.evaluate import at, evaluate
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
@@ -23,6 +23,7 @@ from earshot.topology.container import MOUNTED
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""
+_HOSTNAME = "$(HOSTNAME)"
 _CONFLUENT = "/etc/confluent/docker/run"
 
 
@@ -123,12 +124,33 @@ def asks_for_a_service(manifest: Manifest) -> bool:
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
-    found = list(refusals(broker.service, settings))
-    if settings.release is None:
+    found = [*refusals(broker.service, settings)] or [*_unreplaced(broker)]
+    if settings.release is None and not any(_HOSTNAME in item.observed for item in found):
         earlier = kafka_refusals(replace(settings, release=OLDEST))
         known = {item.observed for item in earlier}
         found = [item for item in found if item.observed in known]
     yield from found or unusable(broker.service, settings)
+
+
+def _unreplaced(broker: PodContainer) -> Iterator[Finding]:
+    """A reference to HOSTNAME, which Kubernetes replaces where `env` has it, and not otherwise."""
+    container = broker.service.container
+    if broker.service.command or "HOSTNAME" in container.env:
+        return
+    if {"envFrom", MOUNTED} & set(container.unknown) or container.family is Family.UNKNOWN:
+        return
+    for name, value in container.env.items():
+        key = container.property_of(name)
+        if _HOSTNAME in value and key in ("listeners", "advertised.listeners"):
+            yield kl002_kafka.RULE.finding(
+                f"{key}: Kafka gets {_HOSTNAME} unchanged, for env has no HOSTNAME; Kafka does not "
+                "start",
+                "a variable of env before it, from the field metadata.name",
+                container=broker.name,
+                remedy="add HOSTNAME to env with valueFrom: {fieldRef: {fieldPath: metadata.name}}",
+                inputs=(key,),
+            )
+            return
 
 
 def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ _KAFKA = re.compile(
     re.ASCII | re.DOTALL,
 )
 _CONNECTION = re.compile(
-    r"\bnc\b(?:\s+-\w+)*(?:\s+[0-9])?\s+[\w.-]+\s+([0-9]{2,5})\b|/dev/tcp/[\w.-]+/([0-9]{2,5})\b",
+    r"\bnc\b(?:\s+-\w+(?:\s+[0-9]{1,2})?)*\s+[\w.-]+\s+([0-9]{2,5})\b|/dev/tcp/[\w.-]+/([0-9]{2,5})\b",
     re.ASCII,
 )
 
@@ -25,6 +25,7 @@ def readiness_checks(section: Mapping[str, object]) -> Iterator[ReadinessCheck]:
     ports = {
         text_in(port, "name"): text_in(port, "containerPort")
         for port in map(as_map, list_of(section.get("ports")))
+        if text_in(port, "name")
     }
     for key in ("readinessProbe", "startupProbe"):
         probe = as_map(section.get(key))

@@ -7,6 +7,7 @@ assigns has an unknown value.
 import re
 from collections.abc import Collection, Mapping
 
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.ASCII | re.MULTILINE)
 _EXITS = re.compile(r"\|\|\s*(?:exit|return)(?:\s+[0-9]+)?\b", re.ASCII)
 _MATCHED = re.compile(
     r"\[\[\s+\"?(?:\$HOSTNAME|\$\{HOSTNAME\}|`hostname`|\$\(hostname\))\"?\s+=~\s+"
@@ -32,7 +33,7 @@ _LAST_OF_NAME = re.compile(
     r"awk\s+-F\s*['\"]?-['\"]?\s+'\{\s*print\s+\$NF\s*\}'"
     r"|rev\s*\|\s*cut\s+-d\s*['\"]?-['\"]?\s+-f\s*1\s*\|\s*rev"
     r"|sed\s+['\"]s/\.\*-//['\"]"
-    r"|grep\s+-o\s+['\"]\[0-9\]\*\$['\"])",
+    r"|grep\s+-E?o\s+['\"]\[0-9\][*+]\$['\"](?:\s*\|\s*tail\s+-1)?)",
     re.ASCII,
 )
 
@@ -44,7 +45,7 @@ def assigned(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
     """
     if _MATCHED.search(script):
         script = _MATCHED.sub(":", script).replace(_MATCH, "${HOSTNAME##*-}")
-    script = _EXITS.sub("", script)
+    script = _EXITS.sub("", _COMMENT.sub("", script))
     found: dict[str, str | None] = {}
     is_plain = _CONTROL.search(script) is None
     for match in _ASSIGNMENT.finditer(script):

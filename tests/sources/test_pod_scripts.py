@@ -26,6 +26,8 @@ KNOWN = {"HOSTNAME": "kafka-2", "POD": "broker-5", "DOMAIN": "kafka.data"}
         ("export A=$(echo ${HOSTNAME##*-})", "2"),
         ("[[ `hostname` =~ -([0-9]+)$ ]] || exit 1\nexport A=${BASH_REMATCH[1]}", "2"),
         ("export A=PLAINTEXT://$(hostname).$DOMAIN:9092", "PLAINTEXT://kafka-2.kafka.data:9092"),
+        ("export A=$(hostname | grep -Eo '[0-9]+$' | tail -1)", "2"),
+        ("# for each pod if it has one\nexport A=${HOSTNAME##*-} # its ordinal", "2"),
         ("export A='$HOSTNAME'", "$HOSTNAME"),
         ("export A=", ""),
         # unknown: another command, a missing variable, a branch, another file

@@ -8,9 +8,9 @@ import pytest
 
 from earshot.listeners.address import Address, parse_address
 from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.cluster import ClusterService, Pod, ServicePort
 from earshot.topology.container import Container
 from earshot.topology.names import OUTSIDE
-from earshot.topology.cluster import ClusterService, Pod, ServicePort
 from earshot.topology.pods import PodDeployment
 from earshot.topology.walk import failing
 from earshot.topology.ways import Answer, Stage, Trace
