@@ -35,16 +35,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--kafka", action="store_true", help="with real brokers and clients")
+    parser.add_argument("--two-hosts", action="store_true", help="all on two Docker hosts")
     parser.add_argument("--keep", type=Path, help="a folder for topologies that differ")
     options = parser.parse_args()
     os.environ.setdefault(WANTED, "1")
 
     total, wrong, began = Outcome(), 0, time.monotonic()
     with _judges(options.kafka) as judges:
+        every = 1 if options.two_hosts else TWO_HOSTS_EVERY
         at_once = KAFKA_AT_ONCE if options.kafka else AT_ONCE
         for start in range(options.seed, options.seed + options.count, at_once):
             seeds = range(start, min(start + at_once, options.seed + options.count))
-            judged = _with_kafka(judges[0], seeds) if options.kafka else _run(judges, seeds)
+            judged = _with_kafka(judges[0], seeds) if options.kafka else _run(judges, seeds, every)
             for topologies, outcome in judged:
                 total.agreed += outcome.agreed
                 total.unknown += outcome.unknown
@@ -85,11 +87,12 @@ def _judges(with_kafka: bool) -> Iterator[list[Judge]]:
         ]
 
 
-def _run(judges: Sequence[Judge], seeds: Sequence[int]) -> Iterator[Judged]:
+def _run(judges: Sequence[Judge], seeds: Sequence[int], every: int) -> Iterator[Judged]:
+    """One of ``every`` seeds on both hosts, the others on the first."""
     first, second = judges
     machines = (first.host.address, second.host.address)
     slots = {seed: slot for slot, seed in enumerate(seeds)}
-    single = [seed for seed in seeds if seed % TWO_HOSTS_EVERY]
+    single = [seed for seed in seeds if seed % every]
     drawn = [topology(it, machines[0], slots[it]) for it in single]
     pairs = [two_hosts(it, machines, slots[it]) for it in seeds if it not in single]
     with (
