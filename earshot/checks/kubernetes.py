@@ -13,11 +13,12 @@ from earshot.checks.deployment import kafka_refusals, refusals, unusable
 from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import Family, repository_of
-from earshot.rules import kl002_kafka, kl014_image
+from earshot.rules import kl002_kafka, kl014_image, kl016_nodes
 from earshot.rules.evaluate import at, evaluate
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
+from earshot.sources.pod_scripts import branches
 from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
 
@@ -99,16 +100,38 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
     ]
     whole = single.deployment(broken | {item.container for item in refused})
     between = [
+        *_random_ids(manifest),
         *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.REPLICAS)),
         *never_ready(single, whole),
     ]
     said: set[tuple[object, ...]] = set()
     for finding in (*refused, *between):
-        of_template = replace(finding, container=templates[finding.container])
+        of_template = replace(
+            finding, container=templates.get(finding.container, finding.container)
+        )
         cause = (of_template.container, finding.listener, finding.inputs)
         if cause not in said:
             said.add(cause)
             yield of_template
+
+
+def _random_ids(manifest: Manifest) -> Iterator[Finding]:
+    """Replicas of which each formats its storage under a cluster id of its own."""
+    for broker in manifest.brokers:
+        command = "\n".join(broker.service.command)
+        voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
+        if "random-uuid" not in command or branches(command) or "," not in voters:
+            continue
+        if sum(it.template == broker.name for it in manifest.replicas) > 1:
+            yield kl016_nodes.RULE.finding(
+                "makes a random cluster id in every replica: Kafka refuses to form a quorum of "
+                "them (INCONSISTENT_CLUSTER_ID)",
+                "one cluster id on all nodes",
+                container=broker.name,
+                remedy="run kafka-storage random-uuid once, and write what it prints into a "
+                "variable of all replicas",
+                inputs=("command",),
+            )
 
 
 def asks_for_a_service(manifest: Manifest) -> bool:

@@ -45,13 +45,17 @@ def assigned(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
     """
     if _MATCHED.search(script):
         script = _MATCHED.sub(":", script).replace(_MATCH, "${HOSTNAME##*-}")
-    script = _EXITS.sub("", _COMMENT.sub("", script))
     found: dict[str, str | None] = {}
-    is_plain = _CONTROL.search(script) is None
-    for match in _ASSIGNMENT.finditer(script):
+    is_plain = not branches(script)
+    for match in _ASSIGNMENT.finditer(_COMMENT.sub("", script)):
         values = {**known, **found}
         found[match[1]] = _evaluated(match[2], values) if is_plain else None
     return found
+
+
+def branches(script: str) -> bool:
+    """Whether parts of ``script`` run under a condition, or in a way that is not read."""
+    return _CONTROL.search(_EXITS.sub("", _COMMENT.sub("", script))) is not None
 
 
 def without(script: str, names: Collection[str]) -> str:

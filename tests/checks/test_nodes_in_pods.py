@@ -221,7 +221,10 @@ def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any])
     "documents",
     [
         # ids, addresses and voters that the file does not show
-        [stateful(script="export KAFKA_NODE_ID=$(cat /id) && run"), service()],
+        [
+            stateful(script="export KAFKA_NODE_ID=$(cat /id) && /etc/confluent/docker/run"),
+            service(),
+        ],
         [stateful(script="", env={"KAFKA_NODE_ID": {"secretKeyRef": {"name": "s"}}}), service()],
         [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(IP):9092"}), service()],
         # Services in another file
@@ -269,6 +272,25 @@ def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any])
 )
 def test_nodes_that_may_be_right(documents: list[dict[str, Any]]) -> None:
     assert found(*documents) == []
+
+
+RANDOM = "export KAFKA_NODE_ID=${HOSTNAME##*-}\nCLUSTER_ID=$(kafka-storage random-uuid)\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "replicas", "expected"),
+    [
+        (
+            f"{RANDOM}kafka-storage format -t $CLUSTER_ID -c /c; /etc/confluent/docker/run",
+            "3",
+            [of("KL016", "command")],
+        ),
+        (f"if [ ! -f /id ]; then {RANDOM}fi\n/etc/confluent/docker/run", "3", []),
+        (f"{RANDOM}/etc/confluent/docker/run", "1", []),
+    ],
+)
+def test_a_cluster_id_of_each_replica(script: str, replicas: str, expected: list[Any]) -> None:
+    assert found(stateful(script=script, replicas=replicas), service()) == expected
 
 
 def test_a_lone_node_finds_itself_by_its_hosts_file_before_it_is_ready() -> None:
