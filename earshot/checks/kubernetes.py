@@ -21,6 +21,7 @@ from earshot.sources.kubernetes import Manifest
 from earshot.sources.pod_scripts import branches
 from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
+from earshot.topology.pods import PodDeployment
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""
@@ -75,12 +76,13 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     found: list[Finding] = []
     brokers = {item.name for item in manifest.brokers}
-    linked = {item.name: [*_linked(item, manifest)] for item in manifest.containers}
+    every = manifest.deployment()
+    linked = {item.name: [*_linked(item, every)] for item in manifest.containers}
     for broker in manifest.brokers:
         found += [*_refusals(broker)] or linked[broker.name]
     broken = {item.container for item in found}
     found += [it for name, listed in linked.items() if name not in brokers for it in listed]
-    whole = manifest.deployment(broken)
+    whole = manifest.deployment(broken) if broken else every
     found += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
     return (*found, *_between_nodes(manifest, broken))
 
@@ -176,7 +178,7 @@ def _unreplaced(broker: PodContainer) -> Iterator[Finding]:
             return
 
 
-def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
+def _linked(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
     """A Service called kafka comes in as KAFKA_PORT, and the image's script takes it for one."""
     container = broker.service.container
     if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
@@ -189,7 +191,7 @@ def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
         is_ignored = any(container.env.get(it) for it in item.unless)
         if item.variable in container.env or is_ignored or (command and item.start not in command):
             continue
-        for service in manifest.deployment().called(item.service, broker.namespace):
+        for service in whole.called(item.service, broker.namespace):
             if service.has_address and service.ports:
                 port = service.ports[0].port
                 yield kl014_image.RULE.finding(

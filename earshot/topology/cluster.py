@@ -39,6 +39,19 @@ class Pod:
     checks: tuple[ReadinessCheck, ...] = ()
     """All that must answer before the pod is ready."""
 
+    @property
+    def own_names(self) -> frozenset[str]:
+        """What the pod is called in the file, which is no name for other pods."""
+        return frozenset({self.workload.lower(), *self.hostnames})
+
+    @property
+    def full_names(self) -> tuple[str, ...]:
+        """What the kubelet writes into the pod's own hosts file, in full."""
+        if not (self.namespace and self.subdomain):
+            return ()
+        domain = f"{self.subdomain}.{self.namespace}.svc.cluster.local"
+        return tuple(f"{name}.{domain}".lower() for name in self.hostnames)
+
 
 @dataclass(frozen=True)
 class ServicePort:
@@ -71,3 +84,13 @@ class ClusterService:
     @property
     def has_address(self) -> bool:
         return not (self.is_headless or self.is_external_name)
+
+
+def in_cluster(host: str) -> list[str]:
+    """The labels of ``host`` without the cluster's domain."""
+    parts = host.lower().rstrip(".").split(".")
+    if parts[-2:] == ["cluster", "local"]:
+        del parts[-2:]
+    if len(parts) > 2 and parts[-1] == "svc":
+        del parts[-1]
+    return parts

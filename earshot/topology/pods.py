@@ -14,7 +14,7 @@ from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Arrival, Bootstrap, Broker
-from earshot.topology.cluster import ClusterService, Pod, ServicePort
+from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import OUTSIDE, Unknown
@@ -66,7 +66,7 @@ class PodDeployment(Deployment):
 
     def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` means for a pod in ``namespace``."""
-        parts = _in_cluster(host)
+        parts = in_cluster(host)
         if len(parts) > 2:
             return ()
         key = (parts[0], parts[1] if len(parts) > 1 else namespace)
@@ -127,9 +127,9 @@ class PodDeployment(Deployment):
         pod, host = self.pods[place], host.lower()
         if is_loopback(host) or host in self.containers[place].extra_hosts:
             return ()
-        if pod.is_one and host in (*pod.hostnames, *_full_names(pod)):
+        if pod.is_one and host in (*pod.hostnames, *pod.full_names):
             return ()
-        _, *parts = _in_cluster(host)
+        _, *parts = in_cluster(host)
         by_pod = (
             self.called(".".join(parts), pod.namespace) if self._stable(host, pod.namespace) else ()
         )
@@ -160,7 +160,7 @@ class PodDeployment(Deployment):
                 return _unknown(address, "which brokers there are: the file shows none")
             text = f"{host} is every place's name for itself"
             return _trace(address, text, [self._inside(pod, address.port, place, loopback=True)])
-        if pod.is_one and host in (*pod.hostnames, *_full_names(pod)):
+        if pod.is_one and host in (*pod.hostnames, *pod.full_names):
             text = f"{host} is the pod's own name, in its hosts file"
             return _trace(address, text, [self._inside(pod, address.port, place)])
         if ip_of(host) is not None:
@@ -187,7 +187,7 @@ class PodDeployment(Deployment):
                 f"{host} is a Service of namespace {min(others)}, and the client is in {namespace}"
             )
             return _nowhere(address, why, f"{fact} in namespace {namespace}")
-        own = {name for it in self.pods.values() for name in _own(it)}
+        own = {name for it in self.pods.values() for name in it.own_names}
         if not self.services or host not in own:
             return _unknown(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
@@ -195,11 +195,11 @@ class PodDeployment(Deployment):
 
     def _unnamed_pod(self, address: Address, host: str, namespace: str) -> Trace:
         """`POD.SERVICE`, where the pod has no name by this Service, or any other full name."""
-        name, *parts = _in_cluster(host)
+        name, *parts = in_cluster(host)
         services = self.called(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
         for service in services:
-            for pod in self._all:
-                if name not in pod.hostnames or pod.namespace != service.namespace:
+            for pod in self._by_hostname.get(name, ()):
+                if pod.namespace != service.namespace:
                     continue
                 if pod.subdomain.lower() != service.name:
                     under = f"has a name by the Service {pod.subdomain} alone"
@@ -325,32 +325,47 @@ class PodDeployment(Deployment):
             return Unknown(fact), fact
         return End.REFUSED, f"nothing listens at port {port} of {pod.workload}"
 
-    def _selected(self, service: ClusterService) -> list[Pod]:
-        wanted = service.selector.items()
-        same = (it for it in self._all if it.namespace == service.namespace)
-        return [it for it in same if wanted and wanted <= it.labels.items()]
+    def _selected(self, service: ClusterService) -> Sequence[Pod]:
+        return self._selections[id(service)]
+
+    @cached_property
+    def _selections(self) -> Mapping[int, Sequence[Pod]]:
+        """The pods that each Service selects, by the identity of the Service."""
+        labelled = by_key(
+            ((pod.namespace, *label), pod) for pod in self._all for label in pod.labels.items()
+        )
+        found: dict[int, Sequence[Pod]] = {}
+        for it in self.services:
+            wanted = it.selector.items()
+            first = next(iter(wanted), None)
+            pods = labelled.get((it.namespace, *first), ()) if first is not None else ()
+            found[id(it)] = [pod for pod in pods if wanted <= pod.labels.items()]
+        return found
 
     def _has_broker(self, pod: Pod) -> bool:
         return any(it in self.by_service for it in pod.containers)
 
     def _stable(self, host: str, namespace: str) -> list[Pod]:
         """The pod that has `HOSTNAME.SUBDOMAIN` for a name, where that Service is headless."""
-        name, *parts = _in_cluster(host)
+        name, *parts = in_cluster(host)
         if not 1 <= len(parts) <= 2:
             return []
         services = self.called(".".join(parts), namespace)
         return [
             pod
-            for pod in self._all
+            for pod in self._by_hostname.get(name, ())
             for it in services
-            if it.is_headless and pod in self._selected(it)
-            if name in pod.hostnames and pod.subdomain.lower() == it.name
+            if it.is_headless and pod.subdomain.lower() == it.name and pod in self._selected(it)
         ]
 
     @cached_property
     def _all(self) -> Sequence[Pod]:
         """Every pod once."""
         return list({pod.containers: pod for pod in self.pods.values()}.values())
+
+    @cached_property
+    def _by_hostname(self) -> Mapping[str, Sequence[Pod]]:
+        return by_key((name, pod) for pod in self._all for name in pod.hostnames)
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
@@ -364,27 +379,6 @@ def other_pod(namespace: str) -> str:
 
 def _nowhere(address: Address, because: str, doubt: str = "") -> Trace:
     return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), End.NOWHERE, doubt=doubt)
-
-
-def _full_names(pod: Pod) -> Iterator[str]:
-    """What the kubelet writes into the pod's own hosts file, in full."""
-    for name in pod.hostnames if pod.namespace and pod.subdomain else ():
-        yield f"{name}.{pod.subdomain}.{pod.namespace}.svc.cluster.local".lower()
-
-
-def _own(pod: Pod) -> set[str]:
-    """What the pod is called in the file, which is no name for other pods."""
-    return {pod.workload.lower(), *pod.hostnames}
-
-
-def _in_cluster(host: str) -> list[str]:
-    """The labels of ``host`` without the cluster's domain."""
-    parts = host.lower().rstrip(".").split(".")
-    if parts[-2:] == ["cluster", "local"]:
-        del parts[-2:]
-    if len(parts) > 2 and parts[-1] == "svc":
-        del parts[-1]
-    return parts
 
 
 def _unknown(address: Address, fact: str) -> Trace:
