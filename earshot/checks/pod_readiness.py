@@ -27,17 +27,20 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
     waiting = {
         broker.service: listener
         for broker in whole.brokers
-        if broker.is_controller and (listener := _awaited(containers[broker.service], broker))
+        if broker.is_controller
+        and (listener := _probed_listener(containers[broker.service], broker))
     }
     for name, listener in waiting.items():
         broker = whole.by_service[name]
         if not broker.voters:
             continue
         majority = len(broker.voters) // 2 + 1
-        hidden = {it for it in broker.voters if _hides(whole, broker, it, waiting)}
-        later = {it for it in broker.voters if _is_later(whole, broker, it, containers)}
-        if len(broker.voters) - len(hidden) < majority:
-            service = next(it for id in broker.voters for it in _hiding(whole, broker, id))
+        unnamed = {it for it in broker.voters if _needs_readiness(whole, broker, it, waiting)}
+        later = {it for it in broker.voters if _starts_later(whole, broker, it, containers)}
+        if len(broker.voters) - len(unnamed) < majority:
+            service = next(
+                it for id in broker.voters for it in _services_of_ready_pods(whole, broker, id)
+            )
             yield RULE.finding(
                 f"is ready when {listener} answers, which takes a quorum, and {VOTERS} names pods "
                 f"by the Service {service}, which leads to ready pods alone",
@@ -57,7 +60,7 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
             )
 
 
-def _awaited(container: PodContainer, broker: Broker) -> str:
+def _probed_listener(container: PodContainer, broker: Broker) -> str:
     """The listener that must answer before the pod is ready, if that takes a quorum."""
     release = settings_of(container.service).release
     for check in container.pod.checks:
@@ -68,20 +71,22 @@ def _awaited(container: PodContainer, broker: Broker) -> str:
     return ""
 
 
-def _hiding(whole: PodDeployment, broker: Broker, id: int) -> list[str]:
+def _services_of_ready_pods(whole: PodDeployment, broker: Broker, id: int) -> list[str]:
     """The Services by which the voter is found when it is ready; none if it is found earlier."""
     address = broker.voters[id]
     names = whole.services_of(broker.service, address.host)
     return [it.name for it in names if not it.has_unready]
 
 
-def _hides(whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]) -> bool:
+def _needs_readiness(
+    whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]
+) -> bool:
     end = whole.trace(broker.service, broker.voters[id]).end
     is_waiting = isinstance(end, Arrival) and end.broker.service in waiting
-    return is_waiting and bool(_hiding(whole, broker, id))
+    return is_waiting and bool(_services_of_ready_pods(whole, broker, id))
 
 
-def _is_later(
+def _starts_later(
     whole: PodDeployment, broker: Broker, id: int, containers: dict[str, PodContainer]
 ) -> bool:
     """Whether the voter is a replica that starts when the one of ``broker`` is ready."""
