@@ -1,39 +1,139 @@
-"""The manifests of one file: what its images and Kafka refuse, and where clients' walks fail.
+"""The manifests of one file: what its images and Kafka refuse, and where walks fail.
 
-Sources: `configure` in `kafka/include/etc/confluent/docker` and
-`server/include/etc/confluent/docker` of confluentinc/kafka-images; the Kubernetes documentation on
-Services (environment variables, headless Services).
+Sources: `configure` of confluentinc/kafka-images (kafka, server), schema-registry-images and
+kafka-rest-images, and `start-kafka.sh` of wurstmeister/kafka-docker; the Kubernetes documentation
+on Services (environment variables, headless Services).
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from earshot.checks.deployment import refusals, unusable
+from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.images import repository_of
-from earshot.rules import kl002_kafka, kl014_image
+from earshot.listeners.images import Family, repository_of
+from earshot.rules import kl002_kafka, kl014_image, kl016_nodes
 from earshot.rules.evaluate import at, evaluate
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
-from earshot.sources.kubernetes import Manifest, PodContainer
+from earshot.sources.kubernetes import Manifest
+from earshot.sources.pod_scripts import branches
+from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
+from earshot.topology.pods import PodDeployment
 
 OLDEST = (3, 9)
 """Of an image that does not show its Kafka, what this release refuses too."""
-_LINKED = "kafka"
-"""The Service whose variables are called as Kafka's settings are: KAFKA_PORT."""
-_REFUSES_PORT = re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)")
-_START = "/etc/confluent/docker/run"
+_HOSTNAME = "$(HOSTNAME)"
+_CONFLUENT = "/etc/confluent/docker/run"
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """A Service whose variable `NAME_PORT` an image takes for a setting, and refuses."""
+
+    image: re.Pattern[str]
+    service: str
+    variable: str
+    start: str
+    """The start script of the image, in a command that runs it."""
+    unless: tuple[str, ...] = ()
+    """Variables with which the image ignores it."""
+
+
+_LINKED = (
+    _Linked(
+        re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)"),
+        "kafka",
+        "KAFKA_PORT",
+        _CONFLUENT,
+    ),
+    _Linked(
+        re.compile(r"(?:.*/)?wurstmeister/kafka"),
+        "kafka",
+        "KAFKA_PORT",
+        "start-kafka.sh",
+        ("KAFKA_PROTOCOL_NAME", "KAFKA_ADVERTISED_PROTOCOL_NAME"),
+    ),
+    _Linked(
+        re.compile(r"(?:.*/)?cp-schema-registry"),
+        "schema-registry",
+        "SCHEMA_REGISTRY_PORT",
+        _CONFLUENT,
+    ),
+    _Linked(
+        re.compile(r"(?:.*/)?cp-kafka-rest"),
+        "kafka-rest",
+        "KAFKA_REST_PORT",
+        _CONFLUENT,
+        ("KAFKA_REST_LISTENERS",),
+    ),
+)
 
 
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     found: list[Finding] = []
+    brokers = {item.name for item in manifest.brokers}
+    every = manifest.deployment()
+    linked = {item.name: [*_linked(item, every)] for item in manifest.containers}
     for broker in manifest.brokers:
-        found += [*_refusals(broker)] or [*_linked(broker, manifest)]
-    whole = manifest.deployment({item.container for item in found})
-    return (*found, *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS)))
+        found += [*_refusals(broker)] or linked[broker.name]
+    broken = {item.container for item in found}
+    found += [it for name, listed in linked.items() if name not in brokers for it in listed]
+    whole = manifest.deployment(broken) if broken else every
+    found += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
+    return (*found, *_between_nodes(manifest, broken))
+
+
+def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
+    """What single replicas refuse, and whether nodes find each other; one finding for each cause.
+
+    Replicas differ by their names and ordinals alone.
+    """
+    single = manifest.by_replica()
+    templates = {item.name: item.template or item.name for item in single.containers}
+    refused = [
+        finding
+        for item in single.brokers
+        if templates[item.name] not in broken
+        for finding in _refusals(item)
+    ]
+    whole = single.deployment(broken | {item.container for item in refused})
+    between = [
+        *_random_ids(manifest),
+        *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.REPLICAS)),
+        *never_ready(single, whole),
+    ]
+    said: set[tuple[object, ...]] = set()
+    for finding in (*refused, *between):
+        of_template = replace(
+            finding, container=templates.get(finding.container, finding.container)
+        )
+        cause = (of_template.container, finding.listener, finding.inputs)
+        if cause not in said:
+            said.add(cause)
+            yield of_template
+
+
+def _random_ids(manifest: Manifest) -> Iterator[Finding]:
+    """Replicas of which each formats its storage under a cluster id of its own."""
+    for broker in manifest.brokers:
+        command = "\n".join(broker.service.command)
+        voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
+        if "random-uuid" not in command or branches(command) or "," not in voters:
+            continue
+        if sum(it.template == broker.name for it in manifest.replicas) > 1:
+            yield kl016_nodes.RULE.finding(
+                "makes a random cluster id in every replica: Kafka refuses to form a quorum of "
+                "them (INCONSISTENT_CLUSTER_ID)",
+                "one cluster id on all nodes",
+                container=broker.name,
+                remedy="run kafka-storage random-uuid once, and write what it prints into a "
+                "variable of all replicas",
+                inputs=("command",),
+            )
 
 
 def asks_for_a_service(manifest: Manifest) -> bool:
@@ -49,33 +149,58 @@ def asks_for_a_service(manifest: Manifest) -> bool:
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
-    found = list(refusals(broker.service, settings))
-    if settings.release is None:
+    found = [*refusals(broker.service, settings)] or [*_unreplaced(broker)]
+    if settings.release is None and not any(_HOSTNAME in item.observed for item in found):
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
         known = {item.observed for item in earlier}
         found = [item for item in found if item.observed in known]
     yield from found or unusable(broker.service, settings)
 
 
-def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
-    """A Service called kafka comes in as KAFKA_PORT, and Confluent's script takes it for one."""
+def _unreplaced(broker: PodContainer) -> Iterator[Finding]:
+    """A reference to HOSTNAME, which Kubernetes replaces where `env` has it, and not otherwise."""
     container = broker.service.container
-    if not broker.has_service_links or not _REFUSES_PORT.fullmatch(repository_of(container.image)):
+    if broker.service.command or "HOSTNAME" in container.env:
         return
-    if "KAFKA_PORT" in container.env or {"envFrom", MOUNTED} & set(container.unknown):
-        return  # set to an empty text it takes the place of the Service's
-    if broker.service.command and _START not in " ".join(broker.service.command):
+    if {"envFrom", MOUNTED} & set(container.unknown) or container.family is Family.UNKNOWN:
         return
-    for service in manifest.deployment().called(_LINKED, broker.namespace):
-        if service.has_address and service.ports:
-            port = service.ports[0].port
-            yield kl014_image.RULE.finding(
-                f"the Service {_LINKED} gives it KAFKA_PORT=tcp://ADDRESS:{port}, and "
-                f"{container.image} refuses to start",
-                f"no KAFKA_PORT: `enableServiceLinks: false`, or a Service that is not called "
-                f"{_LINKED}",
+    for name, value in container.env.items():
+        key = container.property_of(name)
+        if _HOSTNAME in value and key in ("listeners", "advertised.listeners"):
+            yield kl002_kafka.RULE.finding(
+                f"{key}: Kafka gets {_HOSTNAME} unchanged, for env has no HOSTNAME; Kafka does not "
+                "start",
+                "a variable of env before it, from the field metadata.name",
                 container=broker.name,
-                remedy="set enableServiceLinks to false in the pod's spec",
-                inputs=("enableServiceLinks",),
+                remedy="add HOSTNAME to env with valueFrom: {fieldRef: {fieldPath: metadata.name}}",
+                inputs=(key,),
             )
             return
+
+
+def _linked(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
+    """A Service called kafka comes in as KAFKA_PORT, and the image's script takes it for one."""
+    container = broker.service.container
+    if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
+        return
+    command = " ".join(broker.service.command)
+    for item in _LINKED:
+        if not item.image.fullmatch(repository_of(container.image)):
+            continue
+        # set to an empty text, the variable takes the place of the Service's
+        is_ignored = any(container.env.get(it) for it in item.unless)
+        if item.variable in container.env or is_ignored or (command and item.start not in command):
+            continue
+        for service in whole.called(item.service, broker.namespace):
+            if service.has_address and service.ports:
+                port = service.ports[0].port
+                yield kl014_image.RULE.finding(
+                    f"the Service {item.service} gives it {item.variable}=tcp://ADDRESS:{port}, "
+                    f"and {container.image} refuses to start",
+                    f"no {item.variable}: `enableServiceLinks: false`, or a Service that is not "
+                    f"called {item.service}",
+                    container=broker.name,
+                    remedy="set enableServiceLinks to false in the pod's spec",
+                    inputs=("enableServiceLinks",),
+                )
+                return

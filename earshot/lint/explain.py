@@ -8,7 +8,6 @@ from earshot.errors import EarshotError
 from earshot.lint.check import services_in
 from earshot.lint.files import laid_over
 from earshot.lint.model import FileOptions
-from earshot.lint.other_files import of_release
 from earshot.sources.deployment import deployment
 from earshot.sources.files import text_of
 from earshot.sources.kubernetes import read_manifest, resources
@@ -60,7 +59,7 @@ def _in_manifest(files: Sequence[Path], options: FileOptions) -> Deployment | No
     documents = read_yaml_documents(text, str(files[0]), unique=False)
     if not any(resources(documents)):
         return None
-    return of_release(read_manifest(documents), options).deployment()
+    return read_manifest(documents).with_release(options.release).deployment()
 
 
 def _in_compose(

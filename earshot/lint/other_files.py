@@ -3,7 +3,6 @@ resources: their pods, and what Strimzi shall make of them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from earshot.checks import kubernetes
 from earshot.checks.deployment import advice_on_services
@@ -26,6 +25,7 @@ from earshot.sources.redpanda import listeners_in
 from earshot.sources.strimzi import read_strimzi
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
+from earshot.sources.workloads import KIND_OF
 
 ADVERTISED = "advertised_kafka_api"
 """Of Redpanda."""
@@ -96,7 +96,8 @@ def check_manifest(
     text: str, file_name: str, documents: Sequence[object], options: FileOptions
 ) -> FileReport:
     """The pods of a file, and what Strimzi shall make of it."""
-    manifest, kafkas = of_release(read_manifest(documents), options), read_strimzi(documents)
+    manifest = read_manifest(documents).with_release(options.release)
+    kafkas = read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
         return FileReport(
@@ -120,7 +121,7 @@ def check_manifest(
         if finding.container in containers
     ]
     placed = tuple(Mistake(item, place) for item, place in at_paths(text, file_name, mistakes))
-    kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
+    what = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
     left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
     left_open += [
@@ -129,16 +130,12 @@ def check_manifest(
         for listener in item.kafka.listeners
         if (text := listener.address_of_node)
     ]
-    return FileReport(file_name, kind, placed, (*_unknown_of(manifest), *left_open))
-
-
-def of_release(manifest: Manifest, options: FileOptions) -> Manifest:
-    """``manifest`` with the Kafka release that the user states for its images."""
-    containers = (
-        replace(container, service=replace(container.service, release=options.release))
-        for container in manifest.containers
-    )
-    return replace(manifest, containers=tuple(containers))
+    left_open += [
+        f"kind {kind} is unknown to Kubernetes, and read as {right}"
+        for _, item in resources(documents)
+        if (right := KIND_OF.get((kind := str(item.get("kind"))).lower(), kind)) != kind
+    ]
+    return FileReport(file_name, what, placed, (*_unknown_of(manifest), *left_open))
 
 
 def _unknown_of(manifest: Manifest) -> Iterator[str]:

@@ -14,8 +14,8 @@ from earshot.rules.registry import Finding
 from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
 
 if TYPE_CHECKING:
-    from earshot.sources.kubernetes import PodContainer
     from earshot.sources.pod_variables import Keys
+    from earshot.sources.workloads import PodContainer
 
 
 def in_files(

@@ -6,12 +6,12 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
-from earshot.rules.registry import Door, Finding, Rule
+from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
-from earshot.topology.walk import not_reached
+from earshot.topology.walk import is_doubtful, not_reached
 from earshot.topology.ways import Stage
 
 
@@ -48,13 +48,17 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
         for endpoint in broker.endpoints or ():
             if endpoint.advertised is None or is_loopback(endpoint.advertised.host):
                 continue
-            way = deployment.way(broker.service, endpoint.advertised)
+            trace = deployment.trace(broker.service, endpoint.advertised)
+            way = trace.end
+            # of several that have the name, any may answer
+            is_shared = len({it.broker.service for it in trace.ends if isinstance(it, Arrival)}) > 1
             others = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
             same = [it for it in others if not deployment.apart(broker.service, it)]
             others += [broker.service] if broker.is_broker else []
-            if isinstance(way, Arrival) and way.broker is not broker:
-                whose, remedy = f"which is {way.broker.service}", _to_advertise(broker, endpoint)
-            elif isinstance(way, Unknown) and same:
+            if isinstance(way, Arrival) and way.broker is not broker and not is_shared:
+                whose = f"which is {way.broker.service}"
+                remedy = _to_advertise(deployment, broker, endpoint)
+            elif (isinstance(way, Unknown) or is_shared) and same:
                 whose, remedy = f"as {same[0]} does", "give each broker its own name or port"
             else:
                 continue
@@ -80,6 +84,7 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             if other is not broker
         )
         for problem, names in others.items():
+            doubtful = all(is_doubtful(deployment, it, endpoint.advertised) for it in names)
             if problem:
                 yield RULE.finding(
                     f"advertises {endpoint.advertised} to other brokers, and for "
@@ -87,7 +92,8 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
                     "an address at which the other brokers reach this one",
                     listener=endpoint.name,
                     container=broker.service,
-                    remedy=_to_advertise(broker, endpoint),
+                    severity=Severity.WARNING if doubtful else None,
+                    remedy=_to_advertise(deployment, broker, endpoint),
                     inputs=("advertised.listeners",),
                 )
 
@@ -103,9 +109,11 @@ def _why_not_found(deployment: Deployment, other: Broker, broker: Broker, addres
     return hop.because
 
 
-def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:
+def _to_advertise(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:
     """What to do about an advertised address that leads other brokers nowhere."""
-    host = broker.service
+    host = deployment.host_of(broker, endpoint.bind.port)
+    if host is None:
+        return kl016_quorum.UNNAMED
     if broker.container.on_host_network and endpoint.advertised is not None:
         host = endpoint.advertised.host
     own = Address(host, endpoint.bind.port)
@@ -123,5 +131,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    doors=(Door.FILE, Door.CONTAINERS),
+    doors=(Door.FILE, Door.REPLICAS, Door.CONTAINERS),
 )

@@ -14,10 +14,11 @@ from earshot.listeners.listed import by_key, shortened
 from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Broker
 from earshot.topology.model import Deployment
-from earshot.topology.walk import failing, not_reached
+from earshot.topology.walk import failing, is_doubtful, not_reached
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
+UNNAMED = "give the node a name: POD.SERVICE of a headless Service, or a Service of its own"
 T = TypeVar("T", bound=Hashable)
 
 
@@ -36,27 +37,32 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     nodes = {(item.cluster, item.id): item for item in deployment.brokers}
+    holders = Counter((item.cluster, item.id) for item in deployment.brokers)
     seen: set[tuple[str, int, Address]] = set()
     for broker in deployment.brokers:
         for id, address in broker.voters.items():
+            ids = [it for it, other in broker.voters.items() if other == address]
             key = (broker.cluster, id, address)
             voter = nodes.get((broker.cluster, id))
-            if key in seen or (
-                voter is not None and deployment.apart(broker.service, voter.service)
-            ):
+            if key in seen or holders[broker.cluster, id] > 1:
+                continue
+            if voter is not None and deployment.apart(broker.service, voter.service):
                 continue
             if voter is None or not voter.endpoints:
                 problem = _lost(deployment, broker, address)
                 remedy = "write the address of a controller's listener"
             else:
                 problem = _misplaced(deployment, broker, voter, address)
-                remedy = _to_list(id, voter, address)
+                remedy = _to_list(deployment, id, voter, address)
+            if not problem and ids[0] != id:
+                problem = f"voter {ids[0]} has the same address"
             if problem:
                 seen.add(key)
                 yield rule.finding(
                     f"{VOTERS} places voter {id} at {address}: {problem}",
                     "the address of that node's controller listener",
                     container=broker.service,
+                    severity=_weight(deployment, broker, [address]),
                     remedy=remedy,
                     inputs=(VOTERS,),
                 )
@@ -104,7 +110,9 @@ def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
             f"{SERVERS} leads to no controller ({'; '.join(lost)})",
             "addresses of controllers' listeners",
             container=broker.service,
-            severity=None if len(lost) == len(problems) else Severity.WARNING,
+            severity=_weight(deployment, broker, list(problems))
+            if len(lost) == len(problems)
+            else Severity.WARNING,
             remedy="write the names of the controllers' services and the ports of their listeners",
             inputs=(SERVERS,),
         )
@@ -116,6 +124,7 @@ def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
         address = broker.quorum_address
         if address is None:
             continue
+        host = deployment.host_of(broker, address.port)
         for other in deployment.brokers:
             if other is broker or other.cluster != broker.cluster:
                 continue
@@ -125,7 +134,8 @@ def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                     f"{hop.because}",
                     "an address at which the other nodes reach this controller",
                     container=broker.service,
-                    remedy=f"advertise {broker.service}:{address.port}",
+                    severity=_weight(deployment, other, [address]),
+                    remedy=f"advertise {host}:{address.port}" if host else UNNAMED,
                     inputs=("advertised.listeners",),
                 )
                 break
@@ -221,9 +231,20 @@ def _minority(
             yield item, usual, beside
 
 
-def _to_list(id: int, voter: Broker, listed: Address) -> str:
+def _weight(
+    deployment: Deployment, broker: Broker, addresses: Sequence[Address]
+) -> Severity | None:
+    """A warning where another file may have the names of all ``addresses``."""
+    doubtful = all(is_doubtful(deployment, broker.service, it) for it in addresses)
+    return Severity.WARNING if doubtful else None
+
+
+def _to_list(deployment: Deployment, id: int, voter: Broker, listed: Address) -> str:
     """What to do about a voter that is not where it is ``listed``."""
-    host = listed.host if voter.container.on_host_network else voter.service
+    named = deployment.host_of(voter, listed.port)
+    if named is None:
+        return UNNAMED
+    host = listed.host if voter.container.on_host_network else named
     port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
     if f"{host}:{port}" == str(listed):
         return "put the nodes on one network"

@@ -49,6 +49,8 @@ class Door(StrEnum):
     """`earshot lint`."""
     PODS = "pods"
     """Its manifests."""
+    REPLICAS = "replicas"
+    """Its manifests, where every replica of a pod is one node."""
     CONTAINER = "container"
     """The policy pack, when a container is registered: of what one container may break."""
     CONTAINERS = "containers"

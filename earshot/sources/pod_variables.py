@@ -4,8 +4,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from earshot.listeners.placeholders import is_known
+from earshot.sources.pod_scripts import assigned, without
+
 Keys = tuple[int | str, ...]
 """A place in a file: the document, counted from 0, then keys and indices."""
+NAME = "metadata.name"
+"""The field of a pod that is its hostname."""
 MAX_EXPANDED = 4_000
 """Characters of a value with others in it; a longer one is left as it is written."""
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
@@ -22,12 +27,19 @@ class ConfigMap:
 class PodVariables:
     """The variables of one container in the order in which the kubelet sets them."""
 
-    def __init__(self, namespace: str, maps: Mapping[tuple[str, str], ConfigMap]) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        maps: Mapping[tuple[str, str], ConfigMap],
+        fields: Mapping[str, str] | None = None,
+    ) -> None:
+        """``fields`` are those of the pod that are known, by their paths (`metadata.name`)."""
         self.values: dict[str, str] = {}
         self.places: dict[str, Keys] = {}
         self.unknown: list[str] = []
         self._namespace = namespace
         self._maps = maps
+        self._fields = fields or {}
 
     def read(self, section: Mapping[str, object], path: Keys) -> None:
         for item in list_of(section.get("envFrom")):
@@ -64,11 +76,27 @@ class PodVariables:
             if name in self.values or name.startswith("KAFKA_"):
                 self.values[name] = not_in_file(name)
 
+    def run(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The variables that the shell in ``words`` assigns; returns ``words`` without those."""
+        known = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
+        done: set[str] = set()
+        for word in words if NAME in self._fields else ():
+            for name, value in assigned(word, known).items():
+                if value is not None and is_known(value):
+                    self.values[name] = value
+                    done.add(name)
+        self.forget(" ".join(rest := tuple(without(word, done) for word in words)))
+        return rest
+
     def _one(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
         source = as_map(variable.get("valueFrom"))
         if not source:
             value = variable.get("value")
             self._set(name, self.expanded(value) if isinstance(value, str) else value, path)
+            return
+        path_of_field = text_in(as_map(source.get("fieldRef")), "fieldPath")
+        if path_of_field in self._fields:
+            self._set(name, self._fields[path_of_field], path)
             return
         reference = as_map(source.get("configMapKeyRef"))
         config_map = self._map_of(reference)

@@ -66,6 +66,10 @@ class Deployment:
             for endpoint in broker.for_clients
         ]
 
+    def host_of(self, broker: Broker, port: int) -> str | None:
+        """A host by which the other nodes reach ``broker`` at ``port``, None where it has none."""
+        return broker.service
+
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""
         return self._ways.through(service, port)

@@ -171,11 +171,15 @@ class Names:
         return Unknown(f"what {host} means to the machine's resolver")
 
     def _outside(self, host: str) -> Resolution | NoName:
-        """Any name but those that Docker gives is taken for the machine's."""
+        """An address of the machine; any name but those that Docker gives is taken for one."""
         if host in GATEWAYS or folded(host) in self._fixed:
             return NoName(f"{host} is known on the Docker host only")
         if host in self.all:
             return NoName(_DOCKERS.format(host))
+        address = self.own.get(host, "")
+        if address and not is_loopback(address):
+            because = f"{host} is {address} of the brokers' machine"
+            return Resolution((Machine(address),), because)
         doubt = f"whether {host} leads to the brokers' machine"
         return Resolution((Machine(host),), f"{host} is taken for the machine", doubt)
 
@@ -229,6 +233,8 @@ class Names:
         """No name on a network of ``place``: what it may be all the same."""
         if members := self._fixed.get(folded(host)) if ip_of(host) is not None else None:
             return Resolution(tuple(members), f"{host} is the address of a container")
+        if ip_of(host) is not None and (address := self.own.get(host)):
+            return Resolution((Machine(address),), f"{host} is an address of the machine")
         if host in self.machine and ("." in host or ip_of(host) is not None):
             return self._advertised(host)
         if ip_of(host) is not None:

@@ -13,68 +13,17 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.topology.broker import Arrival, Bootstrap
+from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import OUTSIDE, Unknown
+from earshot.topology.walk import walk
 from earshot.topology.ways import Answer, End, Hop, Stage, Trace, Way
 
 NODE = "NODE"
 """Placeholder for the address of any node, as the bootstrap of clients outside the cluster."""
-
-
-@dataclass(frozen=True)
-class Pod:
-    """The pod of one workload, whose containers share one network."""
-
-    workload: str
-    namespace: str
-    labels: Mapping[str, str]
-    containers: tuple[str, ...]
-    """Their services."""
-    hostnames: tuple[str, ...] = ()
-    """Its own name, one of each replica; none where Kubernetes makes it up."""
-    subdomain: str = ""
-    """The headless Service under which its hostnames resolve."""
-    ports: Mapping[str, int] = field(default_factory=dict)
-    """Its container ports by their names."""
-    node_ports: Mapping[int, int] = field(default_factory=dict)
-    """Its ports by those that it takes of its node (`hostPort`)."""
-    is_one: bool = True
-    """It has no replicas."""
-    asks_cluster: bool = True
-    """Names mean what the cluster's DNS says, looked up in its own namespace first."""
-
-
-@dataclass(frozen=True)
-class ServicePort:
-    """One TCP port; ``target`` is that of the pods, as a number or a name of theirs."""
-
-    port: int
-    target: int | str
-    node_port: int | None = None
-
-
-@dataclass(frozen=True)
-class ClusterService:
-    """A Service; ``ports`` are its TCP ports, None where they are not all known.
-
-    A headless one has no address of its own: its name means the pods, its ports filter nothing,
-    and no variables tell of it.
-    """
-
-    name: str
-    namespace: str
-    ports: tuple[ServicePort, ...] | None
-    selector: Mapping[str, str] = field(default_factory=dict)
-    is_headless: bool = False
-    is_external_name: bool = False
-    is_balanced: bool = False
-    """A load balancer outside of the cluster has its ports."""
-
-    @property
-    def has_address(self) -> bool:
-        return not (self.is_headless or self.is_external_name)
+_ANOTHER_POD = "another pod"
 
 
 @dataclass(frozen=True)
@@ -117,7 +66,7 @@ class PodDeployment(Deployment):
 
     def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` means for a pod in ``namespace``."""
-        parts = _in_cluster(host)
+        parts = in_cluster(host)
         if len(parts) > 2:
             return ()
         key = (parts[0], parts[1] if len(parts) > 1 else namespace)
@@ -136,6 +85,67 @@ class PodDeployment(Deployment):
                 setting = f"port {port} of the nodes"
                 yield Bootstrap(OUTSIDE, setting, (address,), end.endpoint.protocol)
 
+    def by_services(self) -> Iterator[Bootstrap]:
+        """A client in another pod for each port of a Service behind which a broker listens.
+
+        A broker that clients of the file reach, or clients beyond the cluster, has none of them.
+        Where one of its ports works, the others may be for clients elsewhere.
+        """
+        met = {broker for item in self.bootstraps for broker in self._met(item)}
+        listed = by_key(
+            (broker, item)
+            for service in self.services
+            if not service.is_external_name
+            for item in self._clients_of(service)
+            for broker in self._met(item) - met
+        )
+        found: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
+        for clients in listed.values():
+            work = [it for it in clients if walk(self, it).answer is not Answer.NO]
+            found |= {(it.service, it.addresses): it for it in work or clients}
+        yield from found.values()
+
+    def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
+        place = other_pod(service.namespace)
+        ports = {it.port: None for it in service.ports or ()}
+        if service.is_headless:
+            ports |= {it.target: None for it in service.ports or () if isinstance(it.target, int)}
+        for port in ports if place in self.pods else ():
+            address = Address(service.name.lower(), port)
+            end = self.trace(place, address).end
+            if isinstance(end, Arrival) and not end.endpoint.is_controller:
+                setting = f"port {port} of the Service {service.name}"
+                yield Bootstrap(place, setting, (address,), end.endpoint.protocol)
+
+    def _met(self, client: Bootstrap) -> set[str]:
+        """The brokers that a client bootstraps to."""
+        ends = [end for it in client.addresses for end in self.trace(client.service, it).ends]
+        return {end.broker.service for end in ends if isinstance(end, Arrival)}
+
+    def services_of(self, place: str, host: str) -> Sequence[ClusterService]:
+        """The Services by which ``host`` leads to pods, from the pod of ``place``."""
+        pod, host = self.pods[place], host.lower()
+        if is_loopback(host) or host in self.containers[place].extra_hosts:
+            return ()
+        if pod.is_one and host in (*pod.hostnames, *pod.full_names):
+            return ()
+        _, *parts = in_cluster(host)
+        by_pod = (
+            self.called(".".join(parts), pod.namespace) if self._stable(host, pod.namespace) else ()
+        )
+        return self.called(host, pod.namespace) or by_pod
+
+    def host_of(self, broker: Broker, port: int) -> str | None:
+        pod = self.pods[broker.service]
+        services = [it for it in self.services if pod in self._selected(it)]
+        for item in services:
+            if item.is_headless and item.name == pod.subdomain and len(pod.hostnames) == 1:
+                return f"{pod.hostnames[0]}.{item.name}"
+        for item in services:
+            if len(self._selected(item)) == 1 and any(it.port == port for it in item.ports or ()):
+                return item.name
+        return None
+
     def _trace(self, place: str, address: Address) -> Trace:
         if place == OUTSIDE:
             return self._from_beyond(address)
@@ -150,7 +160,7 @@ class PodDeployment(Deployment):
                 return _unknown(address, "which brokers there are: the file shows none")
             text = f"{host} is every place's name for itself"
             return _trace(address, text, [self._inside(pod, address.port, place, loopback=True)])
-        if host in pod.hostnames and pod.is_one:
+        if pod.is_one and host in (*pod.hostnames, *pod.full_names):
             text = f"{host} is the pod's own name, in its hosts file"
             return _trace(address, text, [self._inside(pod, address.port, place)])
         if ip_of(host) is not None:
@@ -163,22 +173,54 @@ class PodDeployment(Deployment):
         if pods := self._stable(host, pod.namespace):
             legs = [self._inside(it, address.port, place) for it in pods]
             return _trace(address, f"{host} is a pod of {pods[0].workload}", legs)
-        return self._elsewhere(address, host)
+        return self._elsewhere(address, host, pod.namespace)
 
-    def _elsewhere(self, address: Address, host: str) -> Trace:
-        """A word that no Service has; another file may have a Service of it."""
+    def _elsewhere(self, address: Address, host: str, namespace: str) -> Trace:
+        """A name that no Service of the namespace has; another file may have a Service of it."""
+        if "." in host:
+            return self._unnamed_pod(address, host, namespace)
         fact = f"whether another file has a Service {host}"
-        own = {name for it in self.pods.values() for name in _own(it)}
-        if "." in host or not self.services or host not in own or self.named(host):
-            fact = fact if "." not in host else f"what {host} means to other DNS servers"
+        if others := {it.namespace for it in self.named(host)}:
+            if "" in others or not namespace:
+                return _unknown(address, fact)
+            why = (
+                f"{host} is a Service of namespace {min(others)}, and the client is in {namespace}"
+            )
+            return _nowhere(address, why, f"{fact} in namespace {namespace}")
+        own = {name for it in self.pods.values() for name in it.own_names}
+        if not self.services or host not in own:
             return _unknown(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
-        return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.NOWHERE, doubt=fact)
+        return _nowhere(address, why, fact)
+
+    def _unnamed_pod(self, address: Address, host: str, namespace: str) -> Trace:
+        """`POD.SERVICE`, where the pod has no name by this Service, or any other full name."""
+        name, *parts = in_cluster(host)
+        services = self.called(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
+        for service in services:
+            for pod in self._by_hostname.get(name, ()):
+                if pod.namespace != service.namespace:
+                    continue
+                if pod.subdomain.lower() != service.name:
+                    under = f"has a name by the Service {pod.subdomain} alone"
+                    under = under if pod.subdomain else "has no name by a Service: no serviceName"
+                    return _nowhere(address, f"{name} {under}")
+                if service.selector and pod not in self._selected(service):
+                    why = f"the Service {service.name} does not select {name}"
+                    return _nowhere(address, why)
+                return _unknown(address, f"whether {service.name}, not headless, names its pods")
+            selected = self._selected(service)
+            if selected and not any(pod.hostnames for pod in selected):
+                why = f"pods of {selected[0].workload} have no names by the Service {service.name}"
+                return _nowhere(address, why, f"whether another file has a pod {name}")
+        return _unknown(address, f"what {host} means to other DNS servers")
 
     def _from_beyond(self, address: Address) -> Trace:
         """From another machine, by a port of a node."""
         host = address.host.lower()
         doubt = f"whether {host} is a node"
+        if is_loopback(host) and address.port in self._node_ports:
+            return _unknown(address, "whether the client is on a node, as with kind or minikube")
         if is_loopback(host):
             why = "it is the client itself, and no broker listens there"
             return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.SELF)
@@ -212,8 +254,7 @@ class PodDeployment(Deployment):
                 if port.node_port is not None:
                     legs = self._to_pods(item, port, "")
                     behind += [(port.node_port, leg) for leg in legs]
-        pods = {pod.containers: pod for pod in self.pods.values()}
-        for pod in pods.values():
+        for pod in self._all:
             behind += [(at, self._inside(pod, to, "")) for at, to in pod.node_ports.items()]
         return by_key(behind)
 
@@ -284,47 +325,60 @@ class PodDeployment(Deployment):
             return Unknown(fact), fact
         return End.REFUSED, f"nothing listens at port {port} of {pod.workload}"
 
-    def _selected(self, service: ClusterService) -> list[Pod]:
-        wanted = service.selector.items()
-        pods = {pod.containers: pod for pod in self.pods.values()}.values()
-        same = (it for it in pods if it.namespace == service.namespace)
-        return [it for it in same if wanted and wanted <= it.labels.items()]
+    def _selected(self, service: ClusterService) -> Sequence[Pod]:
+        return self._selections[id(service)]
+
+    @cached_property
+    def _selections(self) -> Mapping[int, Sequence[Pod]]:
+        """The pods that each Service selects, by the identity of the Service."""
+        labelled = by_key(
+            ((pod.namespace, *label), pod) for pod in self._all for label in pod.labels.items()
+        )
+        found: dict[int, Sequence[Pod]] = {}
+        for it in self.services:
+            wanted = it.selector.items()
+            first = next(iter(wanted), None)
+            pods = labelled.get((it.namespace, *first), ()) if first is not None else ()
+            found[id(it)] = [pod for pod in pods if wanted <= pod.labels.items()]
+        return found
 
     def _has_broker(self, pod: Pod) -> bool:
         return any(it in self.by_service for it in pod.containers)
 
     def _stable(self, host: str, namespace: str) -> list[Pod]:
         """The pod that has `HOSTNAME.SUBDOMAIN` for a name, where that Service is headless."""
-        name, *parts = _in_cluster(host)
+        name, *parts = in_cluster(host)
         if not 1 <= len(parts) <= 2:
             return []
         services = self.called(".".join(parts), namespace)
         return [
             pod
-            for pod in {it.containers: it for it in self.pods.values()}.values()
+            for pod in self._by_hostname.get(name, ())
             for it in services
-            if it.is_headless and pod in self._selected(it)
-            if name in pod.hostnames and pod.subdomain.lower() == it.name
+            if it.is_headless and pod.subdomain.lower() == it.name and pod in self._selected(it)
         ]
+
+    @cached_property
+    def _all(self) -> Sequence[Pod]:
+        """Every pod once."""
+        return list({pod.containers: pod for pod in self.pods.values()}.values())
+
+    @cached_property
+    def _by_hostname(self) -> Mapping[str, Sequence[Pod]]:
+        return by_key((name, pod) for pod in self._all for name in pod.hostnames)
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
         return by_key(((item.name, item.namespace), item) for item in self.services)
 
 
-def _own(pod: Pod) -> set[str]:
-    """What the pod is called in the file, which is no name for other pods."""
-    return {pod.workload.lower(), *pod.hostnames}
+def other_pod(namespace: str) -> str:
+    """The place of a client in a pod that the file does not show."""
+    return f"{_ANOTHER_POD} of {namespace}" if namespace else _ANOTHER_POD
 
 
-def _in_cluster(host: str) -> list[str]:
-    """The labels of ``host`` without the cluster's domain."""
-    parts = host.lower().rstrip(".").split(".")
-    if parts[-2:] == ["cluster", "local"]:
-        del parts[-2:]
-    if len(parts) > 2 and parts[-1] == "svc":
-        del parts[-1]
-    return parts
+def _nowhere(address: Address, because: str, doubt: str = "") -> Trace:
+    return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), End.NOWHERE, doubt=doubt)
 
 
 def _unknown(address: Address, fact: str) -> Trace:

@@ -12,7 +12,7 @@ from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST
-from earshot.topology.ways import Answer, Hop, Stage, Trace
+from earshot.topology.ways import Answer, End, Hop, Stage, Trace
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,12 @@ def not_reached(deployment: Deployment, place: str, address: Address, broker: Br
     trace = deployment.trace(place, address)
     is_there = isinstance(trace.end, Arrival)
     return failing((*trace.hops, _meant(place, broker, trace)) if is_there else trace.hops)
+
+
+def is_doubtful(deployment: Deployment, place: str, address: Address) -> bool:
+    """Whether a name that does not resolve for ``place`` may exist by another file."""
+    trace = deployment.trace(place, address)
+    return trace.end is End.NOWHERE and bool(trace.doubt)
 
 
 def _meant(place: str, broker: Broker, trace: Trace) -> Hop:

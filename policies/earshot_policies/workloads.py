@@ -7,8 +7,9 @@ from earshot.checks import kubernetes
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
-from earshot.sources.kubernetes import KINDS, PodContainer, read_manifest
+from earshot.sources.kubernetes import KINDS, read_manifest
 from earshot.sources.pod_variables import Keys
+from earshot.sources.workloads import PodContainer
 
 _PREFIX = "kubernetes:"
 HIDDEN = "${not known yet}"

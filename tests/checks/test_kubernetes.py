@@ -115,6 +115,34 @@ def test_no_variable_that_the_image_refuses(changed: dict[str, str], service: st
     assert found(broker(**changed), service) == []
 
 
+@pytest.mark.parametrize(
+    ("image", "name", "env", "variable"),
+    [
+        ("confluentinc/cp-schema-registry:7.5.0", "schema-registry", "", "SCHEMA_REGISTRY_PORT"),
+        ("confluentinc/cp-kafka-rest:7.5.0", "kafka-rest", "", "KAFKA_REST_PORT"),
+        ("confluentinc/cp-kafka-rest:7.5.0", "kafka-rest", "KAFKA_REST_LISTENERS", ""),
+        ("confluentinc/cp-schema-registry:7.5.0", "registry", "", ""),
+        ("example/registry:1", "schema-registry", "", ""),
+    ],
+)
+def test_images_of_clients_take_variables_of_services_too(
+    image: str, name: str, env: str, variable: str
+) -> None:
+    text = client("elsewhere:9092").replace("registry.example.org/app:1", image)
+    text = text.replace("env: [", f"env: [{{name: {env}, value: 'http://:80'}}, ") if env else text
+    lines = found(text, SERVICE.replace("name: kafka", f"name: {name}"))
+    assert [f"gives it {variable}=tcp:" in line for line in lines] == ([True] if variable else [])
+
+
+def test_wurstmeisters_script_makes_a_port_of_it() -> None:
+    """Kafka 2.8.2 ends: `port` is no number."""
+    env = "- {name: KAFKA_LISTENERS, value: 'PLAINTEXT://:9092'}"
+    image = "wurstmeister/kafka:2.13-2.8.1"
+    (line,) = found(broker(image, env=env), SERVICE)
+    assert "gives it KAFKA_PORT=tcp:" in line
+    assert found(broker(image, env=f"{env}\n- {{name: KAFKA_PORT, value: '9092'}}"), SERVICE) == []
+
+
 def test_what_the_image_refuses() -> None:
     env = "- {name: KAFKA_PORT, value: '9092'}"
     assert found(broker(env=env)) == [
@@ -138,7 +166,7 @@ def test_what_kafka_refuses() -> None:
     "more",
     [
         "envFrom: [{secretRef: {name: s}}]",
-        "command: [sh, -c, 'KAFKA_LISTENERS=A://:1 /etc/confluent/docker/run']",
+        "command: [sh, -c, 'KAFKA_LISTENERS=$(cat l) /etc/confluent/docker/run']",
         "volumeMounts: [{name: v, mountPath: /etc/confluent/docker}]",
     ],
 )
@@ -153,6 +181,21 @@ def test_what_is_set_elsewhere_may_be_right(more: str) -> None:
     )
     spec = "volumes: [{name: v, configMap: {name: scripts}}]"
     assert found(broker("confluentinc/cp-kafka:8.0.0", env=env, more=more, spec=spec)) == []
+
+
+def hostname(env: str = "", **more: str) -> list[tuple[str, tuple[str, ...]]]:
+    text = broker(env=env, **more).replace("$(POD)", "$(HOSTNAME)")
+    return [(item.rule, item.inputs) for item in mistakes(read(text))]
+
+
+def test_kubernetes_replaces_no_hostname_that_env_does_not_have() -> None:
+    """Kafka 3.9.2 and 4.1.1 end: the list of listeners cannot be parsed."""
+    assert hostname() == [("KL002", ("advertised.listeners",))]
+    declared = broker().replace("env:", "env:\n            - {name: HOSTNAME, value: kafka-0}")
+    assert mistakes(read(declared.replace("$(POD)", "$(HOSTNAME)"))) == ()
+    assert hostname(more="envFrom: [{secretRef: {name: s}}]") == []
+    assert hostname(more="command: [sh, -c, 'eval run']") == []
+    assert hostname(image="example/kafka:1") == []
 
 
 def test_of_an_image_that_does_not_tell_its_kafka_only_what_every_kafka_refuses() -> None:

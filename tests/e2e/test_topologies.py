@@ -4,37 +4,61 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 
-from earshot.topology.names import Machine, Names, Resolution
+from earshot.topology.names import Machine, Names, NoName, Resolution
 from earshot.topology.ways import Ways
 from tests.e2e.docker_hosts import docker_network
 from tests.e2e.images.base import hindrance
 from tests.e2e.images.load import client_image, kafka_image
 from tests.skips import lacking
 from tests.topologies.compare import compared
-from tests.topologies.engine import Judge, judge
+from tests.topologies.engine import Judge, Running, judge
 from tests.topologies.generate import Topology, topology
 from tests.topologies.kafka import compared_with_kafka, kafka_topology
+from tests.topologies.two_hosts import compared_on_two, names_of, two_hosts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 CASES = sorted((Path(__file__).parents[1] / "topologies" / "cases").glob("*.yaml"))
-COUNT, KAFKA_COUNT = 10, 2
+COUNT, TWO_COUNT, KAFKA_COUNT = 10, 3, 2
+SEEDS_BETWEEN = (30001, 30002, 30003)
+"""Of topologies in which clients reach brokers on the other host."""
 
 
 @pytest.fixture(scope="module")
-def judging() -> Iterator[Judge]:
-    """A judge on a Docker host in a network namespace of its own."""
+def judges() -> Iterator[list[Judge]]:
+    """Judges on two Docker hosts, each in a network namespace of its own."""
     if (reason := hindrance()) is not None:
         lacking(reason)
-    with docker_network() as network:
-        host = network.host()
-        with judge(host, client_image(host.engine), kafka_image(host.engine)) as made:
-            yield made
+    with docker_network() as network, contextlib.ExitStack() as stack:
+        hosts = [network.host() for _ in range(2)]
+        names = names_of((hosts[0].address, hosts[1].address))
+        yield [
+            stack.enter_context(judge(it, client_image(it.engine), kafka, names=names))
+            for it, kafka in zip(hosts, (kafka_image(hosts[0].engine), ""), strict=True)
+        ]
+
+
+@pytest.fixture(scope="module")
+def judging(judges: list[Judge]) -> Judge:
+    """The judge on the first host."""
+    return judges[0]
+
+
+@contextlib.contextmanager
+def on_two(judges: list[Judge], seeds: Sequence[int]) -> Iterator[list[tuple[Running, Running]]]:
+    """Topologies of two hosts, as they run on both."""
+    machines = (judges[0].host.address, judges[1].host.address)
+    drawn = [two_hosts(seed, machines, slot) for slot, seed in enumerate(seeds)]
+    with (
+        judges[0].running([it for it, _ in drawn]) as here,
+        judges[1].running([it for _, it in drawn]) as there,
+    ):
+        yield list(zip(here, there, strict=True))
 
 
 def differences(made: Judge, drawn: list[Topology]) -> list[str]:
@@ -60,6 +84,15 @@ def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
     assert differences(judging, drawn) == []
 
 
+def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> None:
+    first = random.SystemRandom().randrange(10**6)
+    with on_two(judges, range(first, first + TWO_COUNT)) as pairs:
+        outcomes = [(pair[0].topology.seed, compared_on_two(pair)) for pair in pairs]
+    wrong = [f"seed {seed}: {text}" for seed, it in outcomes for text in it.differences]
+    assert wrong == []
+    assert sum(it.agreed["other host"] for _, it in outcomes) > 0
+
+
 @pytest.mark.combination
 def test_records_arrive_in_real_brokers_where_the_walk_says_so(judging: Judge) -> None:
     first = random.SystemRandom().randrange(10**6)
@@ -83,6 +116,15 @@ def test_a_broken_model_is_caught(
         assert compared(running[0]).differences == []
         _break(broken, monkeypatch)
         assert compared(running[0]).differences != []
+
+
+def test_a_model_that_takes_a_host_for_unreachable_is_caught(
+    judges: list[Judge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with on_two(judges, SEEDS_BETWEEN) as pairs:
+        assert all(compared_on_two(pair).differences == [] for pair in pairs)
+        monkeypatch.setattr(Names, "_outside", lambda *_: NoName("broken"))
+        assert any(compared_on_two(pair).differences != [] for pair in pairs)
 
 
 def _break(what: str, monkeypatch: pytest.MonkeyPatch) -> None:

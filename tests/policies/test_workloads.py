@@ -61,6 +61,14 @@ def test_a_workload_passes_whose_clients_are_sent_to_it() -> None:
         assert set(said(Pack(), *resources)) == findings, host
 
 
+def test_replicas_with_one_id_are_named_at_the_end() -> None:
+    several = broker(variables())
+    several["spec"]["replicas"] = 3
+    found = said(Pack(), (STATEFUL_SET, several))
+    assert set(found) == {"kl016-stack"}
+    assert "has the node id 1" in found["kl016-stack"][0][1]
+
+
 def test_what_kafka_refuses_is_named_with_its_path() -> None:
     pack = Pack()
     found = said(pack, (STATEFUL_SET, broker(variables(KAFKA_LISTENERS="A://:0x"))))

@@ -6,13 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earshot.sources.kubernetes import (
-    Manifest,
-    PodContainer,
-    read_manifest,
-)
+from earshot.sources.kubernetes import Manifest, read_manifest
 from earshot.sources.pod_variables import MAX_EXPANDED, Keys
-from earshot.topology.pods import ClusterService
+from earshot.sources.workloads import PodContainer
+from earshot.topology.cluster import ClusterService
 from earshot.yaml_document import read_yaml_documents
 
 

@@ -52,7 +52,7 @@ def compared(running: Running) -> Outcome:
     """Every address that is in the file, from every place; then every walk of a client."""
     model = modelled(text_of(running.topology))
     outcome = Outcome()
-    addresses = sorted(set(_addresses(model)))
+    addresses = sorted(set(addresses_in(model)))
     seen: dict[tuple[str, Address_], Tried] = {}
     places = (HOST, *model.containers)
     with ThreadPoolExecutor(len(places)) as pool:
@@ -88,10 +88,10 @@ def compared(running: Running) -> Outcome:
 
 def cause_of(hops: tuple[Hop, ...]) -> str:
     """The first fact that is not known, without the names of this topology."""
-    return _generic(next((it.because for it in hops if it.answer is Answer.UNKNOWN), ""))
+    return generic(next((it.because for it in hops if it.answer is Answer.UNKNOWN), ""))
 
 
-def _addresses(model: Deployment) -> Iterator[Address_]:
+def addresses_in(model: Deployment) -> Iterator[Address_]:
     for client in model.bootstraps:
         for it in client.addresses:
             yield it.host, it.port
@@ -116,11 +116,16 @@ def outcome_of(
 ) -> None:
     """Compare one trace: what the host means, and who answers."""
     trace = model.trace(place, Address(*address))
-    where = f"{place or 'HOST'} -> {address[0]}:{address[1]}"
-    said = f"model {[f'{it.stage} {it.answer}: {it.because}' for it in trace.hops]}"
-    saw = f"saw {tried.error or dict(tried.greetings)}"
     meant = model.names.resolve(place, address[0])
     resolved = _resolved(model, running, place, meant, tried)
+    end_of(trace, place, resolved, tried, outcome)
+
+
+def end_of(trace: Trace, place: str, resolved: bool | None, tried: Tried, outcome: Outcome) -> None:
+    """Compare what ``trace`` predicts; ``resolved`` says whether its first hop is as predicted."""
+    where = f"{place or 'HOST'} -> {trace.address}"
+    said = f"model {[f'{it.stage} {it.answer}: {it.because}' for it in trace.hops]}"
+    saw = f"saw {tried.error or dict(tried.greetings)}"
     if resolved is False:
         outcome.differences.append(f"resolve: {where}: {said}; {saw}")
     elif resolved is True:
@@ -131,7 +136,7 @@ def outcome_of(
     }
     if trace.answer is Answer.UNKNOWN:
         fact = trace.end.fact if isinstance(trace.end, Unknown) else trace.doubt
-        outcome.unknown[_generic(fact)] += 1
+        outcome.unknown[generic(fact)] += 1
     elif (trace.answer is Answer.NO and greeted) or (
         trace.answer is Answer.YES and arrivals != greeted and not _partly(trace, greeted)
     ):
@@ -202,7 +207,7 @@ def _key(running: Running, network: str) -> str:
     return ""
 
 
-def _generic(fact: str) -> str:
+def generic(fact: str) -> str:
     """A fact without the names of this topology."""
     words = fact.split()
     return " ".join(it for it in words if not any(c.isdigit() for c in it))

@@ -263,12 +263,21 @@ def _exposed(service: Document) -> list[int]:
 
 
 @contextlib.contextmanager
-def judge(host: Host, image: str, kafka_image: str = "") -> Iterator[Judge]:
-    """A judge on ``host``; a process of its machine answers for the machine's own place."""
+def judge(
+    host: Host, image: str, kafka_image: str = "", *, names: Mapping[str, str] | None = None
+) -> Iterator[Judge]:
+    """A judge on ``host``; a process of its machine answers for the machine's own place.
+
+    ``names`` are those of its hosts file, with their addresses.
+    """
     folder = Path(tempfile.mkdtemp(prefix="earshot-judge-", dir="/tmp"))
     resolver = folder / "resolv.conf"
     resolver.write_text(f"nameserver {NO_NAMESERVER}\noptions timeout:1 attempts:1\n")
-    there = f"mount --bind {resolver} /etc/resolv.conf && exec {sys.executable} {PLACE} {folder} ''"
+    hosts = folder / "hosts"
+    lines = [f"{address} {name}\n" for name, address in (names or {}).items()]
+    hosts.write_text("".join(("127.0.0.1 localhost\n::1 localhost\n", *lines)))
+    bound = f"mount --bind {resolver} /etc/resolv.conf && mount --bind {hosts} /etc/hosts"
+    there = f"{bound} && exec {sys.executable} {PLACE} {folder} ''"
     command = host.inside("unshare", "--mount", "--propagation", "private", "sh", "-c", there)
     machine = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:

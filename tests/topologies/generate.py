@@ -44,6 +44,8 @@ class Maker:
         self.named = {it for it in self.keys if chance.random() < 0.5}
         self.services: dict[str, Document] = {}
         self.listeners: dict[str, list[tuple[str, int]]] = {}
+        self.also: list[str] = []
+        """Hosts beyond this machine that brokers may advertise and clients may have entries for."""
         self.fixed = chance.random() < 0.25
         self.ipv6 = chance.random() < 0.25
 
@@ -182,6 +184,7 @@ class Maker:
         hosts = [name, name, "localhost", "127.0.0.1", "host.docker.internal", self.machine]
         hosts += [self.chance.choice(self.brokers), "nothing", "brokers", "kafka.example.com"]
         hosts += [str(found[key]) for key in ("hostname", "container_name") if key in found]
+        hosts += self.also
         for key, own in found.get("networks", {}).items():
             hosts += own.get("aliases", [])
             hosts += [own["ipv4_address"]] if "ipv4_address" in own else []
@@ -201,9 +204,10 @@ class Maker:
         else:
             self.attach(found, name, 50 + number)
         if self.chance.random() < 0.2 and not mode.startswith(("service", "none")):
-            to = self.chance.choice(["host-gateway", self.machine, "127.0.0.1"])
+            to = self.chance.choice(["host-gateway", self.machine, "127.0.0.1", *self.also[:1]])
             to = to if self.chance.random() < 0.8 else f"{self.subnet(self.keys[0])}.101"
-            host = self.chance.choice(["host.docker.internal", "kafka.example.com", "kafka1"])
+            named = ["host.docker.internal", "kafka.example.com", "kafka1", *self.also[1:]]
+            host = self.chance.choice(named)
             found["extra_hosts"] = [f"{host}:{to}"]
         if not mode and self.chance.random() < 0.2:
             to = self.chance.choice(self.brokers)

@@ -8,9 +8,10 @@ import pytest
 
 from earshot.listeners.address import Address, parse_address
 from earshot.topology.broker import Broker, Endpoint
+from earshot.topology.cluster import ClusterService, Pod, ServicePort
 from earshot.topology.container import Container
 from earshot.topology.names import OUTSIDE
-from earshot.topology.pods import ClusterService, Pod, PodDeployment, ServicePort
+from earshot.topology.pods import PodDeployment
 from earshot.topology.walk import failing
 from earshot.topology.ways import Answer, Stage, Trace
 
@@ -78,7 +79,7 @@ YES = (Answer.YES, Stage.SOCKET)
         ("app/it", "pods:9094", YES),  # ports of a headless Service filter nothing
         ("app/it", "pods.n:9092", YES),
         ("elsewhere/it", "pods.n.svc.cluster.local:9092", YES),
-        ("elsewhere/it", "pods:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+        ("elsewhere/it", "pods:9092", (Answer.NO, Stage.RESOLVE)),
         ("app/it", "kafka-0.pods:9092", YES),
         ("elsewhere/it", "kafka-0.pods.n.svc:9092", YES),
         ("elsewhere/it", "kafka-0:9092", (Answer.NO, Stage.RESOLVE)),
@@ -109,7 +110,8 @@ YES = (Answer.YES, Stage.SOCKET)
         (OUTSIDE, "10.1.1.1:9094", (Answer.NO, Stage.WAY)),
         (OUTSIDE, "kafka-0.pods:9092", (Answer.NO, Stage.RESOLVE)),
         (OUTSIDE, "outer:30094", (Answer.NO, Stage.RESOLVE)),
-        (OUTSIDE, "localhost:30094", (Answer.NO, Stage.RESOLVE)),
+        (OUTSIDE, "localhost:30094", (Answer.UNKNOWN, Stage.RESOLVE)),  # kind, Docker Desktop
+        (OUTSIDE, "localhost:9092", (Answer.NO, Stage.RESOLVE)),
         (OUTSIDE, "node.example.com:30094", (Answer.UNKNOWN, Stage.RESOLVE)),
     ],
 )

@@ -1,0 +1,99 @@
+"""KL016: controllers that find each other only when they are ready, and are ready only then.
+
+A broker answers its clients when it has found its controllers. Kafka 3.3.2 accepts connections
+before that and does not answer; 3.9.2 and 4.1.1 accept none. A Service leads to ready pods alone,
+unless it has `publishNotReadyAddresses`. Source: the Kubernetes documentation on Services, and on
+the pod management policies of StatefulSets.
+"""
+
+from collections.abc import Iterator
+
+from earshot.rules.kl016_nodes import RULE
+from earshot.rules.kl016_quorum import VOTERS
+from earshot.rules.registry import Finding
+from earshot.sources.deployment import settings_of
+from earshot.sources.kubernetes import Manifest
+from earshot.sources.workloads import PodContainer
+from earshot.topology.broker import Arrival, Broker
+from earshot.topology.pods import PodDeployment
+
+_REFUSES = (3, 9)
+"""From this release on, the port is closed until the broker has found its controllers."""
+
+
+def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
+    """Quorums that cannot form, for their pods would have to be ready first."""
+    containers = {item.name: item for item in replicas.brokers}
+    waiting = {
+        broker.service: listener
+        for broker in whole.brokers
+        if broker.is_controller
+        and (listener := _probed_listener(containers[broker.service], broker))
+    }
+    for name, listener in waiting.items():
+        broker = whole.by_service[name]
+        if not broker.voters:
+            continue
+        majority = len(broker.voters) // 2 + 1
+        unnamed = {it for it in broker.voters if _needs_readiness(whole, broker, it, waiting)}
+        later = {it for it in broker.voters if _starts_later(whole, broker, it, containers)}
+        if len(broker.voters) - len(unnamed) < majority:
+            service = next(
+                it for id in broker.voters for it in _services_of_ready_pods(whole, broker, id)
+            )
+            yield RULE.finding(
+                f"is ready when {listener} answers, which takes a quorum, and {VOTERS} names pods "
+                f"by the Service {service}, which leads to ready pods alone",
+                "a Service with publishNotReadyAddresses: true for the voters",
+                container=name,
+                remedy=f"set publishNotReadyAddresses to true in the Service {service}",
+                inputs=("readinessProbe", "startupProbe"),
+            )
+        elif len(broker.voters) - len(later) < majority:
+            yield RULE.finding(
+                f"is ready when {listener} answers, which takes {majority} of "
+                f"{len(broker.voters)} voters, and the next replica starts when it is ready",
+                "podManagementPolicy: Parallel, with which all replicas start at once",
+                container=name,
+                remedy="set podManagementPolicy to Parallel in the spec of the StatefulSet",
+                inputs=("readinessProbe", "startupProbe"),
+            )
+
+
+def _probed_listener(container: PodContainer, broker: Broker) -> str:
+    """The listener that must answer before the pod is ready, if that takes a quorum."""
+    release = settings_of(container.service).release
+    for check in container.pod.checks:
+        closed = release is not None and release >= _REFUSES
+        for item in broker.for_clients if check.is_kafka or closed else ():
+            if item.bind.port == check.port:
+                return item.name
+    return ""
+
+
+def _services_of_ready_pods(whole: PodDeployment, broker: Broker, id: int) -> list[str]:
+    """The Services by which the voter is found when it is ready; none if it is found earlier."""
+    address = broker.voters[id]
+    names = whole.services_of(broker.service, address.host)
+    return [it.name for it in names if not it.has_unready]
+
+
+def _needs_readiness(
+    whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]
+) -> bool:
+    end = whole.trace(broker.service, broker.voters[id]).end
+    is_waiting = isinstance(end, Arrival) and end.broker.service in waiting
+    return is_waiting and bool(_services_of_ready_pods(whole, broker, id))
+
+
+def _starts_later(
+    whole: PodDeployment, broker: Broker, id: int, containers: dict[str, PodContainer]
+) -> bool:
+    """Whether the voter is a replica that starts when the one of ``broker`` is ready."""
+    end = whole.trace(broker.service, broker.voters[id]).end
+    if not isinstance(end, Arrival) or end.broker is broker:
+        return False
+    one, other = containers[broker.service], containers[end.broker.service]
+    order = list(containers)
+    is_after = order.index(other.name) > order.index(one.name)
+    return one.pod.is_ordered and one.template == other.template and is_after

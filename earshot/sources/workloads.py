@@ -1,0 +1,327 @@
+"""The workloads of a manifest: the containers of their pods, of the template and of each replica.
+
+What the file does not hold (a Secret, a ConfigMap of another file) is not known: the variable stays
+there as `$(NAME)`, or `Container.unknown` names what is missing. A replica of a StatefulSet knows
+its name and its ordinal. Sources: the Kubernetes API reference, v1 Container, EnvVar,
+EnvFromSource, and the documentation on StatefulSets (ordinals, pod labels).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from earshot.sources.compose import Service
+from earshot.sources.pod_probes import readiness_checks
+from earshot.sources.pod_variables import (
+    NAME,
+    ConfigMap,
+    Keys,
+    PodVariables,
+    as_map,
+    list_of,
+    text_in,
+)
+from earshot.topology.cluster import Pod
+from earshot.topology.container import MOUNTED, Container
+
+Resource = Mapping[str, object]
+_TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
+POD_IN: Mapping[str, Keys] = {
+    "Pod": ("spec",),
+    **dict.fromkeys(("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet"), _TEMPLATE_OF_POD),
+    **dict.fromkeys(("ReplicationController", "DeploymentConfig", "Job"), _TEMPLATE_OF_POD),
+    "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
+}
+KIND_OF = {item.lower(): item for item in POD_IN}
+"""By the kind in lower case: Kubernetes refuses `Statefulset`, and means a StatefulSet."""
+_ENDS = ("Job", "CronJob")
+"""Their pods come to an end: no broker runs there."""
+_GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
+_OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
+_SECRETS = "/etc/kafka/secrets"
+_REPLICATED = ("StatefulSet", "Deployment", "ReplicaSet", "ReplicationController")
+MAX_REPLICAS = 9
+"""Of one workload; more are read as their template alone."""
+HIDDEN = "${"
+"""Begins a program's value that is not known."""
+_WHOLE = re.compile(r"\$\{[^{}]*\}")
+"""A variable alone: a part of a command may be the shell's."""
+_OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
+
+
+@dataclass(frozen=True)
+class PodContainer:
+    """One container of a pod; its service is called WORKLOAD/CONTAINER.
+
+    ``variables`` says where each variable is set, ``path`` is the container's place.
+    """
+
+    service: Service
+    namespace: str
+    path: Keys
+    variables: Mapping[str, Keys]
+    lasts: bool
+    """Neither of a job nor an init container: a broker may run in it."""
+    has_service_links: bool
+    """Services of its namespace come in as variables (`KAFKA_PORT`)."""
+    pod: Pod
+    template: str = ""
+    """The name of the container in the file, of which it is one replica."""
+
+    @property
+    def name(self) -> str:
+        return self.service.name
+
+    def as_replica(self, pod: str, template: str) -> PodContainer:
+        """The container of one ``pod`` of the workload; without a name of ``template``'s name."""
+        name = f"{pod}/{self.name.partition('/')[2]}" if pod else template
+        container = replace(self.service.container, name=name)
+        service = replace(self.service, name=name, container=container)
+        return replace(self, service=service, template=template)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One workload: the `spec` of its pod, and the place of that in the file."""
+
+    kind: str
+    workload: str
+    namespace: str
+    path: Keys
+    spec: Mapping[str, object]
+    labels: Mapping[str, object]
+    replicas: str
+    governing: str
+    """`serviceName` of a StatefulSet."""
+    first: int = 0
+    """The ordinal of the first replica of a StatefulSet."""
+    is_ordered: bool = False
+    """A replica starts when the one before it is ready."""
+    ordinal: int | None = None
+    """The ordinal of the one replica that it is; None for a template."""
+
+    def replicas_of(
+        self, templates: Sequence[PodContainer], maps: Mapping[tuple[str, str], ConfigMap]
+    ) -> Iterator[PodContainer]:
+        """The containers of each replica; of a number that is not known, the templates."""
+        count = int(self.replicas) if re.fullmatch(r"[0-9]{1,3}", self.replicas) else 0
+        if self.kind not in _REPLICATED or not 0 < count <= MAX_REPLICAS:
+            yield from templates
+            return
+        names = {item.path: item.name for item in templates}
+        for number in range(self.first, self.first + count):
+            one = replace(self, ordinal=number)
+            called = one.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
+            yield from one._together(
+                item.as_replica(called if count > 1 else "", names[item.path])
+                for item in one._containers(maps, set())
+            )
+
+    def _together(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
+        """``containers`` of one pod, which knows them."""
+        listed = list(containers)
+        pod = replace(self._pod(), containers=tuple(item.name for item in listed))
+        for item in listed:
+            yield replace(item, pod=pod)
+
+    @property
+    def name(self) -> str:
+        """The name of a replica of a StatefulSet."""
+        return f"{self.workload}-{self.ordinal}".lower()
+
+    def _fields(self) -> Mapping[str, str]:
+        """The fields of the pod that are known."""
+        found = {"metadata.namespace": self.namespace} if self.namespace else {}
+        if self.ordinal is not None and self.kind == "StatefulSet":
+            found[NAME] = self.name
+            found["metadata.labels['apps.kubernetes.io/pod-index']"] = str(self.ordinal)
+        return found
+
+    def containers(
+        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+    ) -> Iterator[PodContainer]:
+        yield from self._together(self._containers(maps, taken))
+
+    def _pod(self) -> Pod:
+        listed = [
+            as_map(port)
+            for item in list_of(self.spec.get("containers"))
+            for port in list_of(as_map(item).get("ports"))
+        ]
+        numbers = [
+            (port, number) for port in listed if (number := number_in(port, "containerPort"))
+        ]
+        return Pod(
+            self.workload or self.kind,
+            self.namespace,
+            {name: str(value) for name, value in self.labels.items()},
+            (),
+            hostnames=tuple(self._hostnames()),
+            subdomain=self.governing or text_in(self.spec, "subdomain"),
+            ports={text_in(port, "name"): number for port, number in numbers},
+            node_ports={at: to for port, to in numbers if (at := number_in(port, "hostPort"))},
+            is_one=self.ordinal is not None
+            or self.kind == "Pod"
+            or (self.kind != "DaemonSet" and self.replicas == "1"),
+            asks_cluster=self._asks_cluster(),
+            is_ordered=self.is_ordered,
+            checks=tuple(
+                check
+                for item in list_of(self.spec.get("containers"))
+                for check in readiness_checks(as_map(item))
+            ),
+        )
+
+    def _hostnames(self) -> Iterator[str]:
+        """The names of its pods, as far as they do not change."""
+        hostname = text_in(self.spec, "hostname").lower()
+        if self.ordinal is not None and self.kind == "StatefulSet":
+            yield self.name
+        elif self.kind == "StatefulSet":
+            count = int(self.replicas) if re.fullmatch(r"[0-9]{1,3}", self.replicas) else 0
+            yield from (
+                f"{self.workload.lower()}-{number}"
+                for number in range(self.first, self.first + count)
+            )
+        elif hostname:
+            yield hostname
+        elif self.kind == "Pod" and not text_in(self.spec, "generateName"):
+            yield self.workload.lower()
+
+    def _containers(
+        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+    ) -> Iterator[PodContainer]:
+        for key in ("initContainers", "containers"):
+            for i, item in enumerate(list_of(self.spec.get(key))):
+                section = as_map(item)
+                if not section:
+                    continue
+                workload = self.workload or self.kind
+                name = free_name(f"{workload}/{text_in(section, 'name') or i}", taken)
+                lasts = key == "containers" and self.kind not in _ENDS
+                yield self._container(name, section, (*self.path, key, i), lasts, maps)
+
+    def _container(
+        self,
+        name: str,
+        section: Mapping[str, object],
+        path: Keys,
+        lasts: bool,
+        maps: Mapping[tuple[str, str], ConfigMap],
+    ) -> PodContainer:
+        variables = PodVariables(self.namespace, maps, self._fields())
+        variables.read(section, path)
+        words = tuple(
+            variables.expanded(str(word))
+            for key in ("command", "args")
+            for word in list_of(section.get(key))
+        )
+        words = variables.run(words)
+        mounts = map(as_map, list_of(section.get("volumeMounts")))
+        unknown = [*variables.unknown, *([MOUNTED] if self._replaces(section) else [])]
+        if any(map(_is_hidden, (*map(section.get, _OF_CONTAINER), self.spec.get("volumes")))):
+            unknown.append("envFrom")
+        container = Container(
+            name=name,
+            image=text_in(section, "image"),
+            env=variables.values,
+            mounts=tuple(text_in(item, "mountPath") for item in mounts),
+            unknown=tuple(dict.fromkeys(unknown)),
+            extra_hosts=dict(self._aliases()),
+        )
+        links = self.spec.get("enableServiceLinks")
+        return PodContainer(
+            service=Service(name, container, words),
+            namespace=self.namespace,
+            path=path,
+            variables=variables.places,
+            lasts=lasts,
+            has_service_links=not (is_off(links) or HIDDEN in str(links)),
+            pod=self._pod(),
+        )
+
+    def _replaces(self, section: Mapping[str, object]) -> bool:
+        """Whether files from elsewhere may stand where the image has its scripts and settings."""
+        listed = map(as_map, list_of(self.spec.get("volumes")))
+        volumes = {text_in(item, "name"): set(item) for item in listed}
+        kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
+        for item in list_of(section.get("volumeMounts")):
+            mount = as_map(item)
+            target = text_in(mount, "mountPath")
+            if target.startswith(_SECRETS) or not _OF_KAFKA.match(target):
+                continue
+            if kinds & volumes.get(text_in(mount, "name"), set()):
+                return True
+        return False
+
+    def _aliases(self) -> Iterator[tuple[str, str]]:
+        for item in list_of(self.spec.get("hostAliases")):
+            alias = as_map(item)
+            for name in list_of(alias.get("hostnames")):
+                yield str(name).lower(), text_in(alias, "ip")
+
+    def _asks_cluster(self) -> bool:
+        policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
+        on_host = "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
+        wanted = "ClusterFirstWithHostNet" if on_host else "ClusterFirst"
+        return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
+
+
+def _is_hidden(value: object) -> bool:
+    """True if a list, or an item of one, is a text: a program's value that is not known."""
+    items = value if isinstance(value, list) else ()
+    hidden = any(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items)
+    return isinstance(value, str) or hidden
+
+
+def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
+    kind = KIND_OF.get(text_in(resource, "kind").lower(), "")
+    if not kind:
+        return
+    held, spec = resource, resource
+    for key in POD_IN[kind]:
+        held, spec = spec, as_map(spec.get(str(key)))
+    outer = as_map(resource.get("spec"))
+    replicas = outer.get("replicas")
+    yield Workload(
+        kind,
+        name_of(resource),
+        namespace_of(resource),
+        (*path, *POD_IN[kind]),
+        spec,
+        as_map(as_map(held.get("metadata")).get("labels")),
+        "1" if replicas is None else str(replicas),
+        text_in(outer, "serviceName") if kind == "StatefulSet" else "",
+        number_in(as_map(outer.get("ordinals")), "start") or 0,
+        kind == "StatefulSet" and text_in(outer, "podManagementPolicy") in ("", "OrderedReady"),
+    )
+
+
+def number_in(section: Mapping[str, object], key: str) -> int | None:
+    text = text_in(section, key)
+    return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """``name``, or `NAME#2` and so on where it is among those ``taken``, which gets it."""
+    numbered = (f"{name}#{number}" for number in range(2, len(taken) + 3))
+    found = next(item for item in (name, *numbered) if item not in taken)
+    taken.add(found)
+    return found
+
+
+def is_off(value: object) -> bool:
+    """Whether a boolean is false, as YAML 1.1 may write it; what is not there is not."""
+    return str(value).lower() in ("false", "no", "off", "n")
+
+
+def name_of(resource: Resource) -> str:
+    """`metadata.name`."""
+    return text_in(as_map(resource.get("metadata")), "name")
+
+
+def namespace_of(resource: Resource) -> str:
+    """`metadata.namespace`; an empty text where it is given when the file is applied."""
+    return text_in(as_map(resource.get("metadata")), "namespace")
