@@ -24,7 +24,8 @@ from earshot.rules import (
     kl020_plain_passwords,
 )
 from earshot.rules.evaluate import at, evaluate
-from earshot.rules.registry import Door, Finding, readable
+from earshot.rules.objections import readable
+from earshot.rules.registry import Door, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
@@ -202,7 +203,7 @@ def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
     for rule in at(Door.FILE):
         if rule.objections is not None:
-            yield from (item.finding(rule) for item in readable(rule.objections, view))
+            yield from (rule.of_objection(item) for item in readable(rule.objections, view))
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -24,16 +24,8 @@ from earshot.rules import (
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
 )
-from earshot.rules.registry import (
-    Check,
-    Door,
-    Finding,
-    Objection,
-    Rule,
-    Severity,
-    readable,
-    strict_settings,
-)
+from earshot.rules.objections import Check, Objection, readable, strict_settings
+from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Endpoint
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
@@ -90,7 +82,7 @@ def found(
 ) -> Finding:
     """The finding that says what Kafka makes of the setting."""
     return replace(
-        item.finding(RULE, node, role),
+        RULE.of_objection(item, node, role),
         observed=f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
         severity=Severity.ERROR if item.grave else Severity.WARNING,
     )

@@ -10,7 +10,7 @@ from earshot.facts.settings import ForeignSettings
 from earshot.listeners.address import MAX_PORT, Address, why_unusable
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.registry import Objection
+from earshot.rules.objections import Objection
 
 BOUND = "listeners"
 ADVERTISED = "advertised.listeners"

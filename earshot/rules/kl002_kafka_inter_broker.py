@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.terms import Protocol
-from earshot.rules.registry import Objection
+from earshot.rules.objections import Objection
 
 NAME = "inter.broker.listener.name"
 PROTOCOL = "security.inter.broker.protocol"

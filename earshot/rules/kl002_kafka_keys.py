@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from earshot.facts.settings import BrokerSettings, StrictSettings, Unreadable
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
-from earshot.rules.registry import Objection
+from earshot.rules.objections import Objection
 from earshot.topology.container import Container
 
 OF_NO_LISTENER = "is of no listener"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.listed import by_key
 from earshot.listeners.terms import ANY_IPV4
-from earshot.rules.registry import Objection, family, is_wildcard
+from earshot.rules.objections import Objection
+from earshot.rules.registry import family, is_wildcard
 
 KEY = "advertised.listeners"
 

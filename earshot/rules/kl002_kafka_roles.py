@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.grammar import MAX_ID
 from earshot.listeners.terms import ANY_IPV4, Role
-from earshot.rules.registry import Objection
+from earshot.rules.objections import Objection
 
 ROLES = "process.roles"
 VOTERS = "controller.quorum.voters"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.grammar import MAX_ID
-from earshot.rules.registry import Objection
+from earshot.rules.objections import Objection
 
 CONTROL_PLANE = "control.plane.listener.name"
 NAMES = "controller.listener.names"

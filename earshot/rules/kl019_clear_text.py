@@ -12,7 +12,8 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
-from earshot.rules.registry import Door, Finding, Objection, Rule, Severity
+from earshot.rules.objections import Objection
+from earshot.rules.registry import Door, Finding, Rule, Severity
 
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})

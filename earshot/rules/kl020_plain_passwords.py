@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.kl019_clear_text import enables_plain, in_clear
-from earshot.rules.registry import Door, Objection, Rule, Severity
+from earshot.rules.objections import Objection
+from earshot.rules.registry import Door, Rule, Severity
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.registry import Door, Objection, Rule, Severity, with_prefixes
+from earshot.rules.objections import Objection, with_prefixes
+from earshot.rules.registry import Door, Rule, Severity
 
 _VERSIONS = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII), "TLSv1.2 and TLSv1.3"
 _CIPHERS = (

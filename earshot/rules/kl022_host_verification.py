@@ -7,7 +7,8 @@ client: towards other brokers and the quorum (`SslChannelBuilder`), not for its 
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.registry import Door, Objection, Rule, Severity
+from earshot.rules.objections import Objection
+from earshot.rules.registry import Door, Rule, Severity
 
 KEY = "ssl.endpoint.identification.algorithm"
 

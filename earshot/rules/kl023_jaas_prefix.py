@@ -7,7 +7,8 @@ lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and r
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.registry import Door, Objection, Rule, Severity
+from earshot.rules.objections import Objection
+from earshot.rules.registry import Door, Rule, Severity
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 

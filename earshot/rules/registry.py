@@ -1,9 +1,9 @@
-"""What a rule is, a finding (what one rule says about one thing), and an objection to a setting.
+"""What a rule is, and a finding: what one rule says about one thing.
 
 One module per rule, `klNNN_subject.py`, ends in `RULE = Rule(...)`. A check is a generator over
 `ClusterFacts` that yields findings, made with `RULE.finding(...)`. It states what it observed and
 what it expected, and says "unknown" (never nothing) of what it cannot check. A finding's fields
-hold the facts, the text is derived. Rules about a node's properties make objections first.
+hold the facts, the text is derived.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 import ipaddress
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import Memo, StrictSettings, Unreadable
 from earshot.listeners.listed import shortened
 from earshot.listeners.terms import DEFAULT_KAFKA, Role, Scope
 from earshot.names.lookup import Diagnosis
+from earshot.rules.objections import Check, Objection, readable, strict_settings
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -220,7 +220,24 @@ class Rule:
         if self.check is not None:
             yield from self.check(facts)
         elif self.objections is not None:
-            yield from of_every_node(self, self.objections, facts)
+            for id, settings in facts.settings.items():
+                view = strict_settings(settings.values, facts.kafka_version or DEFAULT_KAFKA)
+                for objection in readable(self.objections, view):
+                    yield self.of_objection(objection, id, settings.role)
+
+    def of_objection(
+        self, objection: Objection, node: int | None = None, role: Role = Role.BROKER
+    ) -> Finding:
+        """``objection`` as a finding of this rule."""
+        return self.finding(
+            objection.observed,
+            objection.expected,
+            node=node,
+            role=role,
+            listener=objection.listener,
+            remedy=objection.remedy,
+            inputs=(objection.key,),
+        )
 
     @property
     def applied(self) -> str:
@@ -335,38 +352,6 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match[0].split("."))
 
 
-@dataclass(frozen=True)
-class Objection:
-    """What Kafka refuses, or takes in another sense than its author."""
-
-    check: str
-    """Its id: a letter for the subject, a number, as in the rules' documentation."""
-    key: str
-    observed: str
-    expected: str
-    remedy: str = ""
-    listener: str | None = None
-    instead: str = ""
-    """What Kafka does where it does not refuse to start."""
-    grave: bool = True
-
-    @property
-    def refused(self) -> bool:
-        return not self.instead
-
-    def finding(self, rule: Rule, node: int | None = None, role: Role = Role.BROKER) -> Finding:
-        """The same as a finding of ``rule``."""
-        return rule.finding(
-            self.observed,
-            self.expected,
-            node=node,
-            role=role,
-            listener=self.listener,
-            remedy=self.remedy,
-            inputs=(self.key,),
-        )
-
-
 def family(host: str) -> int | None:
     """4 or 6 for an IP address, None for a name or an empty host."""
     try:
@@ -378,43 +363,3 @@ def family(host: str) -> int | None:
 def is_wildcard(host: str) -> bool:
     """Whether ``host`` binds every interface, so that no client can connect to it."""
     return not host or (family(host) is not None and ipaddress.ip_address(host).is_unspecified)
-
-
-Check = Callable[[StrictSettings], Iterator[Objection]]
-
-
-def of_every_node(rule: Rule, check: Check, facts: ClusterFacts) -> Iterator[Finding]:
-    """What ``check`` objects to, node by node, as findings of ``rule``."""
-    for id, settings in facts.settings.items():
-        view = strict_settings(settings.values, facts.kafka_version or DEFAULT_KAFKA)
-        for item in readable(check, view):
-            yield item.finding(rule, id, settings.role)
-
-
-def strict_settings(
-    values: Mapping[str, str], version: str, memo: Memo | None = None
-) -> StrictSettings:
-    """One node's properties as Kafka ``version`` ("4.1.1", "4.2.0-rc1") reads them."""
-    numbers = re.findall(r"[0-9]+", version)[:3]
-    return StrictSettings(values, tuple(map(int, numbers)), memo)
-
-
-def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:
-    """What ``check`` objects to until it asks for a setting that is not known."""
-    try:
-        yield from check(view)
-    except Unreadable:
-        return
-
-
-def with_prefixes(view: StrictSettings, key: str) -> Iterator[tuple[str, str | None]]:
-    """Each property that sets ``key``, with the listener that it is for; None: for all."""
-    names = {name.lower(): name for name in view.listeners}
-    for held in view.values:
-        prefix, _, _ = held.rpartition(key)
-        if held == key:
-            yield held, None
-        elif held == f"{prefix}{key}" and prefix.startswith("listener.name."):
-            name = names.get(prefix.removeprefix("listener.name.").removesuffix("."))
-            if name is not None:
-                yield held, name
