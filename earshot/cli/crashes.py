@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
+from earshot.cli.ending import end_alone
+
 COMMANDS: Final = frozenset({"doctor", "validate"})
 CRASHES: Final = frozenset(
     {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
@@ -88,7 +90,7 @@ def _status_of_child() -> int | None:
 def _end_with_parent(alive: int) -> None:
     while os.read(alive, 1):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    end_alone()
 
 
 def _say(arguments: Sequence[str], number: int) -> None:

@@ -21,6 +21,8 @@ from typing import Final
 
 GRACE: Final = 1.4
 """Seconds in which an interrupted command cleans up."""
+ALONE_SECONDS: Final = 30.0
+"""The same where its starter was killed, so that nothing waits for its end."""
 TELL_SECONDS: Final = 0.4
 """Seconds for saying what is known: whatever takes the output may hang, too."""
 LEAVE_SECONDS: Final = 5.0
@@ -65,6 +67,7 @@ class RunningCommand:
 
 _work: RunningCommand | None = None
 _wake = -1
+_grace = GRACE
 
 
 def watch() -> None:
@@ -76,6 +79,13 @@ def watch() -> None:
     os.set_blocking(_wake, False)
     signal.set_wakeup_fd(_wake, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(reading,), name="ending", daemon=True).start()
+
+
+def end_alone() -> None:
+    """Ends this process as SIGTERM does, but with time to clean up: its starter was killed."""
+    global _grace
+    _grace = ALONE_SECONDS
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -119,7 +129,7 @@ def _watch(reading: int) -> None:
         if select.select([reading], [], [], pause)[0]:
             numbers = [number for number in os.read(reading, 64) if number in STOPPED]
             if numbers and not code:
-                code, end = 128 + numbers[0], time.monotonic() + GRACE
+                code, end = 128 + numbers[0], time.monotonic() + _grace
         work = _work
         if time.monotonic() >= end:
             _end(work, STOPPED[signal.Signals(code - 128)], code)

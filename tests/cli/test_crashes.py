@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from earshot.cli import crashes
+from earshot.cli.ending import GRACE
 from earshot.report.json import read_report
 from earshot.validation.terms import Verdict
 from tests.doubles import peer as doubles
@@ -135,6 +136,15 @@ def test_the_child_does_not_outlive_a_killed_parent(guarded: Guarded) -> None:
     parent.kill()
     parent.wait(SOON)
     child.wait(SOON)
+
+
+def test_the_child_of_a_killed_parent_has_time_to_clean_up() -> None:
+    waiting = WAITING.replace("KeyboardInterrupt", "SystemExit").replace("0.3", str(GRACE + 1))
+    command = [sys.executable, "-c", waiting]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None and parent.stdout.readline()
+        parent.kill()
+        assert parent.stdout.read() == "cleaned up\n"  # until the child ends
 
 
 def test_a_child_that_is_killed_is_no_crash(guarded: Guarded) -> None:
