@@ -1,12 +1,15 @@
 """The check of a gate's inputs: read back into facts, looked up, and judged by the rules.
 
 The plugin calls `judge` whenever an instance of the provider is checked; the policy pack calls
-`check_inputs`.
+`GateInputs`.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,6 +29,7 @@ from earshot.rules.evaluate import CheckResult
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import Finding, FindingState
 from earshot.sources.docker_container import read_container
+from earshot.topology.container import Container
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Show, Unknown
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
@@ -52,10 +56,6 @@ def judge(inputs: Properties, show: Show) -> Properties:
         raise InvalidInputs({"plan": f"plan: found other keys or values: {sorted(keys)}"}) from None
     except (EarshotError, ValueError) as error:
         raise InvalidInputs({"plan": str(error)}) from None
-    except (AttributeError, LookupError, TypeError):  # below the maps that are checked above
-        text = "the gate's inputs: found other keys or values than this release reads"
-        fix = "let program and plugin be of one release of earshot"
-        raise InvalidInputs({"plan": f"{text}\n  fix: {fix}"}) from None
     if refused:
         raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
     known = all(item.known for node in plan.nodes for item in node.listeners)
@@ -64,28 +64,63 @@ def judge(inputs: Properties, show: Show) -> Properties:
     return {**inputs, "approved": _digest(inputs)}
 
 
-def check_inputs(inputs: Mapping[str, Any], containers: Any, policy: ResolverPolicy) -> CheckResult:
-    """The rules' result for a gate's ``inputs``, which have `PREVIEW_UNKNOWN` for unknown values.
+@dataclass(frozen=True)
+class GateInputs:
+    """The inputs of a gate, read back into facts."""
 
-    ``containers`` have None for unknown values, and are None if all of them are unknown.
-    """
-    plan = ClusterPlan.model_validate(inputs["plan"])
-    addresses = {int(id): tuple(own) for id, own in inputs.get("addresses", {}).items()}
-    return check_plan(
-        plan,
-        str(inputs["placement"]),
-        policy,
-        addresses=dict.fromkeys((node.id for node in plan.nodes), ()) | addresses,
-        containers=NotKnown.YET
-        if containers is None
-        else {int(id): read_container(item) for id, item in containers.items()},
-        cloud=Cloud.read(inputs["cloud"]) if "cloud" in inputs else None,
-        declared=_declared(plan, inputs.get("declared", {})),
-        certificates={
-            int(id): ShownCertificate.read(item)
-            for id, item in inputs.get("certificates", {}).items()
-        },
-    )
+    plan: ClusterPlan
+    placement: str
+    addresses: Mapping[int, tuple[str, ...]]
+    containers: Mapping[int, Container] | NotKnown
+    cloud: Cloud | None
+    declared: Mapping[EvidenceKey, Declaration]
+    certificates: Mapping[int, ShownCertificate]
+
+    @classmethod
+    def read(cls, inputs: Mapping[str, Any], containers: Any) -> GateInputs:
+        """The facts of ``inputs``, which have `PREVIEW_UNKNOWN` for unknown values.
+
+        ``containers`` have None for unknown values, and are None if all of them are unknown.
+        Raises EarshotError and ValueError, also for keys or values of another release.
+        """
+        try:
+            return cls._read(inputs, containers)
+        except (AttributeError, LookupError, TypeError):
+            text = "the gate's inputs: found other keys or values than this release reads"
+            fix = "let program and plugin be of one release of earshot"
+            raise ValueError(f"{text}\n  fix: {fix}") from None
+
+    @classmethod
+    def _read(cls, inputs: Mapping[str, Any], containers: Any) -> GateInputs:
+        plan = ClusterPlan.model_validate(inputs["plan"])
+        addresses = {int(id): tuple(own) for id, own in inputs.get("addresses", {}).items()}
+        return cls(
+            plan,
+            str(inputs["placement"]),
+            dict.fromkeys((node.id for node in plan.nodes), ()) | addresses,
+            NotKnown.YET
+            if containers is None
+            else {int(id): read_container(item) for id, item in containers.items()},
+            Cloud.read(inputs["cloud"]) if "cloud" in inputs else None,
+            _declared(plan, inputs.get("declared", {})),
+            {
+                int(id): ShownCertificate.read(item)
+                for id, item in inputs.get("certificates", {}).items()
+            },
+        )
+
+    def check(self, policy: ResolverPolicy) -> CheckResult:
+        """The rules' result."""
+        return check_plan(
+            self.plan,
+            self.placement,
+            policy,
+            addresses=self.addresses,
+            containers=self.containers,
+            cloud=self.cloud,
+            declared=self.declared,
+            certificates=self.certificates,
+        )
 
 
 def _wrong_types(inputs: Properties) -> Iterator[tuple[str, str]]:
@@ -111,13 +146,13 @@ def _are_texts(value: object) -> bool:
 def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Finding]]:
     config = read_config(inputs.get("policy") or {})
     document = {key: _marked(item, PREVIEW_UNKNOWN) for key, item in inputs.items()}
-    containers = _marked(inputs.get("containers", {}), None)
-    checked = check_inputs(document, containers, config.names)
+    gate = GateInputs.read(document, _marked(inputs.get("containers", {}), None))
+    checked = gate.check(config.names)
     for group in grouped(config.shown(checked)):
         show(str(group), group.first.state is FindingState.VIOLATED)
     for text in checked.remarks:
         show(text, False)
-    return ClusterPlan.model_validate(document["plan"]), config.refused(checked)
+    return gate.plan, config.refused(checked)
 
 
 def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey, Declaration]:

@@ -34,7 +34,7 @@ def spec_at(
     before: Collection[Mapping[str, Any]],
     root: Path = Path(),
 ) -> AwsSpec:
-    """``spec``, which is wanted of ``stack``, as it is at ``step``.
+    """``spec`` of ``stack``, with the listeners of ``step``.
 
     ``before`` is what was `written` of specs that nodes may run; ``root`` is the folder of the
     stack's cluster. Raises EarshotError where no listeners of these make up the step, as where

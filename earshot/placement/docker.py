@@ -94,7 +94,7 @@ def plan_step(
     step: ClusterPlan,
     held: Mapping[int, Iterable[PublishedPort]],
 ) -> DockerPlan:
-    """``wanted``, the plan of ``spec``, as it is at ``step`` of a change to it.
+    """``wanted``, the plan of ``spec``, with the listeners of ``step`` of a change to it.
 
     Listeners that ``spec`` has no more keep the ports of the host that they have by ``held``, by
     node id. Raises EarshotError where such a port is wanted by another listener, or where a node of

@@ -131,7 +131,7 @@ def _fails(
         why = why if published else f"the container publishes no port for {bind}"
         if any(it.host_port == listener.port for it in published):
             return  # which address of the host is meant
-    expected = f"a published port that leads to {bind}, advertised as it is"
+    expected = f"a published port that leads to {bind}, advertised unchanged"
     remedy = f"publish {listener.port}:{bind}"
     if scope is None:
         expected = f"{bracketed(str(listener.host))}:{bind}"

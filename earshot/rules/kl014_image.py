@@ -26,7 +26,7 @@ _CHANGED = {
     "a line break, after which a second property begins": re.compile(r"(?<![\\\r\n])[\r\n]+\s*\S"),
     "a backslash, which the properties reader takes away": re.compile(r"(?<!\\)\\[A-Za-z0-9]"),
 }
-"""What an image writes into a properties file as it is given, and Kafka reads otherwise."""
+"""Values that an image writes into a properties file unchanged, and Kafka reads differently."""
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

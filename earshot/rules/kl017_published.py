@@ -218,7 +218,7 @@ def _mismatch(
         inputs = ("ports", "advertised.listeners")
     return RULE.finding(
         f"advertises {item.sent.address}{joint} {why}",
-        f"a published port that leads to {item.endpoint.bind.port}, advertised as it is",
+        f"a published port that leads to {item.endpoint.bind.port}, advertised unchanged",
         listener=item.endpoint.name,
         container=broker.service,
         severity=severity,

@@ -24,8 +24,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
     That security groups admit its range is checked by KL007.
     """
-    if not facts.connected:
-        return
     for vpc in facts.connected:
         yield from _routes(vpc)
         for name, hosts in _listeners(facts).items():

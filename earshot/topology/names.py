@@ -171,7 +171,7 @@ class Names:
         return Unknown(f"what {host} means to the machine's resolver")
 
     def _outside(self, host: str) -> Resolution | NoName:
-        """An address of the machine; any name but those that Docker gives is taken for one."""
+        """The machine: a name that Docker does not give is assumed to resolve to it."""
         if host in GATEWAYS or folded(host) in self._fixed:
             return NoName(f"{host} is known on the Docker host only")
         if host in self.all:

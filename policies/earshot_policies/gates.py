@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from earshot_pulumi.judge import check_inputs
+from earshot_pulumi.judge import GateInputs
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl001_grammar
 from earshot.rules.registry import FindingState
@@ -28,10 +27,9 @@ def evaluate_gate(props: Any, policy: ResolverPolicy) -> Evaluation:
     """The gate with the inputs ``props``."""
     if part(props, "plan", None) is None:
         return Evaluation((_NOT_KNOWN,))
-    document = plain(props)
     try:
-        plan = ClusterPlan.model_validate(document["plan"])
-        checked = check_inputs(document, part(props, "containers", None), policy)
-    except (EarshotError, ValueError, LookupError, TypeError, AttributeError):
+        gate = GateInputs.read(plain(props), part(props, "containers", None))
+    except (EarshotError, ValueError):
         return Evaluation((_UNREADABLE,))  # the reason has the values, secrets among them
-    return Evaluation(checked.findings, checked.remarks, plan=plan)
+    checked = gate.check(policy)
+    return Evaluation(checked.findings, checked.remarks, plan=gate.plan)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from earshot_policies.gates import evaluate_gate
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
 from earshot_pulumi.provider.parts import judge as judged
 
 from earshot.listeners.terms import UnknownHost
+from earshot.names.policy import ResolverPolicy
 from earshot.placement.given import plan_given, read_given
 
 LISTENERS = [
@@ -114,6 +116,17 @@ def test_an_input_of_another_type_is_one_message(key: str, value: object) -> Non
 def test_inputs_of_another_release_are_one_message(key: str, value: object) -> None:
     with pytest.raises(InvalidInputs, match="other keys or values than this release reads"):
         judge(inputs(**{key: value}))
+
+
+def test_a_fault_of_a_rule_is_not_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: object, **__: object) -> None:
+        raise KeyError("a fault")
+
+    monkeypatch.setattr("earshot_pulumi.judge.check_plan", faulty)
+    with pytest.raises(KeyError, match="a fault"):
+        judge(inputs())
+    with pytest.raises(KeyError, match="a fault"):
+        evaluate_gate(inputs(), ResolverPolicy())
 
 
 def refusal(inputs: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import pulumi
 import pytest
 from earshot_pulumi import (
     AwsCluster,
+    AwsEndpoint,
     AwsNetwork,
     DockerCluster,
     DockerHosts,
@@ -42,7 +43,16 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
 
 @pytest.mark.parametrize(
     "component",
-    [LocalCluster, DockerCluster, AwsCluster, Listeners, Proof, AwsNetwork, DockerHosts],
+    [
+        LocalCluster,
+        DockerCluster,
+        AwsCluster,
+        AwsEndpoint,
+        AwsNetwork,
+        DockerHosts,
+        Listeners,
+        Proof,
+    ],
 )
 @pytest.mark.parametrize(("args", "shown"), [(None, "nothing"), ([], "[]"), ("x", "'x'")])
 def test_inputs_that_are_no_map_are_one_message(component: Any, args: Any, shown: str) -> None:

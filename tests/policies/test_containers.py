@@ -496,7 +496,7 @@ def test_the_gate_stops_for_ports_that_disagree() -> None:
     assert found["kl006"][0] == (
         "container kafka-1, broker 1, listener HOST (scope host): advertises localhost:9092, "
         "and the container publishes no port for 9092 [KL006]\n"
-        "  expected: a published port that leads to 9092, advertised as it is\n"
+        "  expected: a published port that leads to 9092, advertised unchanged\n"
         "  fix: publish 9092:9092\n"
         "  source: https://docs.docker.com/engine/network/port-publishing/"
     )

@@ -62,7 +62,7 @@ def test_localhost_with_a_port_that_leads_elsewhere(
 ) -> None:
     (found,) = checked(Address("localhost", advertised), published)
     assert (found.observed, found.remedy) == (observed, remedy)
-    assert found.expected == "a published port that leads to 9092, advertised as it is"
+    assert found.expected == "a published port that leads to 9092, advertised unchanged"
 
 
 @pytest.mark.parametrize("host", ["localhost", "kafka.example.com", "kafka"])

@@ -219,10 +219,7 @@ class AwsBrokers(Brokers):
             f"{self.stack}-{name}",
             {
                 "nodes": [
-                    {
-                        **node.awaited,
-                        **({"targets": found} if (found := targets.get(node.id)) else {}),
-                    }
+                    node.awaited | ({"targets": targets[node.id]} if targets.get(node.id) else {})
                     for node in nodes
                 ],
                 "region": self.spec.region,

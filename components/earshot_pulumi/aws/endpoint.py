@@ -17,7 +17,7 @@ from earshot.listeners.problems import describe
 from earshot.placement.endpoint import EndpointPlan, plan_endpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.deployment import full_name_of
-from earshot_pulumi.outputs import contains_output, made_from, with_run_errors
+from earshot_pulumi.outputs import contains_output, made_from, read_inputs, with_run_errors
 from earshot_pulumi.provider.resource import snake_case
 
 OUTPUTS: Final = ("endpoint_id", "state", "security_group_id", "bootstrap", "contract")
@@ -74,7 +74,7 @@ class AwsEndpoint(pulumi.ComponentResource):
     ) -> None:
         """Raises pulumi.RunError with every problem of the inputs, for names that the brokers do
         not advertise, and without the extra `aws`."""
-        given = {snake_case(key): value for key, value in dict(args).items()}
+        given = {snake_case(key): value for key, value in read_inputs(args, name).items()}
         network = {key: item for key, item in given.items() if key in NETWORK}
         shape = {key: item for key, item in given.items() if key not in network}
         if not contains_output(shape):

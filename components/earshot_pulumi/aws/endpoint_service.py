@@ -66,14 +66,14 @@ class EndpointService(TaggedComponent):
 
 def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, int]]:
     """By listener, the balancer's port of each broker, and that of the bootstrap."""
-    found: dict[str, dict[str, int]] = {}
+    by_listener: dict[str, dict[str, int]] = {}
     for name in listeners:
-        held = {node.id: item for node in plan.brokers if (item := node.listener(name))}
-        found[name] = {str(id): item.port for id, item in held.items()}
-        for item in held.values():
-            if item.front is not None and item.front.bootstrap is not None:
-                found[name]["bootstrap"] = item.front.bootstrap.port
-    return found
+        of_brokers = {node.id: item for node in plan.brokers if (item := node.listener(name))}
+        by_listener[name] = {str(id): listener.port for id, listener in of_brokers.items()}
+        for listener in of_brokers.values():
+            if listener.front is not None and listener.front.bootstrap is not None:
+                by_listener[name]["bootstrap"] = listener.front.bootstrap.port
+    return by_listener
 
 
 def _verification(configurations: Any) -> list[dict[str, str]]:

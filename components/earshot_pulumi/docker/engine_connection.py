@@ -16,7 +16,7 @@ import docker
 from earshot.tunnel.via import PASS_ON
 
 SECONDS: Final = 5
-"""For all that is asked on one connection."""
+"""The time limit of one connection, for all its requests together."""
 MOST_ERRORS: Final = 4096
 REFUSED: Final = "Connection refused"
 """What bash says of a port at which nothing listens."""

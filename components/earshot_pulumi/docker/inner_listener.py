@@ -1,4 +1,4 @@
-"""A listener as it is reached inside its node's container, and what its broker answers there."""
+"""Requests to a listener from inside its node's container: health, state, quorum and login."""
 
 from __future__ import annotations
 
