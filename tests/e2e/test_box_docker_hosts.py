@@ -6,7 +6,6 @@ is its volume. The tests go on from each other.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -21,20 +20,16 @@ from typing import Any
 import pytest
 
 from earshot.certificates.engines import EngineStore, new_engines_authority
-from earshot.remote.image import ensure_image
 from tests.doubles.aws.server import REGION
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.box.cloud_box import CloudBox
-from tests.e2e.images.load import base_image, docker_host_image
+from tests.e2e.box.docker_hosts import give_engines, journals
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
 
 HOSTS = ("a", "b")
-WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
-"""What an engine in a container needs besides what systemd does: it forwards packets, and enters
-containers of its own."""
 UP_SECONDS = 600
 
 
@@ -66,16 +61,11 @@ class Hosts:
         assert done.returncode == 0, done.stderr
         return str(done.stdout).strip()
 
-    def journals(self) -> str:
-        units = ("docker-prepare", "docker")
-        logs = {name: it.journal(*units) for name, it in self.box.instances().items()}
-        return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())
-
     def up(self, *flags: str) -> str:
         try:
             return self.project.up(*flags)
         except BaseException as error:
-            error.add_note(self.journals())
+            error.add_note(journals(self.box))
             raise
 
 
@@ -84,15 +74,7 @@ def hosts(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Hosts]:
     folder: Path = tmp_path_factory.mktemp("hosts")
-    base = base_image(box.engine)
-    with contextlib.closing(box.engine.client()) as client:
-        validator = ensure_image(client, base)
-    images = folder / "images.tar"
-    box.engine.run("save", "--output", str(images), kafka_image, validator, base)
-    for host in HOSTS:
-        name = f"test-machines-{host}"
-        box.images[name] = docker_host_image(box.engine)
-        box.engines[name] = (*WITH_ENGINE, f"--volume={images}:/usr/local/share/images.tar:ro")
+    base = give_engines(box, [f"test-machines-{host}" for host in HOSTS], kafka_image, folder)
     project = aws_project(folder / "stack", box.server)
     project.seconds = UP_SECONDS
     install_docker_double(project.folder / "home")

@@ -6,7 +6,6 @@ other; what engines let in, and what a replaced host keeps, is in `test_box_dock
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -19,7 +18,6 @@ import pytest
 import yaml
 
 from earshot.project import CLUSTER_KEY, Project
-from earshot.remote.image import ensure_image
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
@@ -27,17 +25,15 @@ from tests.doubles.aws.server import REGION
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e import aws_project
 from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.docker_hosts import give_engines, journals
 from tests.e2e.box.place import resolving
 from tests.e2e.box.stack import passed
-from tests.e2e.images.load import base_image, docker_host_image
 from tests.e2e.instance import Instance
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
 
 HOSTS = ("a", "b")
-WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
-"""What an engine in a container needs besides what systemd does."""
 UP_SECONDS = 900
 FULL = "/var/lib/docker/full"
 
@@ -83,7 +79,7 @@ class Made:
     def up(self) -> str:
         """`make up`, which must succeed."""
         code, said = self.run("up")
-        assert code == 0, f"{said}\n{self.journals()}"
+        assert code == 0, f"{said}\n{journals(self.box)}"
         return said
 
     def refused(self) -> str:
@@ -98,29 +94,14 @@ class Made:
     def host(self, name: str) -> Instance:
         return self.box.instance(f"{self.name}-hosts-{name}")
 
-    def journals(self) -> str:
-        logs = {
-            name: it.journal("docker-prepare", "docker")
-            for name, it in self.box.instances().items()
-        }
-        return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())
-
 
 @pytest.fixture(scope="module")
 def made(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Made]:
     folder: Path = tmp_path_factory.mktemp("made")
-    base = base_image(box.engine)
-    with contextlib.closing(box.engine.client()) as client:
-        validator = ensure_image(client, base)
-    images = folder / "images.tar"
-    box.engine.run("save", "--output", str(images), kafka_image, validator, base)
     name = f"aws-docker-e2e-{os.getpid()}"
-    for host in HOSTS:
-        box.images[f"{name}-hosts-{host}"] = docker_host_image(box.engine)
-        options = (*WITH_ENGINE, f"--volume={images}:/usr/local/share/images.tar:ro")
-        box.engines[f"{name}-hosts-{host}"] = options
+    base = give_engines(box, [f"{name}-hosts-{host}" for host in HOSTS], kafka_image, folder)
     home = aws_project.aws_project(folder / "home", box.server)
     install_docker_double(home.folder / "home")
     hosts = {

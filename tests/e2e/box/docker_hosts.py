@@ -1,0 +1,36 @@
+"""Instances of the box with a Docker engine each, and the images that no registry gives there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from earshot.remote.image import ensure_image
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.images.load import base_image, docker_host_image
+
+WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
+"""What an engine in a container needs besides what systemd does: it forwards packets, and enters
+containers of its own."""
+
+
+def give_engines(box: CloudBox, names: Iterable[str], kafka_image: str, folder: Path) -> str:
+    """Instances of these ``names`` will have an engine, and the images in a file of ``folder``;
+    returns the name of the base image."""
+    base = base_image(box.engine)
+    with contextlib.closing(box.engine.client()) as client:
+        validator = ensure_image(client, base)
+    images = folder / "images.tar"
+    box.engine.run("save", "--output", str(images), kafka_image, validator, base)
+    for name in names:
+        box.images[name] = docker_host_image(box.engine)
+        box.engines[name] = (*WITH_ENGINE, f"--volume={images}:/usr/local/share/images.tar:ro")
+    return base
+
+
+def journals(box: CloudBox) -> str:
+    """The end of what each instance says of its set-up and its engine."""
+    units = ("docker-prepare", "docker")
+    logs = {name: it.journal(*units) for name, it in box.instances().items()}
+    return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())
