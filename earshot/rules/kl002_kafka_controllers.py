@@ -9,6 +9,7 @@ from earshot.rules.objections import Objection
 NAMES = "controller.listener.names"
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 CONTROL_PLANE = "control.plane.listener.name"
+COUNTED = "counts the names and the listeners, and finds as many"
 
 
 def named(view: StrictSettings) -> Iterator[Objection]:
@@ -20,10 +21,11 @@ def named(view: StrictSettings) -> Iterator[Objection]:
 
 def repeated(view: StrictSettings) -> Iterator[Objection]:
     """C5a: from 3.9 to 4.1 a controller counts its names, and its listeners; 4.1 maps each."""
-    names = [name.strip() for name in view.text(NAMES).split(",") if name.strip()]
     mapped = view.version[:2] == (4, 1) and not view.has("listener.security.protocol.map")
-    if len(names) > len(view.controllers) and (mapped or not view.is_broker):
+    if len(_names(view)) > len(view.controllers) and (mapped or not view.is_broker):
         instead = "" if (3, 9) <= view.version < (4, 2) else "drops the second"
+        if not mapped and _is_miscounted(view):
+            instead = COUNTED
         observed = f"is {view.text(NAMES)}"
         yield Objection("C5a", NAMES, observed, "each name once", instead=instead)
 
@@ -66,7 +68,24 @@ def on_controllers(view: StrictSettings) -> Iterator[Objection]:
         if name not in view.controllers:
             observed = f"has {name} on a node that is a controller only"
             remedy = f"take {name} out of listeners"
-            yield Objection("C5", "listeners", observed, expected, remedy, name)
+            instead = COUNTED if _is_miscounted(view) else ""
+            yield Objection("C5", "listeners", observed, expected, remedy, name, instead=instead)
+
+
+def _names(view: StrictSettings) -> list[str]:
+    """The names of controllers' listeners, one that is repeated as often as it is written."""
+    return [name.strip() for name in view.text(NAMES).split(",") if name.strip()]
+
+
+def _is_miscounted(view: StrictSettings) -> bool:
+    """Whether a controller alone has as many listeners as names, of which one is repeated.
+
+    Kafka 3.9 to 4.1 compares only the numbers, so that another listener takes the place of the
+    repeated name (`KafkaConfig.effectiveAdvertisedControllerListeners`).
+    """
+    names = [name for name in _names(view) if name in view.listeners]
+    counts = (3, 9) <= view.version < (4, 2) and not view.is_broker
+    return counts and len(names) == len(view.listeners) > len(set(names))
 
 
 def auto_join(view: StrictSettings) -> Iterator[Objection]:
