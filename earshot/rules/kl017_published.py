@@ -10,6 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
+from earshot.rules import kl017_members
 from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Arrival, Broker, Endpoint
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
@@ -22,7 +23,7 @@ _BY_PORT = ("advertised.listeners", "ports")
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Ports that two containers take; then per broker the walks of those who come in by a port."""
+    """Ports that two containers take; then the walks of those who come in by a published port."""
     deployment = facts.deployment
     if deployment is None:
         return
@@ -34,6 +35,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         for item in walks:
             yield from _fails(deployment, broker, item)
         yield from _sent_to_names(deployment, broker, walks)
+    yield from kl017_members.check(deployment, RULE)
 
 
 def _fails(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:

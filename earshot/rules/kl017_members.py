@@ -1,0 +1,127 @@
+"""Part of KL017: who comes in at one broker of a cluster is sent to all of its brokers.
+
+A port that one broker publishes shows clients for the listener of that name on every broker of the
+cluster. Kafka leaves a broker without such a listener out of its answer (LISTENER_NOT_FOUND).
+"""
+
+from collections.abc import Iterator
+
+from earshot.listeners.address import Address
+from earshot.rules.registry import Finding, Rule, Severity
+from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.container import PublishedPort, is_loopback
+from earshot.topology.model import Deployment
+from earshot.topology.names import HOST, Unknown
+from earshot.topology.walk import Outside, Sent, failing, outside, sent_to
+
+
+def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+    """One finding for each broker and listener that such clients do not reach.
+
+    A broker that publishes its listener has clients of its own, which are walked by themselves.
+    """
+    asked: set[tuple[str, str]] = set()
+    for broker in deployment.brokers:
+        for listener, port in _entrances(deployment, broker):
+            for other in deployment.members(broker):
+                if other is broker or (other.service, listener) in asked:
+                    continue
+                asked.add((other.service, listener))
+                if _may_publish(other, listener):
+                    continue
+                where = f"published port {port} of {broker.service}"
+                sent = sent_to(deployment, Bootstrap(HOST, where, ()), other, listener)
+                problem = _problem(deployment, sent)
+                if not problem:
+                    continue
+                own = _own_name(deployment, sent, broker)
+                asked.add((broker.service, own))  # names that differ are one cause
+                observed = f"{problem}, and {_clients(broker, port)}"
+                yield _finding(rule, sent, broker.service, own, observed)
+
+
+def _entrances(deployment: Deployment, broker: Broker) -> Iterator[tuple[str, PublishedPort]]:
+    """The listeners by which clients on the machine come in at ``broker`` and are sent back to it,
+    as far as is known."""
+    if broker.container.on_host_network or "ports" in broker.container.unknown:
+        return
+    for item in outside(deployment, broker):
+        fixed = [port for port in item.ports if port.host_port is not None]
+        if fixed and _may_return(broker, item):
+            yield item.endpoint.name, fixed[0]
+
+
+def _may_return(broker: Broker, item: Outside) -> bool:
+    end = item.sent.end
+    is_other = isinstance(end, Arrival) and end.broker is not broker
+    return not is_other and failing((*item.hops, *item.sent.hops)) is None
+
+
+def _may_publish(broker: Broker, listener: str) -> bool:
+    """Whether a port of the machine leads, or may lead, to the listener of ``broker``."""
+    if broker.endpoints is None or "ports" in broker.container.unknown:
+        return True
+    endpoint = broker.named(listener)
+    return endpoint is not None and bool(broker.container.published_at(endpoint.bind.port))
+
+
+def _problem(deployment: Deployment, sent: Sent) -> str:
+    """Why clients on the machine do not reach the broker; an empty text where they may."""
+    if sent.trace is None:
+        return f"has no listener {sent.listener}" if failing(sent.hops) else ""
+    address = sent.trace.address
+    if hop := failing(sent.hops):
+        return f"advertises {address}: {hop.because}" if deployment.is_certain(sent.trace) else ""
+    if isinstance(sent.trace.end, Unknown) and not _is_behind(deployment, address):
+        return f"advertises {address}, and publishes no port for {sent.listener}"
+    return ""
+
+
+def _own_name(deployment: Deployment, sent: Sent, broker: Broker) -> str:
+    """The listener for the same clients that the broker calls by a name of its own, or an empty
+    text: ``broker``, which has the right one, lacks it."""
+    if sent.trace is not None:
+        return ""
+    names = (name for name, _ in _entrances(deployment, sent.broker))
+    return next((name for name in names if broker.named(name) is None), "")
+
+
+def _is_behind(deployment: Deployment, address: Address) -> bool:
+    """Whether a container publishes the port, and may pass its connections on."""
+    return any(it.behind(address.port) for it in deployment.containers.values())
+
+
+def _clients(broker: Broker, port: PublishedPort) -> str:
+    return f"clients that come in by {port} of {broker.service} are sent to every broker"
+
+
+def _finding(rule: Rule, sent: Sent, sender: str, own_name: str, observed: str) -> Finding:
+    listener, service = sent.listener, sent.broker.service
+    remedy = _remedy(sent, own_name, sender)
+    inputs = ("listeners", "advertised.listeners", "ports")
+    is_no = sent.trace is None or failing(sent.hops) or is_loopback(sent.trace.address.host)
+    certain = is_no and sent.broker.is_image_known
+    return rule.finding(
+        observed,
+        f"a listener {listener} of every broker that its clients reach",
+        listener=listener,
+        container=service,
+        severity=None if certain else Severity.WARNING,
+        remedy=remedy,
+        inputs=inputs if sent.trace is None else inputs[1:],
+    )
+
+
+def _remedy(sent: Sent, own_name: str, sender: str) -> str:
+    service, listener = sent.broker.service, sent.listener
+    endpoint = sent.broker.named(listener)
+    if own_name:
+        return f"rename {own_name} of {service} to {listener}, its name on {sender}"
+    if endpoint is None or sent.trace is None:
+        return (
+            f"give {service} a listener {listener} with a published port of its own, and advertise "
+            "that port under a name of the machine"
+        )
+    if failing(sent.hops) is None:
+        return f"publish {sent.trace.address.port}:{endpoint.bind.port}"
+    return f"publish a port of the machine for {endpoint.bind.port}, and advertise that port there"
