@@ -103,9 +103,9 @@ def unknown_ids(keys: Iterable[str]) -> list[str]:
     wrong = sorted(key for key in keys if key.lower() not in allowed)
     if not wrong:
         return []
-    first, last = RULES[0].id, RULES[-1].id
+    rules = ", ".join(rule.id for rule in RULES)
     others = ", ".join(OTHER_POLICIES)
-    text = f"{first} to {last}, each with {STACK_SUFFIX} for checks at the end, {others}"
+    text = f"{rules}, each with {STACK_SUFFIX} for checks at the end, {others}"
     return [f"{', '.join(wrong)}: no such policy; allowed: {text}"]
 
 

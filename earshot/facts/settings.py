@@ -1,6 +1,6 @@
 """What the properties of one node say, in two ways.
 
-The functions read leniently: what the grammar refuses is left out, for KL001 reports it.
+The functions read leniently: what the grammar refuses is left out, for KL002 reports it.
 `StrictSettings` reads as Kafka does, with Kafka's defaults, and refuses such a list as a whole.
 """
 

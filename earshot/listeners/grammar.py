@@ -2,7 +2,7 @@
 
 Each reader hands every good entry and every bad one to its caller, so that a rule can report all
 of them; `only` makes one error of the first bad one. What is accepted here, every supported Kafka
-reads alike; what Kafka accepts beyond that is listed in rule KL001.
+reads alike; Kafka accepts more: `host_1`, port 99999, an IPv6 address without brackets.
 """
 
 import re

@@ -1,7 +1,7 @@
 """KL002: what Kafka of the target version would refuse, or silently take in another sense.
 
-The checks follow `KafkaConfig.validateValues` and what it calls. They check settings that KL001
-can read; a list that it refuses is reported there, and checks that need it are passed over here.
+The checks follow `KafkaConfig.validateValues` and what it calls. Checks that need a list which the
+grammar refuses are passed over.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

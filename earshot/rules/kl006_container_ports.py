@@ -44,7 +44,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             )
             continue
         if (node := nodes.get(id)) is None:
-            continue  # its settings cannot be read: KL001 and KL002 say so
+            continue  # its settings cannot be read: KL002 says so
         whole = _alone(node, container)
         for listener in node.listeners:
             yield from _bound(facts, node, listener, container)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Of scope internal, and not over a public address; KL005 names a broker without it."""
+    """Of scope internal, and not over a public address."""
     if facts.plan is None:
         return
     name = facts.plan.inter_broker

@@ -71,12 +71,12 @@ REPORTS = (
     ),
     FailureReport(
         "a listener has a port too many, or a template went wrong",
-        ("KL001",),
+        ("KL002",),
         ("bitnami/charts#25580", "bitnami/charts#25030", "bitnami/charts#19429"),
     ),
     FailureReport(
         "a variable was not replaced, or holds two values",
-        ("KL001",),
+        ("KL002",),
         ("bitnami/bitnami-docker-kafka#81", "testcontainers/testcontainers-python#637"),
     ),
     FailureReport(
@@ -110,7 +110,7 @@ REPORTS = (
     ),
     FailureReport(
         "a voter of the quorum is not where it is listed",
-        ("KL011", "KL013", "KL016"),
+        ("KL011", "KL016"),
         ("bitnami/containers#67247", "bitnami/charts#17715", "strimzi/test-container#122"),
     ),
     FailureReport(
@@ -120,7 +120,7 @@ REPORTS = (
     ),
     FailureReport(
         "brokers have listeners of other names",
-        ("KL005",),
+        ("KL015", "KL017"),
         ("tulios/kafkajs#1042", "wurstmeister/kafka-docker#566", "apache/kafka#5189"),
     ),
     FailureReport(

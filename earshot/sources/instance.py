@@ -64,7 +64,7 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
     entries = list(read_listeners(text))
     good = dict(readable(entries))
     if len(good) < len(entries):
-        return dict(values)  # for KL001 to say
+        return dict(values)  # for KL002 to say
     texts = [
         f"{listener}://{Address(address.host or name, address.port)}"
         for listener, address in good.items()

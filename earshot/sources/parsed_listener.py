@@ -101,7 +101,7 @@ def parsed_listeners(
     *,
     said: Mapping[str, tuple[Scope, ...]] | None = None,
 ) -> list[ParsedListener]:
-    """Every listener of a node that can be read, in its order; what cannot is KL001's business.
+    """Every listener of a node that can be read, in its order; KL002 reports the others.
 
     ``said`` are scopes by listener name, as the user gives them, before ``audience_of``.
     ``own_name`` is what a controller is reached at where neither its voter entry nor its bind
@@ -140,7 +140,7 @@ def lone_plan(
     listeners: Sequence[ParsedListener],
     hosts: Mapping[str, str | UnknownHost] | None = None,
 ) -> ClusterPlan | None:
-    """A plan of the node ``id`` alone; None where its settings make none (KL001 and KL002 say why).
+    """A plan of the node ``id`` alone; None where its settings make none (KL002 says why).
 
     ``hosts`` maps the text of an advertised host in ``values`` to its replacement.
     """

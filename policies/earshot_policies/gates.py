@@ -6,17 +6,17 @@ from earshot_pulumi.judge import GateInputs
 
 from earshot.errors import EarshotError
 from earshot.names.policy import ResolverPolicy
-from earshot.rules import kl001_grammar
+from earshot.rules import kl002_kafka
 from earshot.rules.registry import FindingState
 from earshot_policies.evaluation import Evaluation, part, plain
 
-_NOT_KNOWN = kl001_grammar.RULE.finding(
+_NOT_KNOWN = kl002_kafka.RULE.finding(
     "the plan: not known yet",
     "every advertised host, checked again with its value",
     state=FindingState.UNKNOWN,
     remedy="nothing yet: the update checks it",
 )
-_UNREADABLE = kl001_grammar.RULE.finding(
+_UNREADABLE = kl002_kafka.RULE.finding(
     "the gate's inputs: other keys or values than this release of the pack reads",
     "the inputs that earshot's components register",
     remedy="run the pack of the release that the program uses",

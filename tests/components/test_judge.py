@@ -195,7 +195,7 @@ def test_a_level_for_all_rules_gives_way_to_one_of_a_rule() -> None:
 
 def test_a_configuration_that_cannot_be_used_is_refused() -> None:
     text = refusal(inputs(policy={"kl999": "advisory", "names": {"timeout": -1}}))
-    assert "kl999: no such policy; allowed: KL001 to KL" in text and "timeout" in text
+    assert "kl999: no such policy; allowed: KL002" in text and "timeout" in text
 
 
 @pytest.mark.parametrize("key", ["plan", "addresses", "policy", "certificates"])

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as limits
 
 from earshot.errors import EarshotError
+from earshot.listeners.grammar import parse_entries, parse_voters
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment, notes, server_properties, settings, voters
 from earshot.listeners.terms import Protocol, Role, Scope
+from tests.listeners.clusters import plans
+from tests.listeners.grammar_of_settings import grammar_problems
 
 
 def listener(name: str, host: str, port: int, *scopes: Scope) -> Listener:
@@ -127,3 +132,35 @@ def test_a_controller_that_is_reached_at_another_port_cannot_say_so_by_variables
 def test_an_environment_refuses_a_key_that_would_arrive_as_another() -> None:
     with pytest.raises(EarshotError, match=r"broker property My\.key"):
         environment(cluster(**{"My.key": "x"}), BROKER)
+
+
+@limits(max_examples=40)
+@given(plans())
+def test_settings_follow_the_strict_grammar(plan: ClusterPlan) -> None:
+    for node in plan.nodes:
+        assert grammar_problems(settings(plan, node)) == []
+
+
+@limits(max_examples=40)
+@given(plans())
+def test_voters_are_what_the_controllers_advertise(plan: ClusterPlan) -> None:
+    advertised = {}
+    for node in plan.controllers:
+        listed = dict(parse_entries(settings(plan, node)["advertised.listeners"]))
+        advertised[node.id] = listed[plan.controller]
+    for node in plan.nodes:
+        assert parse_voters(settings(plan, node)["controller.quorum.voters"]) == advertised
+
+
+@limits(max_examples=40)
+@given(plans())
+def test_every_broker_has_the_same_listeners(plan: ClusterPlan) -> None:
+    listed = {
+        frozenset(
+            (item.name, item.protocol, item.scopes)
+            for item in node.listeners
+            if item.name != plan.controller
+        )
+        for node in plan.brokers
+    }
+    assert len(listed) == 1

@@ -12,7 +12,7 @@ from tests.mutants import reach
 from tests.mutants.choice import OTHERS_SECONDS, REACHING_SECONDS, Choice
 from tests.mutants.operators import Mutant, mutants
 
-PATH = "earshot/rules/kl001_grammar.py"
+PATH = "earshot/rules/kl004_unique_address.py"
 SOURCE = '''\
 LIMIT = 1
 
@@ -54,7 +54,7 @@ def test_functions_note_that_they_ran(noted: set[str]) -> None:
 
 
 def test_what_runs_the_function_comes_first_and_what_is_near_before_what_is_quick() -> None:
-    far, near = "tests/a/test_far.py::t", "tests/rules/test_kl001_grammar.py::t"
+    far, near = "tests/a/test_far.py::t", "tests/rules/test_kl004_unique_address.py::t"
     runs = {
         far: ([4], 0.1),
         near: ([4], 1.0),

@@ -112,6 +112,6 @@ def test_other_resources_that_a_provider_will_refuse_end_no_run() -> None:
 @pytest.mark.parametrize("plan", [[], "x", {"nodes": []}, {"nodes": "SECRET"}])
 def test_a_gate_of_another_release_is_one_message(type: str, plan: object) -> None:
     found = Pack().analyze(type, {"placement": "local", "plan": plan, "addresses": {}})
-    (text,) = found["kl001"]
+    (text,) = found["kl002"]
     assert "other keys or values than this release of the pack reads" in text
     assert "SECRET" not in text

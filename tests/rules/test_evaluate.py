@@ -216,10 +216,3 @@ def test_a_finding_names_the_container_of_its_node() -> None:
     made = Rule("KL999", "T", "R.", "M", "https://example.com", check, needs="containers")
     facts = ClusterFacts(plan=None, containers={1: Container("k1")})
     assert [item.container for item in evaluate(facts, [made])] == ["k1", "", ""]
-
-
-def test_without_its_settings_a_node_lacks_what_it_lacks() -> None:
-    facts, expected = load(HERE / "KL005" / "fail" / "other_names_unread.yaml")
-    (rule,) = (item for item in RULES if item.id == "KL005")
-    (found,) = evaluate(replace(facts, settings={}), [rule])
-    assert found.observed == expected[0]["observed"]

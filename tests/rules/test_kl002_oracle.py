@@ -1,36 +1,25 @@
-"""KL001 and KL002 against Kafka itself."""
+"""KL002, and the grammar in which earshot writes settings, against Kafka itself."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earshot.rules.kl001_grammar import READERS, problems
 from earshot.rules.kl002_kafka import objections
+from tests.listeners.grammar_of_settings import grammar_problems
 from tests.listeners.oracle import VERSIONS, Oracle
-from tests.rules.vectors import ADVERTISED, BASES, BROKER, CONTROLLER, VECTORS, Vector
+from tests.rules.vectors import ADVERTISED, BASES, BROKER, CONTROLLER, GRAMMAR, VECTORS, Vector
 
 ids = [f"{index}-{vector.name}" for index, vector in enumerate(VECTORS)]
-
-
-def grammar_of(values: Mapping[str, str]) -> list[str]:
-    return [
-        f"{key}: {error.line}"
-        for key in READERS
-        if key in values
-        for _, error in problems(key, values[key])
-    ]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("vector", VECTORS, ids=ids)
 def test_our_verdict(vector: Vector, version: str) -> None:
-    grammar = grammar_of(vector.values)
+    grammar = grammar_problems(vector.values)
     found = list(objections(vector.values, version))
-    if vector.ours == "KL001":
+    if vector.ours == GRAMMAR:
         assert grammar
     elif vector.ours == "KL002":
         assert found and not grammar
@@ -46,7 +35,7 @@ def test_kafka_s_verdict(oracle: Oracle, vector: Vector) -> None:
     assert ("x" if refusal else ".") == vector.kafka[VERSIONS.index(oracle.version)], refusal
     refused = [item for item in objections(vector.values, oracle.version) if item.refused]
     if refusal:
-        assert grammar_of(vector.values) or refused, refusal
+        assert grammar_problems(vector.values) or refused, refusal
     else:
         assert not refused
 
@@ -88,7 +77,7 @@ def broken(draw: st.DrawFn) -> dict[str, str]:
 @given(values=broken())
 def test_nothing_that_kafka_refuses_passes_silently(oracle: Oracle, values: dict[str, str]) -> None:
     refusal = oracle.refusal(values)
-    grammar = grammar_of(values)
+    grammar = grammar_problems(values)
     found = list(objections(values, oracle.version))
     refused = [item for item in found if item.refused]
     if refusal:

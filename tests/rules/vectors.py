@@ -1,8 +1,8 @@
 """Settings whose verdict is known: what Kafka of three versions says, and which rule of ours.
 
 ``kafka`` has one sign per version of the oracle (3.9, 4.1, the newest): `x` refuses, `.` takes.
-``ours`` is the rule that must report, or an empty text where KL001 and KL002 have nothing against
-it; the comment then names the rule that has, if one does.
+``ours`` is what must object: `GRAMMAR`, in which earshot writes settings, or KL002; an empty text
+where neither does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 Change = dict[str, str | None]
+GRAMMAR = "grammar"
 
 BROKER = {
     "process.roles": "broker",
@@ -90,13 +91,13 @@ def _voters(name: str, kafka: str, ours: str, *texts: str, base: str = "B") -> I
 
 def _names_and_ports() -> Iterator[Vector]:
     rest = "EXTERNAL://0.0.0.0:9094"
-    yield from _bound("V1", "xxx", "KL001", "INTERNAL://0.0.0.0:9092,INTERNAL://0.0.0.0:9094")
-    yield from _bound("V2", "xxx", "KL001", "INTERNAL://0.0.0.0:9092,internal://0.0.0.0:9094")
+    yield from _bound("V1", "xxx", GRAMMAR, "INTERNAL://0.0.0.0:9092,INTERNAL://0.0.0.0:9094")
+    yield from _bound("V2", "xxx", GRAMMAR, "INTERNAL://0.0.0.0:9092,internal://0.0.0.0:9094")
     twice: Change = {
         "listeners": "INTERNAL://0.0.0.0:9092,INTERNAL://0.0.0.0:9092",
         "advertised.listeners": "INTERNAL://b1:9092",
     }
-    yield Vector("V3", "B", twice, "xx.", "KL001")
+    yield Vector("V3", "B", twice, "xx.", GRAMMAR)
     yield from _bound("V4", "xxx", "KL002", "INTERNAL://10.0.0.1:9092,EXTERNAL://10.0.0.2:9092")
     yield from _bound("V5", "xxx", "KL002", "INTERNAL://h1:9092,EXTERNAL://h2:9092")
     yield from _bound("V6", "xxx", "KL002", "INTERNAL://:9092,EXTERNAL://:9092")
@@ -107,27 +108,27 @@ def _names_and_ports() -> Iterator[Vector]:
     yield from _bound("V10", "xxx", "KL002", "INTERNAL://127.0.0.1:9092,EXTERNAL://localhost:9092")
     yield from _bound("V11", "...", "KL002", "INTERNAL://0.0.0.0:9092,EXTERNAL://[::]:9092")
     yield from _bound("V12", "...", "", PAIR + ",X://127.0.0.1:9093,Y://[::1]:9093", **more)
-    yield from _bound("V13", "...", "KL001", "INTERNAL://0.0.0.0:0,EXTERNAL://0.0.0.0:0")
+    yield from _bound("V13", "...", GRAMMAR, "INTERNAL://0.0.0.0:0,EXTERNAL://0.0.0.0:0")
     both = BROKER["listeners"]
-    yield from _bound("V14", "..x", "KL001", both + ",", both.replace(",", ",,"), "," + both)
+    yield from _bound("V14", "..x", GRAMMAR, both + ",", both.replace(",", ",,"), "," + both)
     yield from _bound("V15", "...", "", both.replace(",", " , "), both.replace(",", "\t,\t"))
-    yield from _bound("V16", "xxx", "KL001", "", " ")
-    yield from _bound("V17", "xxx", "KL001", f"://b1:9092,{rest}", f"  ://b1:9092,{rest}")
+    yield from _bound("V16", "xxx", GRAMMAR, "", " ")
+    yield from _bound("V17", "xxx", GRAMMAR, f"://b1:9092,{rest}", f"  ://b1:9092,{rest}")
 
 
 def _advertised_addresses() -> Iterator[Vector]:
     yield from _advertised("V20", "...", "", "INTERNAL://b1:9092,EXTERNAL://b1:9092")  # KL004
-    yield from _advertised("V21", "xxx", "KL001", "INTERNAL://b1:9092,INTERNAL://b1:9095")
-    yield from _advertised("V22", "xx.", "KL001", "INTERNAL://b1:9092,INTERNAL://b1:9092")
+    yield from _advertised("V21", "xxx", GRAMMAR, "INTERNAL://b1:9092,INTERNAL://b1:9095")
+    yield from _advertised("V22", "xx.", GRAMMAR, "INTERNAL://b1:9092,INTERNAL://b1:9092")
     yield from _advertised("V23", "xxx", "KL002", "EXTERNAL://b1:9094")
     yield from _advertised("V24", "xxx", "KL002", ADVERTISED + ",FOO://b1:9099")
     yield Vector("V25", "B", {"listeners": "INTERNAL://0.0.0.0:9092"}, "xxx", "KL002")
-    yield from _advertised("V26", "xxx", "KL001", "", "  ")
+    yield from _advertised("V26", "xxx", GRAMMAR, "", "  ")
     yield from _external("V27", "xxx", "KL002", "0.0.0.0")
     yield from _external("V28", "...", "", "[::]", "[::0]", "[::ffff:0.0.0.0]")  # KL003
-    yield from _external("V28", "...", "KL001", "0", "000.0.0.0", "0.0.0.0.")
+    yield from _external("V28", "...", GRAMMAR, "0", "000.0.0.0", "0.0.0.0.")
     yield from _external("V29", "...", "", "127.0.0.1", "localhost")  # KL003 by scope
-    yield from _external("V30", "...", "KL001", "")
+    yield from _external("V30", "...", GRAMMAR, "")
     yield Vector("V31", "B", NOT_ADVERTISED, "xxx", "KL002")
     for name, listeners, ours in (
         ("V32", "INTERNAL://:9092,EXTERNAL://:9094", "KL002"),
@@ -135,7 +136,7 @@ def _advertised_addresses() -> Iterator[Vector]:
     ):
         yield Vector(name, "B", {"listeners": listeners, **NOT_ADVERTISED}, "...", ours)
     for port in ("99999", "-1", "0"):
-        yield from _external("V34", "...", "KL001", "b1", port=port)
+        yield from _external("V34", "...", GRAMMAR, "b1", port=port)
     quorum: Change = {"advertised.listeners": ADVERTISED + ",CONTROLLER://127.0.0.1:9093"}
     yield Vector("V35", "B", quorum, "...", "KL002")
     yield Vector("V36", "X", quorum, "...", "")
@@ -150,32 +151,32 @@ def _advertised_addresses() -> Iterator[Vector]:
     )
     odd += ("2130706433", "0x7f000001", "2001:db8::1", "::1", "[host]", "[host", "10.0.0.1%eth0")
     odd += ("[fe80::1%eth0]", "b%201", "host:9094")
-    yield from _external("V37", "...", "KL001", *odd, "b1:0")
-    yield from _external("V37", "...", "KL001", "b1", port="09092")
+    yield from _external("V37", "...", GRAMMAR, *odd, "b1:0")
+    yield from _external("V37", "...", GRAMMAR, "b1", port="09092")
     yield from _external("V37", "...", "", "[2001:db8::1]")
     bad = ("*", "a b", "${IP}", "10.0.0.1 10.0.0.2", "bücher", "user@host")
-    yield from _external("V38", "xxx", "KL001", *bad)
+    yield from _external("V38", "xxx", GRAMMAR, *bad)
     for port in ("+9092", "9092/", "", "99999999999"):
-        yield from _external("V38", "xxx", "KL001", "b1", port=port)
-    yield from _advertised("V38", "xxx", "KL001", f'"{ADVERTISED}"', ADVERTISED.replace(",", ";"))
-    yield from _advertised("V38", "xxx", "KL001", ADVERTISED.replace(",", " "), "b1:9092")
+        yield from _external("V38", "xxx", GRAMMAR, "b1", port=port)
+    yield from _advertised("V38", "xxx", GRAMMAR, f'"{ADVERTISED}"', ADVERTISED.replace(",", ";"))
+    yield from _advertised("V38", "xxx", GRAMMAR, ADVERTISED.replace(",", " "), "b1:9092")
     yield from _advertised(
-        "V38", "xxx", "KL001", "PLAINTEXT://:tcp://10.1.1.1:9092", "INTERNAL://b1"
+        "V38", "xxx", GRAMMAR, "PLAINTEXT://:tcp://10.1.1.1:9092", "INTERNAL://b1"
     )
     yield from _external("V39", "...", "", "xn--bcher-kva.example")
 
 
 def _map_and_inter_broker() -> Iterator[Vector]:
-    yield from _map("V40", "xxx", "KL001", MAP.replace("INTERNAL:PLAINTEXT", "INTERNAL:TLS"))
-    yield from _map("V41", "...", "KL001", MAP.replace("INTERNAL:PLAINTEXT", "INTERNAL:plaintext"))
-    yield from _map("V42", "xxx", "KL001", MAP.replace("INTERNAL:", "INTERNAL="), MAP + ",X")
-    yield from _map("V43", "...", "KL001", MAP + ",")
+    yield from _map("V40", "xxx", GRAMMAR, MAP.replace("INTERNAL:PLAINTEXT", "INTERNAL:TLS"))
+    yield from _map("V41", "...", GRAMMAR, MAP.replace("INTERNAL:PLAINTEXT", "INTERNAL:plaintext"))
+    yield from _map("V42", "xxx", GRAMMAR, MAP.replace("INTERNAL:", "INTERNAL="), MAP + ",X")
+    yield from _map("V43", "...", GRAMMAR, MAP + ",")
     yield from _map("V43", "...", "", MAP.replace(":", ": "))
-    yield from _map("V44", "xxx", "KL001", MAP + ",X:")
-    yield from _map("V45", "xxx", "KL001", MAP + ",:PLAINTEXT")
-    yield from _map("V46", "...", "KL001", MAP + ",INTERNAL:PLAINTEXT", "INTERNAL:SSL," + MAP)
-    yield from _map("V47", ".xx", "KL001", "internal:SSL," + MAP)
-    yield from _map("V48", "xxx", "KL001", "")
+    yield from _map("V44", "xxx", GRAMMAR, MAP + ",X:")
+    yield from _map("V45", "xxx", GRAMMAR, MAP + ",:PLAINTEXT")
+    yield from _map("V46", "...", GRAMMAR, MAP + ",INTERNAL:PLAINTEXT", "INTERNAL:SSL," + MAP)
+    yield from _map("V47", ".xx", GRAMMAR, "internal:SSL," + MAP)
+    yield from _map("V48", "xxx", GRAMMAR, "")
     yield from _map("V49", "xxx", "KL002", MAP.replace("EXTERNAL", "OTHER"))
     no_controller: Change = {
         "listener.security.protocol.map": MAP.removesuffix(",CONTROLLER:PLAINTEXT")
@@ -199,7 +200,7 @@ def _map_and_inter_broker() -> Iterator[Vector]:
     yield Vector("V58", "B", NO_INTER | more, "xxx", "KL002")
     for text, kafka in (("internal", "..."), (" INTERNAL ", "..."), ("", "xxx")):
         vector = "V60" if not text else "V59"
-        yield Vector(vector, "B", {"inter.broker.listener.name": text}, kafka, "KL001")
+        yield Vector(vector, "B", {"inter.broker.listener.name": text}, kafka, GRAMMAR)
     for text in ("ssl", "FOO"):
         yield Vector("V61", "B", NO_INTER | {protocol: text}, "xxx", "KL002")
     sasl: Change = {
@@ -209,7 +210,7 @@ def _map_and_inter_broker() -> Iterator[Vector]:
     yield Vector("V62", "B", sasl, "xxx", "KL002")
     yield Vector("V62", "B", sasl | {"sasl.enabled.mechanisms": "SCRAM-SHA-512, PLAIN"}, "...", "")
     yield Vector("I5a", "B", {"sasl.enabled.mechanisms": "PLAIN,"}, "..x", "KL002")
-    yield from _bound("V63", "...", "KL001", BROKER["listeners"].replace("EXTERNAL", "ExTernal"))
+    yield from _bound("V63", "...", GRAMMAR, BROKER["listeners"].replace("EXTERNAL", "ExTernal"))
     for name in ("INT-ERNAL", "INT.ERNAL", "1INT", "INT/ERNAL", "INT:ERNAL", "EXT ERNAL"):
         yield Vector(
             "V64",
@@ -219,7 +220,7 @@ def _map_and_inter_broker() -> Iterator[Vector]:
                 "listener.security.protocol.map": f"{MAP},{name}:PLAINTEXT",
             },
             "...",
-            "KL001",
+            GRAMMAR,
         )
 
 
@@ -239,11 +240,11 @@ def _roles_and_ids() -> Iterator[Vector]:
         change: Change = {"controller.quorum.voters": None, servers: text}
         yield Vector(name, "B", change, "...", "")  # KL011 for V79
     broken = ("1", "1@", "1:", "blah@", "1@kafka1:9092,", "1@kafka1:9092,2", "1@kafka1:9092,2@")
-    yield from _voters("V80", "xxx", "KL001", *broken, "1@kafka1:9092:1@kafka2:9092")
-    yield from _voters("V81", "xxx", "KL001", "1@kafka1", "1@127.0.0.1:1,2@blah", "9@c9:-1")
-    yield from _voters("V82", "xxx", "KL001", "x@127.0.0.1:9093")
-    yield from _voters("V83", "xxx", "KL001", "9@127.0.0.1:99999")
-    yield from _voters("V84", "xxx", "KL001", "")
+    yield from _voters("V80", "xxx", GRAMMAR, *broken, "1@kafka1:9092:1@kafka2:9092")
+    yield from _voters("V81", "xxx", GRAMMAR, "1@kafka1", "1@127.0.0.1:1,2@blah", "9@c9:-1")
+    yield from _voters("V82", "xxx", GRAMMAR, "x@127.0.0.1:9093")
+    yield from _voters("V83", "xxx", GRAMMAR, "9@127.0.0.1:99999")
+    yield from _voters("V84", "xxx", GRAMMAR, "")
     three = "9@127.0.0.1:9093 , 10@127.0.0.1:9094 , 11@127.0.0.1:9095"
     yield from _voters("V85", "...", "", "9@127.0.0.1:9093", "9@[::1]:9093", three)
     loose: tuple[str, ...] = (
@@ -254,20 +255,20 @@ def _roles_and_ids() -> Iterator[Vector]:
         "9@::1:9093",
     )
     loose += ("9@CONTROLLER://127.0.0.1:9093", "9@127.0.0.1:1,9@127.0.0.1:2")
-    yield from _voters("V86", "...", "KL001", *loose)
+    yield from _voters("V86", "...", GRAMMAR, *loose)
     yield from _voters("V86", "...", "KL002", "9@0.0.0.0:9093")
-    yield from _voters("V87", ".xx", "KL001", "9@c 9:9093")
+    yield from _voters("V87", ".xx", GRAMMAR, "9@c 9:9093")
     yield Vector("V88", "B", {"node.id": "9"}, "xxx", "KL002")
     for base in ("X", "C"):
         yield from _voters("V89", "xxx", "KL002", "8@127.0.0.1:9093", base=base)
-        yield from _voters("V90", "...", "", "9@127.0.0.1:9999", base=base)  # KL013
+        yield from _voters("V90", "...", "", "9@127.0.0.1:9999", base=base)
 
 
 def _controllers() -> Iterator[Vector]:
     names = "controller.listener.names"
     for base in ("B", "X", "C"):
         yield Vector("V91/V92", base, {names: None}, "xxx", "KL002")
-        yield Vector("V91/V92", base, {names: ""}, "xxx", "KL001")
+        yield Vector("V91/V92", base, {names: ""}, "xxx", GRAMMAR)
     extra = BROKER["listeners"] + ",CONTROLLER://b1:9093"
     yield from _bound("V93", "xxx", "KL002", extra)
     added = CONTROLLER["listeners"] + ",PLAINTEXT://:9092"
@@ -284,19 +285,19 @@ def _controllers() -> Iterator[Vector]:
         names: "CONTROLLER, CONTROLLER2",
         "listeners": COMBINED["listeners"] + ",CONTROLLER2://127.0.0.1:9095",
     }
-    yield Vector("V97", "X", blank, "x..", "KL001")
+    yield Vector("V97", "X", blank, "x..", GRAMMAR)
     for base, kafka in (("X", "xxx"), ("C", "xxx"), ("B", "...")):
         lower: Change = {names: "controller"}
         if base == "B":
             lower["listener.security.protocol.map"] = MAP + ",controller:PLAINTEXT"
             kafka = ".xx"  # the map's two keys differ in case only
-        yield Vector("V98", base, lower, kafka, "KL001")
+        yield Vector("V98", base, lower, kafka, GRAMMAR)
     yield Vector("V99", "C", {"inter.broker.listener.name": "CONTROLLER"}, ".xx", "KL002")
     yield Vector("V100", "C", {"inter.broker.listener.name": "PLAINTEXT"}, "...", "KL002")
     yield Vector("V101", "X", {names: "INTERNAL,EXTERNAL,CONTROLLER"}, "xxx", "KL002")
     yield Vector("V102", "X", {"inter.broker.listener.name": "CONTROLLER"}, "xxx", "KL002")
     advertised = "advertised.listeners"
-    yield Vector("V103", "C", {advertised: "CONTROLLER://lb.example.org:9000"}, "...", "")  # KL013
+    yield Vector("V103", "C", {advertised: "CONTROLLER://lb.example.org:9000"}, "...", "")
     yield Vector("V104", "C", {advertised: "CONTROLLER://0.0.0.0:9093"}, "xxx", "KL002")
     yield Vector("V105", "C", {advertised: "PLAINTEXT://b:9092"}, "...", "KL002")
     two: Change = {
@@ -316,7 +317,7 @@ def _controllers() -> Iterator[Vector]:
     yield Vector("V109", "B", {"controller.quorum.auto.join.enable": "true"}, "..x", "KL002")
     yield Vector("V109", "X", {"controller.quorum.auto.join.enable": "rue"}, "..x", "KL002")
     yield Vector("V110", "B", {"early.start.listeners": "FOO"}, "xxx", "KL002")
-    yield Vector("V110", "B", {"early.start.listeners": "internal"}, "xxx", "KL001")
+    yield Vector("V110", "B", {"early.start.listeners": "internal"}, "xxx", GRAMMAR)
     yield Vector("V111", "B", {"early.start.listeners": "INTERNAL"}, "...", "")
     yield Vector("V111", "X", {"early.start.listeners": "INTERNAL,CONTROLLER"}, "...", "")
     yield Vector("C12", "B", {"control.plane.listener.name": "INTERNAL"}, "x..", "KL002")

@@ -7,7 +7,7 @@ from toolchain.paths import ROOT
 
 
 def test_a_module_is_in_its_room() -> None:
-    assert room("earshot.rules.kl001_grammar") == "rules"
+    assert room("earshot.rules.kl004_unique_address") == "rules"
     assert room("earshot.sockets") == "sockets"
     assert room("earshot_pulumi.local.process") == "earshot_pulumi"
     assert room("earshot") == "earshot"

@@ -1,7 +1,7 @@
 """For each rule, a short file that breaks it, and the corrected file.
 
 They lie beside this module: `KL006.bad.yaml` and `KL006.good.yaml`, a Compose file or manifest, or
-`KL005.bad.properties`, where a blank line begins the properties of the next broker. A comment says
+`KL004.bad.properties`, where a blank line begins the properties of the next broker. A comment says
 what the properties alone do not show.
 """
 
