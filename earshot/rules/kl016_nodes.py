@@ -1,6 +1,6 @@
 """KL016: brokers and controllers of a file find each other where each says that it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
@@ -73,29 +73,56 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
-    """Every broker is a client of the others, on their listener for that."""
+    """Every broker is a client of the others, each on the listener that it uses for that."""
+    lacking: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
-        endpoint = broker.named(broker.inter_broker)
-        if endpoint is None or endpoint.advertised is None or not broker.is_broker:
+        if not broker.is_broker:
             continue
-        others = by_key(
-            (_why_not_found(deployment, other, broker, endpoint.advertised), other.service)
-            for other in deployment.members(broker)
-            if other is not broker
-        )
-        for problem, names in others.items():
-            doubtful = all(is_doubtful(deployment, it, endpoint.advertised) for it in names)
-            if problem:
-                yield RULE.finding(
-                    f"advertises {endpoint.advertised} to other brokers, and for "
-                    f"{shortened(names)}: {problem}",
-                    "an address at which the other brokers reach this one",
-                    listener=endpoint.name,
-                    container=broker.service,
-                    severity=Severity.WARNING if doubtful else None,
-                    remedy=_to_advertise(deployment, broker, endpoint),
-                    inputs=("advertised.listeners",),
-                )
+        others = [item for item in deployment.members(broker) if item is not broker]
+        for name, users in by_key(
+            (it.inter_broker, it) for it in others if it.named(it.inter_broker)
+        ).items():
+            endpoint = broker.named(name)
+            if endpoint is not None:
+                yield from _not_found_by(deployment, broker, endpoint, users)
+            elif broker.endpoints is not None and (broker.service, name) not in lacking:
+                # brokers that use each other's missing names have one mistake
+                lacking |= {(user.service, broker.inter_broker) for user in users}
+                yield _lacks(broker, name, users)
+
+
+def _lacks(broker: Broker, name: str, users: Sequence[Broker]) -> Finding:
+    return RULE.finding(
+        f"has no listener {name}, over which {shortened([it.service for it in users])} replicates",
+        "one inter-broker listener for all brokers of a cluster",
+        listener=name,
+        container=broker.service,
+        severity=None if broker.is_image_known else Severity.WARNING,
+        remedy=f"give every broker the listener {name}, and the same inter.broker.listener.name",
+        inputs=("inter.broker.listener.name", "listeners", "advertised.listeners"),
+    )
+
+
+def _not_found_by(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, users: Sequence[Broker]
+) -> Iterator[Finding]:
+    """Findings for ``users`` that do not find ``broker`` at what ``endpoint`` advertises."""
+    address = endpoint.advertised
+    if address is None:
+        return
+    problems = by_key((_why_not_found(deployment, it, broker, address), it.service) for it in users)
+    for problem, names in problems.items():
+        doubtful = all(is_doubtful(deployment, it, address) for it in names)
+        if problem:
+            yield RULE.finding(
+                f"advertises {address} to other brokers, and for {shortened(names)}: {problem}",
+                "an address at which the other brokers reach this one",
+                listener=endpoint.name,
+                container=broker.service,
+                severity=Severity.WARNING if doubtful else None,
+                remedy=_to_advertise(deployment, broker, endpoint),
+                inputs=("advertised.listeners",),
+            )
 
 
 def _why_not_found(deployment: Deployment, other: Broker, broker: Broker, address: Address) -> str:

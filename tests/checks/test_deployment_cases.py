@@ -284,7 +284,7 @@ services:
     environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181, ALLOW_PLAINTEXT_LISTENER=yes]
   secured:
     image: bitnami/kafka:2.8.1
-    environment: [KAFKA_CFG_LISTENERS=SASL_SSL://:9092, KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181]
+    environment: [KAFKA_CFG_LISTENERS=SASL_SSL://:9092, KAFKA_CFG_ZOOKEEPER_CONNECT=third:2181]
   since:
     image: bitnami/kafka:3.3.2
     environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=other:2181]

@@ -125,7 +125,8 @@ def test_a_controller_alone_is_no_broker_for_others_to_get_to() -> None:
 
 def test_without_the_listener_between_brokers_no_way_between_them_is_known() -> None:
     first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
-    assert list(checked(replace(first, inter_broker="OTHER"), second)) == []
+    others = (replace(it, inter_broker="OTHER") for it in (first, second))
+    assert list(checked(*others)) == []
 
 
 def test_what_brokers_advertise_alike_fails_for_each_of_the_others() -> None:
