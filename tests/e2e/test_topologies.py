@@ -84,6 +84,7 @@ def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
     assert differences(judging, drawn) == []
 
 
+@pytest.mark.combination
 def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> None:
     first = random.SystemRandom().randrange(10**6)
     with on_two(judges, range(first, first + TWO_COUNT)) as pairs:
@@ -118,6 +119,7 @@ def test_a_broken_model_is_caught(
         assert compared(running[0]).differences != []
 
 
+@pytest.mark.combination
 def test_a_model_that_takes_a_host_for_unreachable_is_caught(
     judges: list[Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
