@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from earshot.sources.quadlet import read_units
+
+
+def test_mounts_are_paths_in_the_container() -> None:
+    unit = "[Container]\nImage=app\nVolume=/etc/app:/config:ro\nVolume=/data\n"
+    (service,) = read_units({"app.container": unit})
+    assert service.container.mounts == ("/config", "/data")
