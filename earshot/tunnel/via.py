@@ -37,11 +37,14 @@ _INSTANCE: Final = re.compile(r"(i|mi)-[0-9a-f]{8,32}", re.ASCII)
 PASS_ON: Final = """
 exec 3<>"/dev/tcp/$1/$2" 4<&0 || exit 1
 cat <&3 & down=$!
-cat <&4 >&3 & up=$!
-wait -n
-kill $down $up 2>/dev/null
+(trap 'kill $!; exit' TERM; cat <&4 >&3 & wait $!; kill $down) 2>/dev/null & up=$!
+wait $down
+kill $up 2>/dev/null
+:
 """
-"""For bash where a broker is: what comes in goes to it, and back, until one side ends."""
+"""For bash where a broker is: what comes in goes to it, and back, until one side ends.
+
+`wait -n` of bash 5.2 misses a child that ended before it: a broker that closes at once."""
 _SESSION: Final = "AWS-StartPortForwardingSessionToRemoteHost"
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import subprocess
+import time
 from pathlib import Path
 
 import psutil
@@ -10,7 +14,8 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.tunnel.via import KubectlVia, SshVia, ViaError, read_via
+from earshot.tunnel.via import PASS_ON, KubectlVia, SshVia, ViaError, read_via
+from tests.doubles.peer import Peer, listening
 
 BROKER = Address("kafka-1.private", 9092)
 
@@ -86,3 +91,52 @@ def test_a_session_ends_with_what_it_has_started(tmp_path: Path) -> None:
 
     pid = asyncio.run(work())
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def _session(number: int) -> list[int]:
+    """The processes of session ``number`` that still run."""
+    running = []
+    for process in psutil.process_iter(["status"]):
+        try:
+            if os.getsid(process.pid) == number and process.info["status"] != "zombie":
+                running.append(process.pid)
+        except ProcessLookupError:
+            continue
+    return running
+
+
+@pytest.mark.parametrize("first_to_end", ["broker, at once", "broker", "client"])
+def test_what_passes_bytes_ends_when_one_side_does(
+    first_to_end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+
+    def serve(connection: socket.socket, peer: Peer) -> None:
+        peer.connected()
+        if first_to_end == "broker, at once":
+            return
+        connection.sendall(connection.recv(100))
+        if first_to_end == "client":
+            connection.recv(100)
+
+    with listening(serve) as peer:
+        for _ in range(20):
+            command = ["bash", "-c", PASS_ON, "bash", "127.0.0.1", str(peer.address.port)]
+            with subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            ) as child:
+                assert child.stdin is not None and child.stdout is not None
+                try:
+                    if first_to_end != "broker, at once":
+                        child.stdin.write(b"bytes")
+                        child.stdin.flush()
+                        assert child.stdout.read(5) == b"bytes"
+                    if first_to_end == "client":
+                        child.stdin.close()
+                    assert child.wait(10) == 0
+                finally:
+                    child.kill()
+            late = time.monotonic() + 5
+            while _session(child.pid):
+                assert time.monotonic() < late
+                time.sleep(0.02)
