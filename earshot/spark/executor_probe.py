@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 RESOLV_CONF = "/etc/resolv.conf"
+LONGEST_ID = 255
+"""Bytes of a cluster's id that are kept; Kafka's have 22."""
 Address = tuple[str, int, str, int, bool]
 """Listener, broker id, host, port, and whether it speaks plaintext, so that it can be asked."""
 
@@ -41,7 +43,7 @@ def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]]
                         attempt.settimeout(max(0.1, (end - time.monotonic()) / 2))
                         attempt.connect(place)
                         if plaintext:
-                            row["cluster_id"] = cluster_id(attempt)
+                            row["cluster_id"] = cluster_id(attempt, end)
                         return row | {"stage": "", "error": ""}
                 except OSError as error:
                     reason = reason or f"{place[0]}:{port}: {error.strerror or error}"
@@ -62,28 +64,43 @@ def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]]
     return probe
 
 
-def cluster_id(connected: socket.socket) -> str:
-    """The id of the cluster that the broker at the other end belongs to; empty if it says none.
+def cluster_id(connected: socket.socket, end: float) -> str:
+    """The id of the cluster that the broker at the other end belongs to; empty if it says none
+    before ``end`` (by `time.monotonic`).
 
     By a metadata request of version 2 for no topics: https://kafka.apache.org/protocol
     """
+
+    def received(size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            left = end - time.monotonic()
+            connected.settimeout(max(0.01, left))
+            part = connected.recv(size - len(data)) if left > 0 else b""
+            if not part:
+                raise OSError
+            data += part
+        return bytes(data)
+
+    def after(at: int) -> int:
+        # null is -1; a smaller length would lead back in the answer, for ever
+        (length,) = struct.unpack_from(">h", answer, at)
+        if length < -1:
+            raise ValueError
+        return at + 2 + max(0, int(length))
+
     try:
         # key 3, version 2, an id, no client id, an empty list of topics
         connected.sendall(struct.pack(">ihhihi", 14, 3, 2, 7, -1, 0))
-        with connected.makefile("rb") as received:
-            (size,) = struct.unpack(">i", received.read(4))
-            answer = received.read(size) if 0 < size < 1 << 20 else b""
+        (size,) = struct.unpack(">i", received(4))
+        answer = received(size) if 0 < size < 1 << 20 else b""
         correlation, brokers = struct.unpack_from(">ii", answer)
-        if correlation != 7 or len(answer) < size:
+        if correlation != 7:
             return ""
         at = 8
         for _ in range(brokers):
-            at += 4  # its id
-            at += 2 + struct.unpack_from(">h", answer, at)[0]  # its host
-            at += 4  # its port
-            at += 2 + max(0, struct.unpack_from(">h", answer, at)[0])  # its rack
-        (length,) = struct.unpack_from(">h", answer, at)
-        return answer[at + 2 : at + 2 + max(0, length)].decode()
+            at = after(after(at + 4) + 4)  # id, host; port, rack
+        return answer[at + 2 : min(after(at), at + 2 + LONGEST_ID)].decode()
     except (OSError, ValueError, struct.error):
         return ""
 

@@ -144,7 +144,7 @@ def test_why_a_name_was_not_resolved_is_told_in_words(
 def test_only_a_broker_that_speaks_plaintext_is_asked(
     plaintext: bool, id: str, listening: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor_probe, "cluster_id", lambda connected: "C")
+    monkeypatch.setattr(executor_probe, "cluster_id", lambda connected, end: "C")
     found = looked_at("127.0.0.1", listening, plaintext)
     assert (found["cluster_id"], found["stage"]) == (id, "")
 
@@ -179,7 +179,7 @@ def answering(answer: bytes) -> str:
 
         teller = threading.Thread(target=tell)
         teller.start()
-        found = cluster_id(here)
+        found = cluster_id(here, time.monotonic() + 5)
         here.shutdown(socket.SHUT_RDWR)
         teller.join()
         return found
@@ -190,7 +190,10 @@ def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
     brokers = [struct.pack(">ih2sih", 1, 2, b"k1", 9092, -1)]
     brokers += [struct.pack(">ih2sih1s", 2, 2, b"k2", 9092, 1, b"a")]
     last = struct.pack(">h", -1) if cluster is None else struct.pack(">h", len(cluster)) + cluster
-    body = struct.pack(">ii", correlation, 2) + b"".join(brokers) + last + b"\0" * 8
+    return framed(struct.pack(">ii", correlation, 2) + b"".join(brokers) + last + b"\0" * 8)
+
+
+def framed(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
@@ -210,8 +213,21 @@ def long(answer: bytes, size: int) -> bytes:
         (long(metadata(b"C"), 1 << 20), ""),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
         (b"", ""),
+        (metadata(b"x" * 30_000), "x" * 255),
+        (framed(struct.pack(">iiih", 7, 2**31 - 1, 1, -12) + b"\0" * 40), ""),
     ],
-    ids=["id", "none", "another's", "cut", "long", "too long", "no broker", "nothing"],
+    ids=[
+        "id",
+        "none",
+        "another's",
+        "cut",
+        "long",
+        "too long",
+        "no broker",
+        "nothing",
+        "long id",
+        "back",
+    ],
 )
 def test_which_cluster_a_broker_says_it_is_of(answer: bytes, id: str) -> None:
     assert answering(answer) == id
@@ -230,7 +246,7 @@ def test_what_comes_in_pieces_is_read_to_its_end() -> None:
 
         teller = threading.Thread(target=answer)
         teller.start()
-        assert cluster_id(here) == "5L6g3nShT-eMCtK-X86swQ"
+        assert cluster_id(here, time.monotonic() + 5) == "5L6g3nShT-eMCtK-X86swQ"
         teller.join()
 
 
@@ -238,7 +254,7 @@ def test_a_broker_is_asked_for_metadata_of_no_topic() -> None:
     here, there = socket.socketpair()
     with here, there:
         there.shutdown(socket.SHUT_WR)
-        assert cluster_id(here) == ""
+        assert cluster_id(here, time.monotonic() + 5) == ""
         # length, key 3 (metadata), version 2, correlation, no client id, no topics
         assert there.recv(100) == bytes.fromhex("0000000e 0003 0002 00000007 ffff 00000000")
 
@@ -295,3 +311,22 @@ def test_the_probe_travels_by_value_without_earshot() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], input=payload, capture_output=True)
     assert done.stdout.strip() == b"1", done.stderr.decode()
+
+
+def test_a_broker_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
+    here, there = socket.socketpair()
+    begun, left = time.monotonic(), threading.Event()
+    with here, there:
+
+        def drip() -> None:
+            with contextlib.suppress(OSError):
+                there.sendall(struct.pack(">i", 1000))
+                while not left.wait(0.05):
+                    there.sendall(b"\0")
+
+        teller = threading.Thread(target=drip)
+        teller.start()
+        assert cluster_id(here, begun + 0.5) == ""
+        assert time.monotonic() - begun < 5
+        left.set()
+        teller.join()
