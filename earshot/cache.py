@@ -14,26 +14,46 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from earshot import umask
 from earshot.errors import EarshotError
 
 
 def root() -> Path:
     """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet.
 
-    Raises EarshotError where neither that variable nor a home is known.
+    Raises EarshotError where neither that variable nor a home is known, and for a folder of another
+    user in a place where every user can make one.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative path.
     if base.startswith("/"):
-        return Path(base) / "earshot"
+        return _own(Path(base) / "earshot")
     try:
-        return Path.home() / ".cache" / "earshot"
+        return _own(Path.home() / ".cache" / "earshot")
     except RuntimeError:
         raise EarshotError(
             "the per-user cache",
             observed="has no place: HOME is not set, and this user has no home folder",
             remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
         ) from None
+
+
+def _own(folder: Path) -> Path:
+    """``folder``, whose content is run later. Raises EarshotError where another user has made it,
+    or a folder above it, in a folder that all users can write."""
+    for path in (folder, *folder.parents):
+        with contextlib.suppress(OSError):
+            owner, above = path.lstat().st_uid, path.parent.stat().st_mode
+            if owner not in (os.geteuid(), 0) and above & umask.OTHERS_WRITE:
+                raise EarshotError(
+                    f"the per-user cache {folder}",
+                    observed=f"{path} belongs to another user (uid {owner}), as every user can "
+                    f"write {path.parent}",
+                    allowed="folders of this user",
+                    remedy="let HOME, or XDG_CACHE_HOME, name a folder that only this user can "
+                    "write",
+                )
+    return folder
 
 
 @contextlib.contextmanager
@@ -43,6 +63,7 @@ def exclusive(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterato
     The kernel frees it with the process, so a killed holder leaves nothing to clear.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _own(path)  # it may have been made just now
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,7 +83,7 @@ def ensure(
     and leaves nothing behind.
     """
     if is_valid(folder):
-        return folder
+        return _own(folder)
     with exclusive(folder.with_name(folder.name + ".lock")):
         if is_valid(folder):
             return folder

@@ -40,6 +40,48 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
         cache.root()
 
 
+def _stranger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives ``path`` to another user."""
+    if os.geteuid() == 0:
+        os.chown(path, 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+
+
+@pytest.mark.parametrize("planted", ["earshot", ""])
+def test_a_cache_that_another_user_has_made_is_refused(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is cached is run: jars, archives of classes, the policy pack."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    base = shared if planted else shared / "cache"
+    entry = base / "earshot" / "jars" / "x"
+    entry.mkdir(parents=True)
+    _stranger(base / planted, monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(base))
+    with pytest.raises(EarshotError, match="belongs to another user") as caught:
+        cache.root()
+    assert "XDG_CACHE_HOME" in str(caught.value)
+    with pytest.raises(EarshotError, match="belongs to another user"):
+        cache.ensure(entry, lambda fresh: None)
+    with pytest.raises(EarshotError, match="belongs to another user"), cache.exclusive(entry / "l"):
+        pass
+
+
+def test_a_cache_in_another_users_own_folder_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for root in a container, whose HOME is mounted from the host."""
+    home = tmp_path / "home"
+    (home / "earshot").mkdir(parents=True)
+    home.chmod(0o755)
+    _stranger(home / "earshot", monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    assert cache.root() == home / "earshot"
+
+
 def test_entry_is_made_once(tmp_path: Path) -> None:
     calls = []
 
