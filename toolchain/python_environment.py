@@ -24,6 +24,8 @@ PIP_FLAGS = (
     # whatever a user's pip.conf or PIP_USER and PIP_TARGET say: into .venv and nowhere else
     *("--no-user", "--target="),
 )
+BREAKING = '"$`\\{}\n'
+"""Characters of a path with which pip makes scripts that do not start, or setuptools fails."""
 RETRY = "check the network and the package index that pip uses, then run it again"
 
 
@@ -36,6 +38,13 @@ def ensure_interpreter() -> None:
         raise EarshotError(
             f"project folder {VENV.parent}",
             observed=f"has a {os.pathsep} in its path, at which PATH is taken apart",
+            remedy="move the project to another path",
+        )
+    if letters := [letter for letter in BREAKING if letter in str(VENV)]:
+        raise EarshotError(
+            f"project folder {str(VENV.parent)!r}",
+            observed=f"has {' and '.join(map(repr, letters))} in its path, with which pip and "
+            "setuptools make no commands that work",
             remedy="move the project to another path",
         )
     if _is_complete():

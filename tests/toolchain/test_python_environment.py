@@ -147,3 +147,14 @@ def test_a_path_that_cannot_stand_in_path_is_refused(monkeypatch: pytest.MonkeyP
         "project folder /a:b: has a : in its path, at which PATH is taken apart\n"
         "  fix: move the project to another path"
     )
+
+
+@pytest.mark.parametrize("letter", ['"', "$", "`", "\\", "{", "}", "\n"])
+def test_a_path_with_which_no_command_starts_is_refused(
+    letter: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_environment, "VENV", Path(f"/a{letter}b/.venv"))
+    with pytest.raises(EarshotError, match="pip and setuptools make no commands") as caught:
+        ensure()
+    assert str(caught.value).count("\n") == 1  # that of the fix
+    assert not machine.commands
