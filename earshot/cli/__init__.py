@@ -1,7 +1,7 @@
 """The `earshot` command: exit codes, signals and messages; what it does is in `commands`.
 
 0 all well; 1 a rule or a cell failed; 2 usage or configuration; 3 inconclusive;
-70 a fault of earshot's own; 130 and 143 interrupted by SIGINT and SIGTERM.
+70 a fault of earshot's own; 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ OWN_FAULT = 70
 """EX_SOFTWARE of sysexits.h."""
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
-STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+HUNG_UP = 128 + signal.SIGHUP
+STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated", HUNG_UP: "terminal closed"}
 DEBUG = "--debug"
 
 
@@ -51,6 +52,8 @@ def prepare() -> None:
     umask.restrict()
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, _terminate)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as in the background of a script
         signal.signal(signal.SIGINT, _interrupt)
     from earshot.cli import ending
@@ -113,8 +116,8 @@ def _failed(fault: Exception, debug: bool) -> int:
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up is not interrupted again
-    raise SystemExit(TERMINATED)
+    signal.signal(number, signal.SIG_IGN)  # the clean-up is not interrupted again
+    raise SystemExit(128 + number)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

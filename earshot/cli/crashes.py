@@ -20,7 +20,7 @@ COMMANDS: Final = frozenset({"doctor", "validate"})
 CRASHES: Final = frozenset(
     {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 )
-STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 INCONCLUSIVE: Final = 3
 WITHOUT_RECORDS: Final = "--no-produce"
 """The doctor's option with which earshot's own exchange asks the addresses, and bounds answers."""

@@ -30,7 +30,11 @@ LEAVE_SECONDS: Final = 5.0
 TICK: Final = 0.2
 """Seconds between two looks at a command that may be late or have too many threads."""
 INCONCLUSIVE: Final = 3
-STOPPED: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+STOPPED: Final = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminal closed",
+}
 
 Tell = Callable[[str], int]
 """Prints the results so far with the reason for the end; returns the exit code."""

@@ -113,7 +113,7 @@ def guarded() -> Iterator[Guarded]:
         parent.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_is_forwarded(number: int, guarded: Guarded) -> None:
     parent, child = guarded
     assert child.pid != parent.pid

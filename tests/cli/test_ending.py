@@ -78,6 +78,7 @@ def ended(command: Sequence[str], number: int | None, cue: str = "begun") -> tup
     [
         ("hung", signal.SIGTERM, 143, "known: terminated\n"),
         ("hung", signal.SIGINT, 130, "known: interrupted\n"),
+        ("hung", signal.SIGHUP, 129, "known: terminal closed\n"),
         ("late", None, 1, "known: it did not end by its deadline, so its process was ended\n"),
         ("threads", None, 1, "threads: a peer listed more brokers than it had\n"),
         ("mute", signal.SIGTERM, 143, ""),
@@ -92,7 +93,7 @@ def test_native_code_that_hangs_does_not_hold_up_the_end(
     assert seconds < SOON
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path: Path) -> None:
     output = tmp_path / "report.json"
     with listening(lambda connection, peer: time.sleep(30)) as peer:
@@ -111,6 +112,14 @@ def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path:
     assert f"not decided: {word}" in out and "INCONCLUSIVE, 0 of 1 cell passed" in out
     assert errors in ("", f"{word}\n")
     assert f"not decided: {word}" in output.read_text()
+
+
+def test_nohup_keeps_a_command_when_its_terminal_is_closed() -> None:
+    code = "import os, signal\nfrom earshot import cli\ncli.prepare()\n"
+    code += "os.kill(os.getpid(), signal.SIGHUP)\nprint('runs on')"
+    command = ["nohup", sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert (ran.returncode, ran.stdout) == (0, "runs on\n")
 
 
 def _connected(pid: int, peer: object) -> bool:
