@@ -33,8 +33,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def end_on_sigterm() -> None:
-    """Make SIGTERM end what is running as Ctrl-C does: with the commands it has started."""
+    """Make SIGTERM, and SIGHUP of a terminal that is closed, end what is running as Ctrl-C does:
+    with the commands it has started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 def set_up(*, for_tests: bool = False) -> None:

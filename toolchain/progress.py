@@ -15,17 +15,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TextIO
 
-from earshot import cache
+from earshot import cache, streams
 from earshot.errors import EarshotError, remedy_of
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
-TICK_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
+TICK_SECONDS = 1.0 if sys.stdout is not None and sys.stdout.isatty() else 10.0
 SHARED_TICK_SECONDS = 10.0
 """For parallel steps, which cannot redraw one line."""
 SHOWN_LINES = 15
 STOP_SECONDS = 10
 INTERRUPTED = 130
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPT_SECONDS = 1.0
 """How long an interrupt of parallel steps may go unnoticed."""
 POLL_SECONDS = 0.2
@@ -36,7 +38,13 @@ _label: ContextVar[str] = ContextVar("label", default="")
 
 def say(text: str) -> None:
     """Print one line, at once."""
-    print(f"{_label.get()}{text}", flush=True)
+    try:
+        print(f"{_label.get()}{text}", flush=True)
+    except OSError as reason:
+        # what was begun goes on where no reader is left: a terminal that was closed, `| head`
+        if reason.errno not in (errno.EIO, errno.EPIPE):
+            raise
+        _silence(sys.stdout)
 
 
 def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
@@ -44,27 +52,36 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
 
     ``again`` says after an interrupt how to go on.
     """
+    streams.open_closed()
     try:
         return act()
     except EarshotError as error:
-        print(f"{prefix}{error}", file=sys.stderr)
+        _complain(f"{prefix}{error}")
         return error.exit_code
     except OSError as reason:  # a checkout of another user, a full disk, a closed stderr
         named = f"{reason.filename}: " if reason.filename is not None else ""
-        _silence_closed_streams()
-        print(f"{prefix}{named}{reason.strerror or reason}{_remedy(reason)}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _silence(sys.stdout)
+        _complain(f"{prefix}{named}{reason.strerror or reason}{_remedy(reason)}")
         return EarshotError.exit_code
     except KeyboardInterrupt:
-        print(f"\ninterrupted; {again}", file=sys.stderr)
+        _complain(f"\ninterrupted; {again}")
         return INTERRUPTED
 
 
-def _silence_closed_streams() -> None:
-    """Python writes at its end what is left of the output, and would say that it cannot."""
+def _complain(text: str) -> None:
+    """Print ``text`` on stderr, where that takes it."""
     try:
-        sys.stdout.flush()
+        print(text, file=sys.stderr, flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Python writes at its end what is left of the output, and would say that it cannot."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _remedy(reason: OSError) -> str:
@@ -229,7 +246,7 @@ def _interrupts_held_back() -> Iterator[None]:
     """A context that delays interrupts, which could otherwise lose a command as it starts."""
     received: list[int] = []
     in_main_thread = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in STOPS}
     held = {number: it for number, it in handlers.items() if in_main_thread and callable(it)}
     for number in held:
         signal.signal(number, lambda number, _: received.append(number))

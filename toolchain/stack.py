@@ -218,14 +218,18 @@ class Stack:
 def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool = False) -> int:
     """The exit code of ``command``, run in the foreground.
 
-    On Ctrl-C and SIGTERM this waits for its end, and raises KeyboardInterrupt.
+    On Ctrl-C and SIGTERM this waits for its end, and raises KeyboardInterrupt. So it does when the
+    terminal is closed, unless nohup has it ignored.
     """
+    hangs_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
     child = subprocess.Popen(
         command,
         cwd=ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL if quiet else None,
+        # a terminal sends it to the whole group, and it would end Pulumi in mid-update
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
     interrupted = False
 
@@ -234,7 +238,8 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
         interrupted = True
         child.send_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGTERM, end)
+    numbers = (signal.SIGTERM, signal.SIGHUP) if hangs_up else (signal.SIGTERM,)
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         while True:
             try:
@@ -244,7 +249,8 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
                 # the terminal signals the whole group: the child cleans up and ends
                 interrupted = True
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if interrupted:
         raise KeyboardInterrupt
     return code

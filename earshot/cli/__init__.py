@@ -11,11 +11,10 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from earshot import umask
+from earshot import streams, umask
 from earshot.errors import EarshotError, machine_error
 from earshot.extras import extra_of, installing
 
@@ -33,6 +32,7 @@ def main() -> NoReturn:
     """The console script."""
     from earshot.cli import crashes
 
+    streams.open_closed()
     arguments = sys.argv[1:]
     if crashes.may_crash(arguments):
         arguments = crashes.guarded(arguments)  # before there is a thread
@@ -46,9 +46,7 @@ def main() -> NoReturn:
 
 def prepare() -> None:
     """Sets up this process for a command: its streams, and how it ends."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # the parent process has closed it
-            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
+    streams.open_closed()
     umask.restrict()
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)

@@ -50,7 +50,7 @@ def test_failure_quotes_the_end_of_the_log(tmp_path: Path) -> None:
     assert f"try again (full output: {tmp_path / 'step.log'})" in message
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interruption_ends_the_command_too(tmp_path: Path, number: signal.Signals) -> None:
     pid_file = tmp_path / "pid"
     code = f"""
@@ -234,3 +234,25 @@ def test_a_full_output_is_one_message() -> None:
         )
     reported = f"No space left on device\n  fix: {FREE_SPACE}\n"
     assert (done.returncode, done.stderr) == (2, reported)
+
+
+@pytest.mark.parametrize(
+    "closed", [">&-", "2>&-", "<&- >&- 2>&-", "| true", "2>&1 >/dev/full | true"]
+)
+def test_a_stream_that_takes_nothing_leaves_no_trace_and_the_exit_code(closed: str) -> None:
+    code = (
+        "import sys, time\n"
+        "from earshot.errors import EarshotError\n"
+        "from toolchain import progress\n"
+        "def act():\n"
+        "    time.sleep(0.3)\n"
+        "    progress.say('a step')\n"
+        "    progress.say('another')\n"
+        "    raise EarshotError('the thing', observed='is broken')\n"
+        "sys.exit(progress.exit_status(act, 'again'))\n"
+    )
+    words = f'"$0" -c "$1" {closed}; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(
+        ["bash", "-c", words, sys.executable, code], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr

@@ -303,14 +303,17 @@ def test_make_up_ends_plugins_at_once_where_their_cli_was_killed(
     assert len(ended) == (1 if status < 0 else 0)
 
 
-def test_sigterm_ends_the_child_and_is_an_interruption(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_child_and_is_an_interruption(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     child = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).touch()\ntime.sleep(60)"
     started = tmp_path / "started"
 
     def terminate() -> None:
         while not started.exists():
             time.sleep(0.02)
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
     thread = threading.Thread(target=terminate)
     thread.start()

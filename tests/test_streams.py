@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("closed", "lost"), [(">&-", "stdout"), ("2>&-", "stderr"), (">&- 2>&-", "both"), ("<&-", "")]
+)
+def test_no_file_gets_the_number_of_a_closed_stream(closed: str, lost: str, tmp_path: Path) -> None:
+    """Nor what is printed here and by a child."""
+    code = (
+        "import os, subprocess, sys\n"
+        "from earshot import streams\n"
+        "streams.open_closed()\n"
+        "file = open(sys.argv[1], 'w')\n"
+        "os.set_inheritable(file.fileno(), True)\n"
+        "print('printed', flush=True)\n"
+        "print('complained', file=sys.stderr, flush=True)\n"
+        "subprocess.run('echo child; echo child >&2', shell=True, close_fds=False, check=True)\n"
+        "print(file.fileno() > 2, sys.stdin.read(), file=file)\n"
+    )
+    file = tmp_path / "file"
+    done = subprocess.run(
+        ["bash", "-c", f'"$0" -c "$1" "$2" {closed}', sys.executable, code, str(file)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert file.read_text() == "True \n"
+    assert done.stdout == ("" if lost in ("stdout", "both") else "printed\nchild\n")
+    assert done.stderr == ("" if lost in ("stderr", "both") else "complained\nchild\n")
