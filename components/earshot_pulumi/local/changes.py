@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earshot import sockets
-from earshot.errors import EarshotError
+from earshot.errors import AddressError, EarshotError
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java, find_java
@@ -188,7 +188,15 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     for id, pid in pids.items():
         # its settings are lost, so its listeners are unknown
         values = read_properties(started_with(directories[id])).values
-        going = leaving.leaving(values, plan, id) if values else {}
+        try:
+            going = leaving.leaving(values, plan, id) if values else {}
+        except AddressError as error:
+            yield (
+                f"{directories[id] / PROPERTIES} is not what node {id} was started with, as "
+                f"another program has written it ({error.line}). Put it back from a copy; or stop "
+                "the node, and the same command writes the file anew and starts it"
+            )
+            continue
         for connection in sockets.connected(pid, going) if going else ():
             if connection.pid not in pids.values():
                 origins = found.setdefault(going[connection.port], Counter())

@@ -104,6 +104,20 @@ def test_listeners_of_nodes_whose_settings_are_lost_are_not_checked(
     assert problems(tmp_path, planned()) == []
 
 
+@pytest.mark.parametrize(
+    "text", ["bootstrap.servers=localhost:9092\n", "listeners=nonsense\n", "listeners=A://:99999\n"]
+)
+def test_a_file_that_another_program_has_written_is_named_with_its_node(
+    text: str, tmp_path: Path, run: list[ClusterPlan]
+) -> None:
+    run.append(planned())
+    file = quorum.node_directory(tmp_path, 2) / "server.properties"
+    file.write_text(text)
+    assert not any("listener list" in problem for problem in problems(tmp_path, planned()))
+    (problem,) = changes.client_problems(tmp_path, planned())
+    assert problem.startswith(f"{file} is not what node 2 was started with")
+
+
 def test_where_nothing_runs_nothing_is_asked(tmp_path: Path, kafka: KafkaDouble) -> None:
     plan = planned(extra={"num.io.threads": "abc"})
     assert problems(tmp_path, plan) == []
