@@ -10,7 +10,7 @@ from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts, NotKnown
-from earshot.listeners.listed import numbered
+from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.machine import own_addresses
@@ -80,18 +80,36 @@ def check_plan(
     connected = looked_up(plan, cloud.connected, policy) if cloud else ()
     facts = replace(facts, evidence=found, connected=connected)
     silent: Collection[str] = ()
+    notes = remarks(facts)
     if not_known_yet or any(item.unknown for item in held.values()):
         # which names their networks hold is not known yet: KL006 says so
         silent = {rule.id for rule in RULES if rule.compares_names}
     elif in_containers(placement) and all(own.get(node.id) == () for node in plan.nodes):
-        silent = {kl012_same_broker.RULE.id}  # the caller does not know the hosts' addresses
+        # the caller does not know the hosts' addresses
+        silent = {kl012_same_broker.RULE.id}
+        notes += tuple(_not_compared(facts))
     rules = [rule for rule in RULES if rule.id not in silent]
     left_out = [
         *_without_containers(facts, not_known_yet=not_known_yet),
         *(_without_certificates(facts) if certificates is None else ()),
         *(_without_cloud(facts, cloud) if placement == AWS else ()),
     ]
-    return CheckResult((*evaluate(facts, rules), *left_out), remarks(facts))
+    return CheckResult((*evaluate(facts, rules), *left_out), notes)
+
+
+def _not_compared(facts: ClusterFacts) -> Iterator[str]:
+    """The note that KL012 would compare hosts with addresses that are not known here."""
+    rule = kl012_same_broker.RULE
+    asked = {it.listener for it in rule.findings(facts)}
+    hosts = dict.fromkeys(
+        str(listener.host) for _, listener, _ in facts.advertised() if listener.name in asked
+    )
+    if hosts:
+        yield (
+            f"{rule.id}: whether {shortened(list(hosts))} leads to the brokers advertising it is "
+            "not checked, as the addresses of their hosts are not known here; `earshot doctor` and "
+            "the validation ask which broker answers"
+        )
 
 
 def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator[Finding]:

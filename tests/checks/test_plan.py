@@ -75,8 +75,18 @@ def test_addresses_that_are_left_out_are_unknown_and_not_right() -> None:
     literal = plan("203.0.113.7")
     assert ("KL012", "unknown") in found("docker", literal)
     assert ("KL012", "violated") in found("docker", literal, addresses={1: ("203.0.113.8",)})
-    nobody_knows: dict[str, Any] = {"addresses": {1: ()}}
-    assert "KL012" not in {rule for rule, _ in found("docker", literal, **nobody_knows)}
+
+
+def test_a_caller_that_does_not_know_addresses_is_told_what_is_not_compared() -> None:
+    literal = plan("203.0.113.7")
+    checked = check_plan(literal, "docker", POLICY, addresses={1: ()})
+    assert "KL012" not in {it.rule for it in checked.findings}
+    (said,) = (it for it in checked.remarks if it.startswith("KL012"))
+    assert said.startswith("KL012: whether 203.0.113.7 leads to the brokers advertising it is not")
+    known = check_plan(literal, "docker", POLICY, addresses={1: ("203.0.113.7",)})
+    assert not any("KL012" in it for it in known.remarks)
+    nothing = check_plan(plan(), "docker", POLICY, addresses={1: ()})
+    assert not any("KL012" in it for it in nothing.remarks)
 
 
 def test_what_surrounds_instances_is_unknown_where_it_is_left_out() -> None:

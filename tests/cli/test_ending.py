@@ -114,6 +114,11 @@ def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path:
     assert f"not decided: {word}" in output.read_text()
 
 
+def test_an_interrupted_command_has_two_seconds() -> None:
+    """On a busy machine the time itself says nothing."""
+    assert ending.GRACE + ending.TELL_SECONDS < 2
+
+
 def test_nohup_keeps_a_command_when_its_terminal_is_closed() -> None:
     code = "import os, signal\nfrom earshot import cli\ncli.prepare()\n"
     code += "os.kill(os.getpid(), signal.SIGHUP)\nprint('runs on')"
@@ -174,8 +179,11 @@ def test_a_peer_that_lies_to_librdkafka_alone_is_left_at_once() -> None:
         ("doctor", "--bootstrap", "127.0.0.1:1", "--client-config"),
     ],
 )
-def test_every_command_ends_where_a_file_does_not(command: tuple[str, ...], tmp_path: Path) -> None:
-    ends_at((*command, "docker-compose.yml"), tmp_path / "docker-compose.yml")
+@pytest.mark.parametrize("number", ending.STOPPED)
+def test_every_command_ends_where_a_file_does_not(
+    command: tuple[str, ...], number: signal.Signals, tmp_path: Path
+) -> None:
+    ends_at((*command, "docker-compose.yml"), tmp_path / "docker-compose.yml", number)
 
 
 @pytest.mark.parametrize(
@@ -186,11 +194,13 @@ def test_every_command_ends_where_a_stack_file_does_not(
 ) -> None:
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
     (tmp_path / "stacks").mkdir()
-    ends_at((*command, "--stack", "local"), tmp_path / "stacks" / "Pulumi.local.yaml")
+    ends_at(
+        (*command, "--stack", "local"), tmp_path / "stacks" / "Pulumi.local.yaml", signal.SIGTERM
+    )
 
 
-def ends_at(command: tuple[str, ...], fifo: Path) -> None:
-    """``command``, run in the project of ``fifo``, ends by SIGTERM while it reads from there."""
+def ends_at(command: tuple[str, ...], fifo: Path, number: signal.Signals) -> None:
+    """``command``, run in the project of ``fifo``, ends by a signal while it reads from there."""
     os.mkfifo(fifo)
     child = subprocess.Popen(
         [sys.executable, "-m", "earshot", *command],
@@ -201,9 +211,9 @@ def ends_at(command: tuple[str, ...], fifo: Path) -> None:
     )
     with fifo.open("w"):  # until it reads
         begun = time.monotonic()
-        child.send_signal(signal.SIGTERM)
+        child.send_signal(number)
         output, _ = child.communicate(timeout=60)
-    assert (child.returncode, output) == (143, "terminated\n")
+    assert (child.returncode, output) == (128 + number, f"{ending.STOPPED[number]}\n")
     assert time.monotonic() - begun < SOON
 
 

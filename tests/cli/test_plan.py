@@ -134,7 +134,7 @@ def test_containers_are_checked_with_their_published_ports(
     assert "[KL003]" in output and "[KL006]" not in output
 
 
-def test_whose_address_a_name_has_is_not_told_where_no_host_is_known(
+def test_whose_address_a_name_has_is_a_note_where_no_host_is_known(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosts = [{"external": "kafka.example.com"}]
@@ -143,7 +143,8 @@ def test_whose_address_a_name_has_is_not_told_where_no_host_is_known(
         configured(project, json.dumps({"names": {"resolvers": {"external": [server]}}}))
         assert run(["plan", "-s", "mine", "--check"]) == 0
     output = capsys.readouterr().out
-    assert "[KL019]" in output and "KL012" not in output
+    assert "[KL019]" in output and "[KL012]" not in output
+    assert "note  KL012: whether kafka.example.com leads to the brokers" in output
 
 
 def test_what_aws_has_yet_to_name_is_not_known_and_no_error(
