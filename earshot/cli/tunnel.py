@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Final
 
-from earshot.cli.output import to_stderr
+from earshot.cli.output import emit, to_stderr
 from earshot.cli.target import Target, target
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
@@ -25,7 +25,6 @@ from earshot.validation.contract import ContractListener
 
 BOOTSTRAP_VARIABLE: Final = "EARSHOT_BOOTSTRAP"
 COMMAND_SECONDS: Final = 5.0
-INTERRUPTED: Final = 130
 _SWITCH: Final = "/etc/nsswitch.conf"
 _HOSTS_FIRST: Final = "hosts: files dns\n"
 _ENTER: Final = """
@@ -74,33 +73,42 @@ def run(
     title = str(chosen.name) if chosen is not None else "brokers"
     seed = named.contract.cluster if named.contract is not None else ""
     first = port if kind == "ports" else None
+    ready = asyncio.Event()
 
     async def work(folder: Path) -> int:
         async with tunnel(via, brokers, folder, _note, first=first, seed=seed) as made:
             _show(made, title)
+            if not command:
+                ready.set()
             if command:
                 return await _ended(made, command, folder)
             await asyncio.Event().wait()  # until it is cancelled
             return 0
 
     with tempfile.TemporaryDirectory(prefix="earshot-tunnel-") as name:
-        return asyncio.run(_until_signal(work(Path(name)), ends_itself=bool(command)))
+        return asyncio.run(_until_signal(work(Path(name)), ready))
 
 
-async def _until_signal(work: Coroutine[None, None, int], *, ends_itself: bool) -> int:
-    """The result of ``work``; when the user ends it, 0, and 130 where it had not yet a result."""
-    stop = asyncio.Event()
+async def _until_signal(work: Coroutine[None, None, int], ready: asyncio.Event) -> int:
+    """The result of ``work``. If a signal ends it: 0 for a tunnel that was ready, else 128 and the
+    signal's number."""
+    loop = asyncio.get_running_loop()
+    stopped: asyncio.Future[int] = loop.create_future()
+
+    def stop(number: int) -> None:
+        if not stopped.done():
+            stopped.set_result(number)
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            loop.add_signal_handler(number, stop, number)
     running = asyncio.ensure_future(work)
-    stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if not running.done():
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        return INTERRUPTED if ends_itself else 0
-    return running.result()
+    if running.done():
+        return running.result()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    return 0 if ready.is_set() else 128 + stopped.result()
 
 
 async def _ended(made: Tunnel, command: Sequence[str], folder: Path) -> int:
@@ -199,19 +207,20 @@ def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
 
 def _show(made: Tunnel, title: str) -> None:
     """The local addresses, once they can be used."""
-    print(visible(f"{title} through {made.via.text}"))
+    lines = [f"{title} through {made.via.text}"]
     width = max(len(str(it.local)) for it in made.routes)
     for route in made.routes:
         if route.broker is None:
-            print(f"  {route.local!s:<{width}}  bootstrap")
+            lines.append(f"  {route.local!s:<{width}}  bootstrap")
             continue
         why = made.problems.get(route.broker)
         state = f"  NOT REACHED: {why}" if why else ""
-        print(visible(f"  {route.local!s:<{width}}  {route.broker}{state}"))
-    print(visible(f"clients: bootstrap.servers={made.bootstrap}"))
+        lines.append(f"  {route.local!s:<{width}}  {route.broker}{state}")
+    lines.append(f"clients: bootstrap.servers={made.bootstrap}")
     if made.hosts is not None:
-        print(f"names: in {made.hosts}; for a JVM -Djdk.net.hosts.file={made.hosts}")
-    print("ready; Ctrl-C ends it", flush=True)
+        lines.append(f"names: in {made.hosts}; for a JVM -Djdk.net.hosts.file={made.hosts}")
+    lines.append("ready; Ctrl-C ends it")
+    emit("".join(f"{visible(line)}\n" for line in lines))
 
 
 def _note(text: str) -> None:

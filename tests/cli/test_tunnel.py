@@ -1,0 +1,92 @@
+"""How `earshot tunnel` ends. A double of kubectl runs here what a pod would run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.doubles.peer import Peer, kafka, listening, reply
+from tests.e2e.ports import free_ports
+
+KUBECTL = '#!/bin/bash\nwhile [ "$1" != "--" ]; do shift; done\nshift\nexec "$@"\n'
+HONEST = kafka({18: reply(b"\0\0" + b"\0" * 4)})
+
+
+def silent(connection: socket.socket, peer: Peer) -> None:
+    peer.connected()
+    connection.recv(1000)
+    connection.recv(1000)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "kubectl").write_text(KUBECTL)
+    (tmp_path / "kubectl").chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+def command(peer: Peer) -> list[str]:
+    (port,) = free_ports(1)
+    words = [
+        "tunnel",
+        "--via",
+        "kubectl:a/b",
+        "--bootstrap",
+        str(peer.address),
+        "--port",
+        str(port),
+    ]
+    return [sys.executable, "-m", "earshot", *words]
+
+
+def wait_for(peer: Peer) -> None:
+    end = time.monotonic() + 30
+    while not peer.connections:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_tunnel_that_was_never_ready_did_not_end_well(
+    number: signal.Signals, environment: dict[str, str]
+) -> None:
+    with listening(silent) as peer:
+        child = subprocess.Popen(command(peer), stdout=subprocess.PIPE, env=environment, text=True)
+        wait_for(peer)
+        child.send_signal(number)
+        out, _ = child.communicate(timeout=30)
+    assert (child.returncode, out) == (128 + number, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_one_that_was_ready_did(number: signal.Signals, environment: dict[str, str]) -> None:
+    with listening(HONEST) as peer:
+        child = subprocess.Popen(command(peer), stdout=subprocess.PIPE, env=environment, text=True)
+        assert child.stdout is not None
+        while not child.stdout.readline().startswith("ready"):
+            assert child.poll() is None
+        child.send_signal(number)
+        assert child.wait(30) == 0
+        child.stdout.close()
+
+
+def test_a_tunnel_runs_on_when_its_reader_has_left(environment: dict[str, str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with listening(HONEST) as peer:
+        words = command(peer)
+        child = subprocess.Popen(words, stdout=writing, env=environment)
+        os.close(writing)
+        wait_for(peer)
+        time.sleep(1)
+        with socket.create_connection(("127.0.0.1", int(words[-1])), 10):
+            assert child.poll() is None
+        child.terminate()
+        assert child.wait(30) == 0
