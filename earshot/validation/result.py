@@ -138,7 +138,9 @@ class Delivery(Frozen):
     def verdict(self) -> Verdict:
         # at-least-once is what Spark's sink promises: a duplicate is reported, not failed
         bad = self.lost or self.out_of_order or self.corrupt or self.misrouted
-        return Verdict.FAIL if bad else Verdict.PASS
+        if bad:
+            return Verdict.FAIL
+        return Verdict.PASS if self.acknowledged else Verdict.INCONCLUSIVE
 
 
 class Replication(Frozen):
