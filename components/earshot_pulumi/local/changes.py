@@ -194,7 +194,7 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
             yield (
                 f"{directories[id] / PROPERTIES} is not what node {id} was started with, as "
                 f"another program has written it ({error.line}). Put it back from a copy; or stop "
-                "the node, and the same command writes the file anew and starts it"
+                "the node, and the same command writes the file again and starts it"
             )
             continue
         for connection in sockets.connected(pid, going) if going else ():
