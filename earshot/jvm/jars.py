@@ -7,6 +7,7 @@ the repository's published checksums.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -24,7 +25,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from earshot import cache
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.jvm.java import find_java, jvm_environment
 
 KAFKA_VERSION = "4.1.1"
@@ -47,6 +48,7 @@ SHIPPED_WITH_PYSPARK = (
 # Spark's own variable: a mirror to use instead of Maven's central repository.
 REPOSITORY_VARIABLE = "DEFAULT_ARTIFACT_REPOSITORY"
 ATTEMPTS = 3
+FULL = (errno.ENOSPC, errno.EDQUOT)
 ATTEMPT_SECONDS = 600
 MANIFEST = "manifest.json"
 _NOT_FOUND = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+): not found")
@@ -133,7 +135,8 @@ def fetch(
             raise EarshotError(
                 f"jars of {name}",
                 observed=f"cannot be kept in {folder.parent} ({reason.strerror or reason})",
-                remedy="let XDG_CACHE_HOME name a folder, absolute, that this user can write",
+                remedy=(remedy_of(reason) if reason.errno in FULL else "")
+                or "let XDG_CACHE_HOME name a folder, absolute, that this user can write",
             ) from None
     elif not _is_intact(folder):
         raise EarshotError(f"jars of {name}", observed="not cached", remedy="run: make setup")
@@ -158,6 +161,8 @@ def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Pa
             observed = f"the repository has no {', '.join(lacking)}"
             remedy = f"check the version; {mirror} may be named in {REPOSITORY_VARIABLE}"
             raise EarshotError(named, observed=observed, remedy=remedy)
+        if any(os.strerror(errno.ENOSPC) in line for line in output or ()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         problem = _first_damaged(folder) if output is None else _telling(output)
         if not problem:
             break

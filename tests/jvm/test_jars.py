@@ -118,6 +118,26 @@ def test_a_cache_that_cannot_be_written_is_one_error(
     )
 
 
+def test_a_full_disk_is_named_after_one_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def ivy(command: object) -> list[str]:
+        asked.append(command)
+        return ['Exception in thread "main" java.io.IOException: No space left on device']
+
+    monkeypatch.setattr(jars, "_run_ivy", ivy)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(EarshotError) as raised:
+        jars.fetch("leaf", ["org.example:leaf:1.0"])
+    assert str(raised.value) == (
+        f"jars of leaf: cannot be kept in {tmp_path}/earshot/jars (No space left on device)\n"
+        "  fix: free space on that disk, then run the same command again"
+    )
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("text", ["", "group", "group:", ":a:1", "a:b:c:d"])
 def test_malformed_coordinate(text: str) -> None:
     with pytest.raises(EarshotError, match="Maven coordinate"):
