@@ -13,9 +13,11 @@ This module does without Pulumi. Each node has its own directory:
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -51,6 +53,7 @@ KAFKA_LOG, JVM_LOG = "server.log", "console.log"
 MTIME_SLACK = 1.0
 """Seconds by which a file's time may lag behind the clock."""
 FORMAT_SECONDS = 120
+LEAST_ROOM = 2**16
 KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.2
 _ROOM = 1 << 20
@@ -261,6 +264,8 @@ def why_ended(directory: Path) -> str:
     since = record.started if record is not None else 0.0
     log, console = (_written(directory / name, since) for name in (KAFKA_LOG, JVM_LOG))
     cause = cause_of_end(log, console) or f"its last lines:\n{last_words(directory)}"
+    if _is_full(directory):  # then the log lacks its end, too
+        cause = f"the disk of {directory} is full; {cause}"
     return f"{cause}\n  logs: {directory / KAFKA_LOG}, {JVM_LOG}"
 
 
@@ -272,6 +277,14 @@ def _written(path: Path, since: float) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def _is_full(directory: Path) -> bool:
+    """True if the disk of ``directory`` has less than `LEAST_ROOM` bytes for its user."""
+    try:
+        return shutil.disk_usage(directory).free < LEAST_ROOM
+    except OSError:
+        return False
 
 
 def last_words(directory: Path, lines: int = 12) -> str:
@@ -310,10 +323,14 @@ def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
     if code is None:
         output = [f"Kafka's storage tool {output[0]}"]
     if code != 0:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        is_full = any(os.strerror(errno.ENOSPC) in line for line in output)
         raise EarshotError(
             f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
             observed=" ".join(output[-2:]),
-            remedy="see the property that Kafka names; "
+            remedy=remedy_of(full)
+            if is_full or _is_full(launch.directory)
+            else "see the property that Kafka names; "
             "`data: delete` and `pulumi destroy` remove all data",
         )
 

@@ -377,6 +377,26 @@ def test_storage_that_cannot_be_formatted_is_one_clear_error(
     assert not (directory / "process.json").exists()
 
 
+def test_a_full_disk_is_no_reason_to_remove_data(tmp_path: Path) -> None:
+    line = "Error while writing meta.properties: java.io.IOException: No space left on device"
+    program = java(tmp_path, f"#!/bin/bash\necho '{line}' >&2\nexit 1\n")
+    with pytest.raises(EarshotError) as caught:
+        process.start(launch(directory=tmp_path / "node-1", java=program), "id")
+    assert caught.value.observed == line
+    assert caught.value.remedy == "free space on that disk, then run the same command again"
+
+
+def test_a_node_that_ended_on_a_full_disk_is_told_so_without_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it would have written last is not there."""
+    (tmp_path / "server.log").write_text("[2026-01-01 00:00:00,000] INFO begun (kafka.Kafka)\n")
+    assert "is full" not in process.why_ended(tmp_path)
+    usage = shutil.disk_usage(tmp_path)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert process.why_ended(tmp_path).startswith(f"the disk of {tmp_path} is full; its last lines")
+
+
 def test_a_storage_tool_that_does_not_end_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
