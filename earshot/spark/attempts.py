@@ -6,6 +6,7 @@ broker by broker, so that the broken one is named and the others are proven all 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -58,6 +59,14 @@ class RouteFailure(StrEnum):
     """Another cluster answers at the address."""
     LATE = "late"
     """The deadline passed first: nothing is known."""
+    LIMITED = "limited"
+    """Spark ran out of disk, memory or files where it runs, which says nothing of a broker."""
+
+
+LIMITS: Final = re.compile(
+    r"No space left on device|Disk quota exceeded|Too many open files|OutOfMemoryError"
+    r"|unable to create (?:new )?native thread"
+)
 
 
 @dataclass(frozen=True)
@@ -187,6 +196,8 @@ def _outcome(routes: Group, attempt: int, future: Future[R], end: Deadline) -> J
         kind = RouteFailure.LATE
     elif ended:
         reason = innermost(str(error))
+        if LIMITS.search(reason):
+            kind = RouteFailure.LIMITED
     return JobAttempt(routes, attempt, None, RouteProblem(kind, reason))
 
 

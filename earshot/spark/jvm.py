@@ -8,6 +8,7 @@ gateway into a file, and ends when its standard input does, so that it never out
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import struct
@@ -68,10 +69,12 @@ class Jvm:
         limit = time.monotonic() + START_SECONDS
         while not self._gateway_file.exists():
             if self._process.poll() is not None or time.monotonic() > limit:
+                words = self.last_words()
                 raise EarshotError(
                     "Spark",
-                    observed=f"its JVM did not start: {self.last_words()}",
-                    remedy="see the Spark properties given (and those in SPARK_CONF_DIR), and the "
+                    observed=f"its JVM did not start: {words}",
+                    remedy=full_disk_remedy(words)
+                    or "see the Spark properties given (and those in SPARK_CONF_DIR), and the "
                     "memory that this machine has left",
                 )
             self._ended.wait(0.01)
@@ -112,6 +115,14 @@ class Jvm:
             if self._process.stdin is not None:
                 self._process.stdin.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def full_disk_remedy(reason: str) -> str:
+    """What to do if ``reason`` is a full disk; empty for other reasons."""
+    if os.strerror(errno.ENOSPC) not in reason:
+        return ""
+    folder = tempfile.gettempdir()
+    return f"free space on the disk of {folder}, or let TMPDIR name a folder on another one"
 
 
 @contextlib.contextmanager

@@ -111,6 +111,9 @@ def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
     stage, problem = met
     if problem.trouble is RouteFailure.LATE:
         return _changed(cell, Verdict.INCONCLUSIVE, reason=f"Spark: {problem.reason}")
+    if problem.trouble is RouteFailure.LIMITED:
+        reason = f"Spark reached a limit of the machine that it runs on: {problem.reason}"
+        return _changed(cell, Verdict.INCONCLUSIVE, reason=reason)
     if problem.trouble is RouteFailure.STRANGER:
         return _stranger(cell, problem.reason, proofs)
     if problem.trouble is RouteFailure.REFUSED:

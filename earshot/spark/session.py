@@ -24,7 +24,7 @@ from earshot.errors import EarshotError
 from earshot.jvm.archive import QUICK_START, Recording, recording, start_options
 from earshot.jvm.jars import spark_connector_jars, spark_jars
 from earshot.jvm.java import find_java
-from earshot.spark.jvm import Jvm
+from earshot.spark.jvm import Jvm, full_disk_remedy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -244,7 +244,8 @@ def _connected(jvm: Jvm) -> SparkSession:
         raise EarshotError(
             "Spark",
             observed=f"no session could be opened: {innermost(str(error))}",
-            remedy="see the Spark properties given, and those in SPARK_CONF_DIR",
+            remedy=full_disk_remedy(str(error))
+            or "see the Spark properties given, and those in SPARK_CONF_DIR",
         ) from None
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None  # it would print a stack trace when its JVM ends

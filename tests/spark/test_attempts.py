@@ -84,6 +84,23 @@ def test_what_failed_is_tried_broker_by_broker_and_the_bad_one_named(port: int) 
     assert timeline(found) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "java.io.IOException: No space left on device",
+        "java.lang.OutOfMemoryError: Java heap space",
+        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory",
+        "java.net.SocketException: Too many open files",
+    ],
+)
+def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) -> None:
+    def action(group: Group, attempt: int) -> None:
+        raise RuntimeError(f"An error occurred.\n: {limit}\n\tat x.Y")
+
+    found = unproven(attempts().run(routes(port), action))
+    assert {item.trouble for item in found.values()} == {RouteFailure.LIMITED}
+
+
 def test_a_dead_broker_is_left_out_and_the_others_are_done_as_one_again(
     port: int, dead: int
 ) -> None:

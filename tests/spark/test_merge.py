@@ -123,6 +123,16 @@ def test_what_was_not_done_in_time_is_inconclusive() -> None:
     assert found.reason == "Spark: not done when the deadline of 9 s passed"
 
 
+def test_a_limit_of_the_machine_that_runs_spark_is_no_fault_of_a_broker() -> None:
+    full = RouteProblem(RouteFailure.LIMITED, "IOException: No space left on device")
+    findings = Findings(SHARES, TALLIES, READS, unread={("INTERNAL", 1): full})
+    found = by_key(merge(CELLS[:1], findings))["INTERNAL", 1]
+    assert (found.verdict, found.cause) == (Verdict.INCONCLUSIVE, None)
+    assert found.reason.endswith(
+        "the machine that it runs on: IOException: No space left on device"
+    )
+
+
 def test_without_spark_nothing_that_passed_is_proven() -> None:
     failed = cell("INTERNAL", 3, Verdict.FAIL)
     cells = without_spark([CELLS[0], failed], "no topic")

@@ -11,7 +11,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.spark import session as spark_session
-from earshot.spark.jvm import Jvm
+from earshot.spark.jvm import Jvm, full_disk_remedy
 from earshot.spark.session import (
     GUARDED,
     SMALL,
@@ -289,3 +289,12 @@ def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool)
     """As Spark judges them: by the key or the value."""
     pattern = SMALL["spark.sql.redaction.options.regex"]
     assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
+
+
+def test_a_full_disk_is_told_with_the_folder_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    remedy = full_disk_remedy("java.io.IOException: No space left on device")
+    assert remedy.startswith(f"free space on the disk of {tmp_path}, or let TMPDIR name")
+    assert full_disk_remedy("java.io.IOException: refused") == ""
