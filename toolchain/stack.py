@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,19 +17,21 @@ from pulumi_python_host.orphans import end_orphans
 from earshot import cache, umask
 from earshot.cli import run as earshot
 from earshot.config.document import Spec
-from earshot.errors import EarshotError
+from earshot.errors import EarshotError, remedy_of
 from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from toolchain import placements
 from toolchain.environment import variables
-from toolchain.paths import ROOT
+from toolchain.paths import ROOT, STATE
 from toolchain.progress import exit_status, say
 from toolchain.state_files import recover
 
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
 SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
+STATE_ROOM = 2**18
+"""Bytes that a state of a few brokers and its copies take."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -146,6 +149,7 @@ class Stack:
                 cache.write(self.file, SALT.sub("", template.read_text()))
 
     def _select(self) -> None:
+        self._refuse_unwritable_state()
         code = self._pulumi("stack", "select", "--create", quiet=True)
         if code != 0:
             raise EarshotError(
@@ -153,6 +157,22 @@ class Stack:
                 observed=f"`pulumi stack select --create` ended with status {code} (see above)",
                 remedy="check PULUMI_BACKEND_URL, `pulumi login` and PULUMI_CONFIG_PASSPHRASE",
             )
+
+    def _refuse_unwritable_state(self) -> None:
+        """Raises EarshotError where no state fits on the disk: Pulumi tries for half a minute."""
+        if self.environment.get("PULUMI_BACKEND_URL") != STATE.as_uri():
+            return
+        try:
+            STATE.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=STATE) as probe:
+                probe.write(bytes(STATE_ROOM))
+                probe.flush()
+        except OSError as reason:
+            raise EarshotError(
+                f"Pulumi's state in {STATE}",
+                observed=f"cannot be written ({reason.strerror})",
+                remedy=remedy_of(reason) or "see that this user can write there",
+            ) from None
 
     def _exists(self) -> bool:
         recover(self.environment, self.name)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -320,3 +323,24 @@ def test_a_signal_ends_the_child_and_is_an_interruption(
     with pytest.raises(KeyboardInterrupt):
         stack_module._run([sys.executable, "-c", child, started], dict(os.environ), quiet=True)
     thread.join()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(errno.ENOSPC, "free space on that disk"), (errno.EROFS, "mount that file")],
+)
+def test_a_state_for_which_there_is_no_room_is_named_before_pulumi_tries(
+    number: int, text: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_module, "STATE", checkout / "state")
+    monkeypatch.setattr(Stack, "_pulumi", lambda *_, **__: pytest.fail("Pulumi was run"))
+
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
+    with pytest.raises(EarshotError) as caught:
+        stack("local")._select()
+    assert str(caught.value).startswith(f"Pulumi's state in {checkout}/state: cannot be written (")
+    assert text in str(caught.value)
