@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -126,7 +127,8 @@ def test_a_terminal_that_signals_both_leaves_time_to_clean_up(guarded: Guarded) 
     parent, child = guarded
     parent.send_signal(signal.SIGINT)
     time.sleep(0.1)
-    os.kill(child.pid, signal.SIGINT)
+    with contextlib.suppress(ProcessLookupError):  # on a busy machine it has ended by now
+        os.kill(child.pid, signal.SIGINT)
     output, _ = parent.communicate(timeout=SOON)
     assert (parent.returncode, output) == (130, "cleaned up\n")
 
