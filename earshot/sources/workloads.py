@@ -167,6 +167,8 @@ class Workload:
             or (self.kind != "DaemonSet" and self.replicas == "1"),
             asks_cluster=self._asks_cluster(),
             is_ordered=self.is_ordered,
+            on_host=self._is_on_host(),
+            replica_labels=frozenset(self._replica_labels()),
             checks=tuple(
                 check
                 for item in list_of(self.spec.get("containers"))
@@ -262,10 +264,18 @@ class Workload:
             for name in list_of(alias.get("hostnames")):
                 yield str(name).lower(), text_in(alias, "ip")
 
+    def _is_on_host(self) -> bool:
+        return "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
+
+    def _replica_labels(self) -> Iterator[tuple[str, str]]:
+        """What Kubernetes adds to the labels of a StatefulSet's replicas."""
+        for name in self._hostnames() if self.kind == "StatefulSet" else ():
+            yield "statefulset.kubernetes.io/pod-name", name
+            yield "apps.kubernetes.io/pod-index", name.rpartition("-")[2]
+
     def _asks_cluster(self) -> bool:
         policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
-        on_host = "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
-        wanted = "ClusterFirstWithHostNet" if on_host else "ClusterFirst"
+        wanted = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
         return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
 
 
