@@ -27,6 +27,7 @@ from earshot.topology.cluster import Pod
 from earshot.topology.container import MOUNTED, Container
 
 Resource = Mapping[str, object]
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
 POD_IN: Mapping[str, Keys] = {
     "Pod": ("spec",),
@@ -168,7 +169,7 @@ class Workload:
             asks_cluster=self._asks_cluster(),
             is_ordered=self.is_ordered,
             on_host=self._is_on_host(),
-            replica_labels=frozenset(self._replica_labels()),
+            replica_labels=dict(self._replica_labels()),
             checks=tuple(
                 check
                 for item in list_of(self.spec.get("containers"))
@@ -267,11 +268,11 @@ class Workload:
     def _is_on_host(self) -> bool:
         return "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
 
-    def _replica_labels(self) -> Iterator[tuple[str, str]]:
+    def _replica_labels(self) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
         """What Kubernetes adds to the labels of a StatefulSet's replicas."""
         for name in self._hostnames() if self.kind == "StatefulSet" else ():
-            yield "statefulset.kubernetes.io/pod-name", name
-            yield "apps.kubernetes.io/pod-index", name.rpartition("-")[2]
+            number = name.rpartition("-")[2]
+            yield name, frozenset({(_POD_NAME, name), ("apps.kubernetes.io/pod-index", number)})
 
     def _asks_cluster(self) -> bool:
         policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"

@@ -41,13 +41,17 @@ class Pod:
     """All that must answer before the pod is ready."""
     on_host: bool = False
     """It has its node's network, with its node's names (`hostNetwork`)."""
-    replica_labels: frozenset[tuple[str, str]] = frozenset()
-    """Labels that Kubernetes gives to single replicas of a StatefulSet."""
+    replica_labels: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    """Labels that Kubernetes gives to single replicas of a StatefulSet, by their names."""
 
     @cached_property
     def every_label(self) -> frozenset[tuple[str, str]]:
         """The labels that its replicas have, or one of them."""
-        return self.replica_labels | self.labels.items()
+        return frozenset(self.labels.items()).union(*self.replica_labels.values())
+
+    def labels_of(self, name: str) -> frozenset[tuple[str, str]]:
+        """The labels of the replica called ``name``."""
+        return self.replica_labels.get(name, frozenset()) | self.labels.items()
 
     @property
     def own_names(self) -> frozenset[str]:

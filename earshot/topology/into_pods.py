@@ -58,6 +58,7 @@ class IntoPods:
             for pod in self.by_hostname.get(name, ())
             for it in services
             if it.is_headless and pod.subdomain.lower() == it.name and pod in self.selected(it)
+            if it.selector.items() <= pod.labels_of(name)
         ]
 
     def before(self, service: ClusterService, port: int, place: str) -> list[Leg]:
@@ -100,9 +101,10 @@ class IntoPods:
         unanswered = self._unanswered(pod)
         if service.has_unready or unanswered is None:
             return leg
-        return leg.doubted(
-            f"whether {pod.workload} becomes ready: its probe asks port {unanswered}"
-        )
+        fact = f"whether {pod.workload} becomes ready: its probe asks port {unanswered}"
+        if service.is_headless:  # without a ready pod its name has no address
+            return replace(leg, hops=(Hop(Stage.RESOLVE, Answer.UNKNOWN, fact), *leg.hops))
+        return leg.doubted(fact)
 
     def inside(self, pod: Pod, port: int, place: str, *, loopback: bool = False) -> Leg:
         """Who listens at ``port`` of ``pod``: one of its replicas is as good as another."""

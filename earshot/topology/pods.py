@@ -160,9 +160,8 @@ class PodDeployment(Deployment):
             return _trace(
                 address, text, [self._into.inside(pod, address.port, place, loopback=True)]
             )
-        if pod.is_one and not pod.on_host and host in (*pod.hostnames, *pod.full_names):
-            text = f"{host} is the pod's own name, in its hosts file"
-            return _trace(address, text, [self._into.inside(pod, address.port, place)])
+        if not pod.on_host and host in (*pod.hostnames, *pod.full_names):
+            return self._by_own_name(address, pod, place)
         if ip_of(host) is not None:
             return _unknown(address, f"whose address {host} is")
         if not pod.asks_cluster:
@@ -173,13 +172,17 @@ class PodDeployment(Deployment):
         if found := self._into.stable(host, pod.namespace):
             legs = [self._into.by_service(it, one, address.port, place) for one, it in found]
             return _trace(address, f"{host} is a pod of {found[0][0].workload}", legs)
-        return self._elsewhere(address, host, pod)
+        return self._elsewhere(address, host, pod.namespace)
 
-    def _elsewhere(self, address: Address, host: str, client: Pod) -> Trace:
+    def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:
+        """A name in the hosts file of the pod, or of one of its replicas."""
+        if not pod.is_one:
+            return _unknown(address, f"whether the client is the replica {address.host} itself")
+        text = f"{address.host} is the pod's own name, in its hosts file"
+        return _trace(address, text, [self._into.inside(pod, address.port, place)])
+
+    def _elsewhere(self, address: Address, host: str, namespace: str) -> Trace:
         """A name that no Service of the namespace has; another file may have a Service of it."""
-        namespace = client.namespace
-        if host in (*client.hostnames, *client.full_names) and not client.on_host:
-            return _unknown(address, f"whether the client is the replica {host} itself")
         if "." in host:
             return self._unnamed_pod(address, host, namespace)
         fact = f"whether another file has a Service {host}"
@@ -208,7 +211,7 @@ class PodDeployment(Deployment):
                     under = f"has a name by the Service {pod.subdomain} alone"
                     under = under if pod.subdomain else "has no name by a Service: no serviceName"
                     return _nowhere(address, f"{name} {under}")
-                if service.selector and pod not in self._into.selected(service):
+                if service.selector and not service.selector.items() <= pod.labels_of(name):
                     why = f"the Service {service.name} does not select {name}"
                     return _nowhere(address, why)
                 return _unknown(address, f"whether {service.name}, not headless, names its pods")

@@ -355,9 +355,11 @@ def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
     (template,) = found.containers
     name, index = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
     first, second = {(name, "k-0"), (index, "0")}, {(name, "k-1"), (index, "1")}
-    assert template.pod.replica_labels == first | second
-    assert [it.pod.replica_labels for it in found.replicas] == [first, second]
+    assert template.pod.replica_labels == {"k-0": first, "k-1": second}
+    replicas = [{"k-0": first}, {"k-1": second}]
+    assert [it.pod.replica_labels for it in found.replicas] == replicas
     assert template.pod.every_label == {("app", "k")} | first | second
+    assert template.pod.labels_of("k-1") == {("app", "k")} | second
     assert template.pod.on_host
 
 

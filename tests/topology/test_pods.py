@@ -173,8 +173,9 @@ def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
 
 def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
     found = changed(checks=(ReadinessCheck(8080, is_kafka=False),))
-    for host in ("outer:9094", "kafka-0.pods:9094"):
-        assert outcome(traced("app/it", host, found)) == (Answer.UNKNOWN, Stage.WAY)
+    assert outcome(traced("app/it", "outer:9094", found)) == (Answer.UNKNOWN, Stage.WAY)
+    for host in ("pods:9094", "kafka-0.pods:9094"):  # its names have no address before
+        assert outcome(traced("app/it", host, found)) == (Answer.UNKNOWN, Stage.RESOLVE)
     assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.NO, Stage.SOCKET)
     always = tuple(replace(it, has_unready=True) for it in SERVICES)
     assert outcome(traced("app/it", "outer:9094", replace(found, services=always))) == YES
@@ -186,9 +187,19 @@ def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
 def test_a_service_of_one_replica(ordinal: str, expected: tuple[Answer, Stage]) -> None:
     name = "statefulset.kubernetes.io/pod-name"
     one = ClusterService("one", "n", (ServicePort(9094, 9094),), {name: f"kafka-{ordinal}"})
-    found = changed(replica_labels=frozenset({(name, "kafka-0")}))
+    found = changed(replica_labels={"kafka-0": frozenset({(name, "kafka-0")})})
     found = replace(found, services=(*SERVICES, one))
     assert outcome(traced("app/it", "one:9094", found)) == expected
+
+
+def test_a_service_of_one_replica_gives_no_name_to_another() -> None:
+    key = "statefulset.kubernetes.io/pod-name"
+    labels = {name: frozenset({(key, name)}) for name in ("kafka-0", "kafka-1")}
+    found = changed(replica_labels=labels, hostnames=("kafka-0", "kafka-1"), subdomain="one")
+    one = ClusterService("one", "n", (), {key: "kafka-0"}, is_headless=True)
+    found = replace(found, services=(one,))
+    assert outcome(traced("app/it", "kafka-0.one:9092", found)) == YES
+    assert outcome(traced("app/it", "kafka-1.one:9092", found)) == (Answer.NO, Stage.RESOLVE)
 
 
 def test_another_container_of_the_pod_may_listen() -> None:
@@ -214,3 +225,10 @@ def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
 def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:
     found = replace(whole(), brokers=())
     assert outcome(traced("app/it", "localhost:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+
+
+def test_the_name_of_a_replica_may_be_a_service_to_the_others() -> None:
+    one = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
+    found = replace(whole(one=False), services=(*SERVICES, one))
+    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.WAY)
