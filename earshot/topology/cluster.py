@@ -90,7 +90,7 @@ class ClusterService:
     selector: Mapping[str, str] = field(default_factory=dict)
     is_headless: bool = False
     external_name: str = ""
-    """The name that it stands for (`ExternalName`); it has no pods then."""
+    """The name that its own name leads to (`ExternalName`); it selects no pods then."""
     is_balanced: bool = False
     """A load balancer outside of the cluster has its ports."""
     has_unready: bool = False
