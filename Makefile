@@ -18,7 +18,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit coverage test test-all test-share proofs every-test test-box change-interrupts user-changes check architecture bench kafka-judge judge-topologies fuzz mutants release-check lock
+.PHONY: help setup up down clean env unit coverage test test-all test-share proofs every-test test-box change-interrupts user-changes check architecture bench kafka-judge judge-topologies judge-kubernetes fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -30,6 +30,7 @@ help: ## show this
 	@echo 'CHANGES="split and Ctrl-C" says which of `make change-interrupts` are run, SEED=1 when.'
 	@echo 'JUDGE="--seed 1 --cases 20000 4.1.1" says what `make kafka-judge` asks.'
 	@echo 'TOPOLOGIES="--seed 1 --count 100" says which topologies `make judge-topologies` runs.'
+	@echo 'MANIFESTS="--seed 1 --count 16" says which manifests `make judge-kubernetes` runs.'
 	@echo 'FUZZ="--seed 1 --files 1000" says on what `make fuzz` runs.'
 	@echo 'For plain pulumi commands:  eval "$$(make -s env)"  and then  pulumi preview'
 
@@ -109,6 +110,10 @@ kafka-judge: setup ## ask Kafka of nine releases about generated settings, and c
 judge-topologies: ## run 1,000 random topologies on Docker, and compare the model hop by hop (as root)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m tests.topologies $(TOPOLOGIES)
+
+judge-kubernetes: ## run 300 random manifests on parts of Kubernetes, and compare the model (as root)
+	@$(PYTHON) -m toolchain setup --tests
+	@$(VENV_PYTHON) -m tests.kubernetes $(MANIFESTS)
 
 fuzz: setup ## run earshot lint on 100,000 damaged files (eight minutes)
 	@$(VENV_PYTHON) -m tests.fuzz $(FUZZ)

@@ -157,11 +157,15 @@ def _service(resource: Resource) -> ClusterService:
         _ports(list_of(spec.get("ports"))),
         {name: str(value) for name, value in as_map(spec.get("selector")).items()},
         is_headless="None" in addresses,
-        is_external_name=text_in(spec, "type") == "ExternalName",
+        external_name=(text_in(spec, "externalName") or "?")
+        if text_in(spec, "type") == "ExternalName"
+        else "",
         is_balanced=text_in(spec, "type") == "LoadBalancer",
         has_unready=text_in(spec, "publishNotReadyAddresses").lower() in ("true", "yes", "on")
         or HIDDEN in text_in(spec, "publishNotReadyAddresses")
         or text_in(as_map(as_map(resource.get("metadata")).get("annotations")), _UNREADY) == "true",
+        is_local_inside=text_in(spec, "internalTrafficPolicy") == "Local",
+        is_local_outside=text_in(spec, "externalTrafficPolicy") == "Local",
     )
 
 

@@ -27,6 +27,7 @@ from earshot.topology.cluster import Pod
 from earshot.topology.container import MOUNTED, Container
 
 Resource = Mapping[str, object]
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
 POD_IN: Mapping[str, Keys] = {
     "Pod": ("spec",),
@@ -167,6 +168,8 @@ class Workload:
             or (self.kind != "DaemonSet" and self.replicas == "1"),
             asks_cluster=self._asks_cluster(),
             is_ordered=self.is_ordered,
+            on_host=self._is_on_host(),
+            replica_labels=dict(self._replica_labels()),
             checks=tuple(
                 check
                 for item in list_of(self.spec.get("containers"))
@@ -262,10 +265,18 @@ class Workload:
             for name in list_of(alias.get("hostnames")):
                 yield str(name).lower(), text_in(alias, "ip")
 
+    def _is_on_host(self) -> bool:
+        return "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
+
+    def _replica_labels(self) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
+        """What Kubernetes adds to the labels of a StatefulSet's replicas."""
+        for name in self._hostnames() if self.kind == "StatefulSet" else ():
+            number = name.rpartition("-")[2]
+            yield name, frozenset({(_POD_NAME, name), ("apps.kubernetes.io/pod-index", number)})
+
     def _asks_cluster(self) -> bool:
         policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
-        on_host = "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
-        wanted = "ClusterFirstWithHostNet" if on_host else "ClusterFirst"
+        wanted = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
         return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,19 @@ class Pod:
     """A replica of its workload starts when the one before it is ready."""
     checks: tuple[ReadinessCheck, ...] = ()
     """All that must answer before the pod is ready."""
+    on_host: bool = False
+    """It has its node's network, with its node's names (`hostNetwork`)."""
+    replica_labels: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    """Labels that Kubernetes gives to single replicas of a StatefulSet, by their names."""
+
+    @cached_property
+    def every_label(self) -> frozenset[tuple[str, str]]:
+        """The labels that its replicas have, or one of them."""
+        return frozenset(self.labels.items()).union(*self.replica_labels.values())
+
+    def labels_of(self, name: str) -> frozenset[tuple[str, str]]:
+        """The labels of the replica called ``name``."""
+        return self.replica_labels.get(name, frozenset()) | self.labels.items()
 
     @property
     def own_names(self) -> frozenset[str]:
@@ -75,11 +89,20 @@ class ClusterService:
     ports: tuple[ServicePort, ...] | None
     selector: Mapping[str, str] = field(default_factory=dict)
     is_headless: bool = False
-    is_external_name: bool = False
+    external_name: str = ""
+    """The name that its own name leads to (`ExternalName`); it selects no pods then."""
     is_balanced: bool = False
     """A load balancer outside of the cluster has its ports."""
     has_unready: bool = False
     """Its name and address lead to pods that are not ready as well (publishNotReadyAddresses)."""
+    is_local_inside: bool = False
+    """Its address leads to pods of the client's node alone (`internalTrafficPolicy`)."""
+    is_local_outside: bool = False
+    """Its ports of a node lead to pods of that node alone (`externalTrafficPolicy`)."""
+
+    @property
+    def is_external_name(self) -> bool:
+        return bool(self.external_name)
 
     @property
     def has_address(self) -> bool:
@@ -89,8 +112,8 @@ class ClusterService:
 def in_cluster(host: str) -> list[str]:
     """The labels of ``host`` without the cluster's domain."""
     parts = host.lower().rstrip(".").split(".")
-    if parts[-2:] == ["cluster", "local"]:
-        del parts[-2:]
-    if len(parts) > 2 and parts[-1] == "svc":
+    if parts[-3:] == ["svc", "cluster", "local"]:
+        del parts[-3:]
+    elif len(parts) > 2 and parts[-1] == "svc":
         del parts[-1]
     return parts

@@ -14,24 +14,17 @@ from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Arrival, Bootstrap, Broker
-from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
+from earshot.topology.cluster import ClusterService, Pod, in_cluster
 from earshot.topology.container import is_loopback
+from earshot.topology.into_pods import IntoPods, Leg, best
 from earshot.topology.model import Deployment
 from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.walk import walk
-from earshot.topology.ways import Answer, End, Hop, Stage, Trace, Way
+from earshot.topology.ways import Answer, End, Hop, Stage, Trace
 
 NODE = "NODE"
 """Placeholder for the address of any node, as the bootstrap of clients outside the cluster."""
 _ANOTHER_POD = "another pod"
-
-
-@dataclass(frozen=True)
-class _Leg:
-    """What the way to one target and its socket come to."""
-
-    end: Way
-    hops: tuple[Hop, ...]
 
 
 @dataclass(frozen=True)
@@ -60,17 +53,13 @@ class PodDeployment(Deployment):
     def offers(self, traces: Sequence[Trace]) -> list[str]:
         """The ports of the Services that were asked for, else of those before brokers."""
         asked = [it for trace in traces for it in self.named(trace.address.host)]
-        before = [it for it in self.services if any(map(self._has_broker, self._selected(it)))]
+        before = [it for it in self.services if any(map(self._has_broker, self._into.selected(it)))]
         found = (f"{it.name}:{port.port}" for it in asked or before for port in it.ports or ())
         return list(dict.fromkeys(found))
 
     def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` means for a pod in ``namespace``."""
-        parts = in_cluster(host)
-        if len(parts) > 2:
-            return ()
-        key = (parts[0], parts[1] if len(parts) > 1 else namespace)
-        return self._by_name.get(key, ())
+        return self._into.called(host, namespace)
 
     def named(self, host: str) -> list[ClusterService]:
         """The Services that ``host`` means in any namespace."""
@@ -78,7 +67,12 @@ class PodDeployment(Deployment):
 
     def by_nodes(self) -> Iterator[Bootstrap]:
         """A client beyond the cluster for each port of the nodes behind which a broker listens."""
-        for port in self._node_ports:
+        of_services = [port.node_port for it in self.services for port in it.ports or ()]
+        of_pods = [port for pod in self._into.all for port in pod.node_ports]
+        # that a pod on its node's network can be reached at every port shows no client
+        for port in dict.fromkeys((*of_services, *of_pods)):
+            if port is None:
+                continue
             address = Address(NODE, port)
             end = self.trace(OUTSIDE, address).end
             if isinstance(end, Arrival):
@@ -127,22 +121,26 @@ class PodDeployment(Deployment):
         pod, host = self.pods[place], host.lower()
         if is_loopback(host) or host in self.containers[place].extra_hosts:
             return ()
-        if pod.is_one and host in (*pod.hostnames, *pod.full_names):
+        if pod.is_one and not pod.on_host and host in (*pod.hostnames, *pod.full_names):
             return ()
         _, *parts = in_cluster(host)
         by_pod = (
-            self.called(".".join(parts), pod.namespace) if self._stable(host, pod.namespace) else ()
+            self.called(".".join(parts), pod.namespace)
+            if self._into.stable(host, pod.namespace)
+            else ()
         )
         return self.called(host, pod.namespace) or by_pod
 
     def host_of(self, broker: Broker, port: int) -> str | None:
         pod = self.pods[broker.service]
-        services = [it for it in self.services if pod in self._selected(it)]
+        services = [it for it in self.services if pod in self._into.selected(it)]
         for item in services:
             if item.is_headless and item.name == pod.subdomain and len(pod.hostnames) == 1:
                 return f"{pod.hostnames[0]}.{item.name}"
         for item in services:
-            if len(self._selected(item)) == 1 and any(it.port == port for it in item.ports or ()):
+            if len(self._into.selected(item)) == 1 and any(
+                it.port == port for it in item.ports or ()
+            ):
                 return item.name
         return None
 
@@ -159,21 +157,29 @@ class PodDeployment(Deployment):
             if not self.brokers:
                 return _unknown(address, "which brokers there are: the file shows none")
             text = f"{host} is every place's name for itself"
-            return _trace(address, text, [self._inside(pod, address.port, place, loopback=True)])
-        if pod.is_one and host in (*pod.hostnames, *pod.full_names):
-            text = f"{host} is the pod's own name, in its hosts file"
-            return _trace(address, text, [self._inside(pod, address.port, place)])
+            return _trace(
+                address, text, [self._into.inside(pod, address.port, place, loopback=True)]
+            )
+        if not pod.on_host and host in (*pod.hostnames, *pod.full_names):
+            return self._by_own_name(address, pod, place)
         if ip_of(host) is not None:
             return _unknown(address, f"whose address {host} is")
         if not pod.asks_cluster:
             return _unknown(address, "which DNS servers the client's pod asks")
         if services := self.called(host, pod.namespace):
-            legs = [leg for it in services for leg in self._before(it, address.port, place)]
+            legs = [leg for it in services for leg in self._into.before(it, address.port, place)]
             return _trace(address, f"{host} is the Service {services[0].name}", legs)
-        if pods := self._stable(host, pod.namespace):
-            legs = [self._inside(it, address.port, place) for it in pods]
-            return _trace(address, f"{host} is a pod of {pods[0].workload}", legs)
+        if found := self._into.stable(host, pod.namespace):
+            legs = [self._into.by_service(it, one, address.port, place) for one, it in found]
+            return _trace(address, f"{host} is a pod of {found[0][0].workload}", legs)
         return self._elsewhere(address, host, pod.namespace)
+
+    def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:
+        """A name in the hosts file of the pod, or of one of its replicas."""
+        if not pod.is_one:
+            return _unknown(address, f"whether the client is the replica {address.host} itself")
+        text = f"{address.host} is the pod's own name, in its hosts file"
+        return _trace(address, text, [self._into.inside(pod, address.port, place)])
 
     def _elsewhere(self, address: Address, host: str, namespace: str) -> Trace:
         """A name that no Service of the namespace has; another file may have a Service of it."""
@@ -198,18 +204,18 @@ class PodDeployment(Deployment):
         name, *parts = in_cluster(host)
         services = self.called(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
         for service in services:
-            for pod in self._by_hostname.get(name, ()):
+            for pod in self._into.by_hostname.get(name, ()):
                 if pod.namespace != service.namespace:
                     continue
                 if pod.subdomain.lower() != service.name:
                     under = f"has a name by the Service {pod.subdomain} alone"
                     under = under if pod.subdomain else "has no name by a Service: no serviceName"
                     return _nowhere(address, f"{name} {under}")
-                if service.selector and pod not in self._selected(service):
+                if service.selector and not service.selector.items() <= pod.labels_of(name):
                     why = f"the Service {service.name} does not select {name}"
                     return _nowhere(address, why)
                 return _unknown(address, f"whether {service.name}, not headless, names its pods")
-            selected = self._selected(service)
+            selected = self._into.selected(service)
             if selected and not any(pod.hostnames for pod in selected):
                 why = f"pods of {selected[0].workload} have no names by the Service {service.name}"
                 return _nowhere(address, why, f"whether another file has a pod {name}")
@@ -219,14 +225,16 @@ class PodDeployment(Deployment):
         """From another machine, by a port of a node."""
         host = address.host.lower()
         doubt = f"whether {host} is a node"
-        if is_loopback(host) and address.port in self._node_ports:
+        if is_loopback(host) and address.port in self._into.by_node_port:
             return _unknown(address, "whether the client is on a node, as with kind or minikube")
         if is_loopback(host):
             why = "it is the client itself, and no broker listens there"
             return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.SELF)
         if not is_known(host) or any(it.is_balanced for it in self.services):
             return _unknown(address, "which addresses lead to the cluster's load balancer")
-        if self.named(host) or any(self._stable(host, it.namespace) for it in self.pods.values()):
+        if self.named(host) or any(
+            self._into.stable(host, it.namespace) for it in self.pods.values()
+        ):
             why = f"{host} is a name that the cluster's own DNS gives"
             doubt = f"whether {host} is known beyond the cluster as well"
             return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.NOWHERE, doubt=doubt)
@@ -235,141 +243,22 @@ class PodDeployment(Deployment):
         resolved = Hop(Stage.RESOLVE, Answer.UNKNOWN, doubt)
         if address.host == NODE:
             resolved, doubt = Hop(Stage.RESOLVE, Answer.YES, "the address of any node"), ""
-        legs = self._node_ports.get(address.port)
+        legs = self._into.by_node_port.get(address.port)
         if legs is None:
-            ports = ", ".join(map(str, self._node_ports))
+            ports = ", ".join(map(str, self._into.by_node_port))
             why = f"nothing has port {address.port} of the nodes, of which {ports} lead to brokers"
             hops = (resolved, Hop(Stage.WAY, Answer.NO, why))
             return Trace(address, hops, End.REFUSED, doubt=doubt)
-        chosen = _best(legs)
+        chosen = best(legs)
         ends = tuple(it.end for it in legs)
         return Trace(address, (resolved, *chosen.hops), chosen.end, ends, doubt)
 
     @cached_property
-    def _node_ports(self) -> Mapping[int, Sequence[_Leg]]:
-        """By a port of every node, or of a pod's own: what is behind it."""
-        behind: list[tuple[int, _Leg]] = []
-        for item in self.services:
-            for port in item.ports or ():
-                if port.node_port is not None:
-                    legs = self._to_pods(item, port, "")
-                    behind += [(port.node_port, leg) for leg in legs]
-        for pod in self._all:
-            behind += [(at, self._inside(pod, to, "")) for at, to in pod.node_ports.items()]
-        return by_key(behind)
-
-    def _before(self, service: ClusterService, port: int, place: str) -> list[_Leg]:
-        """The ways by a Service to its pods."""
-        if service.is_external_name:
-            fact = f"where the external name of the Service {service.name} leads"
-            return [_Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))]
-        if service.is_headless:
-            return self._to_pods(service, ServicePort(port, port), place)
-        if service.ports is None:
-            fact = f"which ports the Service {service.name} has"
-            return [_Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))]
-        found = [it for it in service.ports if it.port == port]
-        if not found and service.ports:
-            listed = ", ".join(str(it) for it in sorted({it.port for it in service.ports}))
-            why = f"the Service {service.name} has no port but {listed}"
-            return [_Leg(End.REFUSED, (Hop(Stage.WAY, Answer.NO, why),))]
-        asked = found[0] if found else ServicePort(port, port)
-        return self._to_pods(service, asked, place)
-
-    def _to_pods(self, service: ClusterService, port: ServicePort, place: str) -> list[_Leg]:
-        pods = self._selected(service)
-        if not pods:
-            fact = f"which pods the Service {service.name} selects: none of the file"
-            return [_Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))]
-        legs = []
-        for pod in pods:
-            target = pod.ports.get(port.target) if isinstance(port.target, str) else port.target
-            if target is None:
-                fact = f"which port of {pod.workload} is called {port.target}"
-                legs.append(_Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),)))
-            else:
-                legs.append(self._inside(pod, target, place))
-        return legs
-
-    def _inside(self, pod: Pod, port: int, place: str, *, loopback: bool = False) -> _Leg:
-        """Who listens at ``port`` of ``pod``: one of its replicas is as good as another."""
-        is_own = place in pod.containers
-        way = Hop(Stage.WAY, Answer.YES, "the pod itself" if is_own else f"to {pod.workload}")
-        if not pod.is_one and not loopback:
-            way = Hop(Stage.WAY, Answer.UNKNOWN, f"which pod of {pod.workload} it is")
-        end, why = self._listens(pod, port, place, loopback=loopback)
-        if end is End.REFUSED and is_own:
-            end, why = End.SELF, f"it is the client itself, and {why}"
-        answers = {Arrival: Answer.YES, Unknown: Answer.UNKNOWN}
-        return _Leg(end, (way, Hop(Stage.SOCKET, answers.get(type(end), Answer.NO), why)))
-
-    def _listens(self, pod: Pod, port: int, place: str, *, loopback: bool) -> tuple[Way, str]:
-        brokers = [self.by_service[it] for it in pod.containers if it in self.by_service]
-        for broker in brokers:
-            for item in broker.endpoints or ():
-                if item.bind.port != port:
-                    continue
-                host = item.bind.host
-                if not host or kind_of(host) is NameKind.ANY_ADDRESS:
-                    return Arrival(broker, item), f"{item.name} listens there"
-                if is_loopback(host) and loopback:
-                    return Arrival(broker, item), f"{item.name} listens there"
-                if is_loopback(host):
-                    return End.REFUSED, f"{item.name} listens on {item.bind} alone"
-                fact = f"on which address {item.bind} is"
-                return Unknown(fact), fact
-        is_known_whole = all(it.endpoints is not None for it in brokers)
-        others = [it for it in pod.containers if it not in self.by_service and it != place]
-        if others or not is_known_whole or not (brokers or place in pod.containers):
-            fact = f"what listens at port {port} of {pod.workload}"
-            return Unknown(fact), fact
-        return End.REFUSED, f"nothing listens at port {port} of {pod.workload}"
-
-    def _selected(self, service: ClusterService) -> Sequence[Pod]:
-        return self._selections[id(service)]
-
-    @cached_property
-    def _selections(self) -> Mapping[int, Sequence[Pod]]:
-        """The pods that each Service selects, by the identity of the Service."""
-        labelled = by_key(
-            ((pod.namespace, *label), pod) for pod in self._all for label in pod.labels.items()
-        )
-        found: dict[int, Sequence[Pod]] = {}
-        for it in self.services:
-            wanted = it.selector.items()
-            first = next(iter(wanted), None)
-            pods = labelled.get((it.namespace, *first), ()) if first is not None else ()
-            found[id(it)] = [pod for pod in pods if wanted <= pod.labels.items()]
-        return found
+    def _into(self) -> IntoPods:
+        return IntoPods(self.pods, self.services, self.by_service)
 
     def _has_broker(self, pod: Pod) -> bool:
         return any(it in self.by_service for it in pod.containers)
-
-    def _stable(self, host: str, namespace: str) -> list[Pod]:
-        """The pod that has `HOSTNAME.SUBDOMAIN` for a name, where that Service is headless."""
-        name, *parts = in_cluster(host)
-        if not 1 <= len(parts) <= 2:
-            return []
-        services = self.called(".".join(parts), namespace)
-        return [
-            pod
-            for pod in self._by_hostname.get(name, ())
-            for it in services
-            if it.is_headless and pod.subdomain.lower() == it.name and pod in self._selected(it)
-        ]
-
-    @cached_property
-    def _all(self) -> Sequence[Pod]:
-        """Every pod once."""
-        return list({pod.containers: pod for pod in self.pods.values()}.values())
-
-    @cached_property
-    def _by_hostname(self) -> Mapping[str, Sequence[Pod]]:
-        return by_key((name, pod) for pod in self._all for name in pod.hostnames)
-
-    @cached_property
-    def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
-        return by_key(((item.name, item.namespace), item) for item in self.services)
 
 
 def other_pod(namespace: str) -> str:
@@ -386,12 +275,7 @@ def _unknown(address: Address, fact: str) -> Trace:
     return Trace(address, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),), end, (end,))
 
 
-def _trace(address: Address, because: str, legs: Sequence[_Leg]) -> Trace:
-    chosen = _best(legs)
+def _trace(address: Address, because: str, legs: Sequence[Leg]) -> Trace:
+    chosen = best(legs)
     hops = (Hop(Stage.RESOLVE, Answer.YES, because), *chosen.hops)
     return Trace(address, hops, chosen.end, tuple(it.end for it in legs))
-
-
-def _best(legs: Sequence[_Leg]) -> _Leg:
-    """A Service gives connections to all its pods: one that arrives will do."""
-    return min(legs, key=lambda it: (isinstance(it.end, End), isinstance(it.end, Unknown)))

@@ -80,11 +80,7 @@ class Network:
 
         With ``certificates``, a folder that is made, its engine also speaks TLS on the network.
         """
-        number = next(self._count)
-        address = str(self.subnet[number])
-        namespace = f"{self.name}-{number}"
-        _add_namespace(namespace, self._cleanup)
-        self.plug(namespace, "eth0", address)
+        namespace, address = self.machine()
         if certificates is not None:
             certificates.mkdir(parents=True)
             self_signed(certificates, f"IP:{address}")
@@ -96,7 +92,19 @@ class Network:
         found.start_engine()
         return found
 
-    def plug(self, namespace: str | None, device: str, address: str) -> None:
+    def machine(self, *, routed: bool = True) -> tuple[str, str]:
+        """The namespace and the address of one more machine; without ``routed`` it meets no other
+        network."""
+        number = next(self._count)
+        address = str(self.subnet[number])
+        namespace = f"{self.name}-{number}"
+        _add_namespace(namespace, self._cleanup)
+        self.plug(namespace, "eth0", address, routed=routed)
+        return namespace, address
+
+    def plug(
+        self, namespace: str | None, device: str, address: str, *, routed: bool = True
+    ) -> None:
         """Give ``namespace`` (None: this machine's own) a device on the switch."""
         end = f"p{address.rpartition('.')[2]}"
         owner = str(os.getpid()) if namespace is None else namespace
@@ -105,7 +113,7 @@ class Network:
         there = () if namespace is None else ("-n", namespace)
         _ip(*there, "address", "add", f"{address}/{self.subnet.prefixlen}", "dev", device)
         _ip(*there, "link", "set", device, "up")
-        if namespace is not None:
+        if namespace is not None and routed:
             _ip(*there, "route", "add", "default", "via", self.gateway)
 
 
@@ -117,6 +125,13 @@ def docker_network() -> Iterator[Network]:
     """
     if (reason := refusal()) is not None:
         lacking(reason)
+    with switch() as network:
+        yield network
+
+
+@contextlib.contextmanager
+def switch() -> Iterator[Network]:
+    """A network for any machines. Needs root."""
     subnet = _free_subnet()
     name = f"earshot{subnet.network_address.packed[2]:02x}"
     with contextlib.ExitStack() as cleanup:

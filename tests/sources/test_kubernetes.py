@@ -339,3 +339,42 @@ def test_no_shape_ends_in_a_trace(documents: list[object]) -> None:
 def test_a_container_of_a_resource_without_a_name_is_called_by_its_kind() -> None:
     (found,) = read(pod("image: a").replace("metadata: {name: p}\n", "")).containers
     assert found.name == "Pod/c"
+
+
+def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
+    found = read("""
+        apiVersion: apps/v1
+        kind: StatefulSet
+        metadata: {name: k}
+        spec:
+          replicas: 2
+          template:
+            metadata: {labels: {app: k}}
+            spec: {hostNetwork: true, containers: [{name: c}]}
+    """)
+    (template,) = found.containers
+    name, index = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
+    first, second = {(name, "k-0"), (index, "0")}, {(name, "k-1"), (index, "1")}
+    assert template.pod.replica_labels == {"k-0": first, "k-1": second}
+    replicas = [{"k-0": first}, {"k-1": second}]
+    assert [it.pod.replica_labels for it in found.replicas] == replicas
+    assert template.pod.every_label == {("app", "k")} | first | second
+    assert template.pod.labels_of("k-1") == {("app", "k")} | second
+    assert template.pod.on_host
+
+
+def test_where_services_lead() -> None:
+    found = read("""
+        apiVersion: v1
+        kind: Service
+        metadata: {name: a}
+        spec: {type: ExternalName, externalName: b.n.svc.cluster.local}
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata: {name: b}
+        spec: {type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local}
+    """)
+    one, other = found.services
+    assert (one.external_name, one.is_local_outside) == ("b.n.svc.cluster.local", False)
+    assert (other.external_name, other.is_local_outside, other.is_local_inside) == ("", True, True)

@@ -8,10 +8,10 @@ import pytest
 
 from earshot.listeners.address import Address, parse_address
 from earshot.topology.broker import Broker, Endpoint
-from earshot.topology.cluster import ClusterService, Pod, ServicePort
+from earshot.topology.cluster import ClusterService, Pod, ReadinessCheck, ServicePort
 from earshot.topology.container import Container
 from earshot.topology.names import OUTSIDE
-from earshot.topology.pods import PodDeployment
+from earshot.topology.pods import NODE, PodDeployment
 from earshot.topology.walk import failing
 from earshot.topology.ways import Answer, Stage, Trace
 
@@ -32,7 +32,11 @@ SERVICES = (
     ClusterService("wrong", "n", (ServicePort(9092, 9099),), LABELS),
     ClusterService("named", "n", (ServicePort(9092, "other"),), LABELS),
     ClusterService("none", "n", (ServicePort(9092, 9092),), {"app": "other"}),
-    ClusterService("alias", "n", (), is_external_name=True),
+    ClusterService("alias", "n", (), external_name="kafka.example.com"),
+    ClusterService("onward", "n", (), external_name="outer.n.svc.cluster.local"),
+    ClusterService("circle", "n", (), external_name="circle.n.svc.cluster.local"),
+    ClusterService("near", "n", (ServicePort(9094, 9094),), LABELS, is_local_inside=True),
+    ClusterService("at", "n", (ServicePort(9094, 9094, 30099),), LABELS, is_local_outside=True),
     ClusterService("open", "n", None, LABELS),
 )
 
@@ -90,6 +94,13 @@ YES = (Answer.YES, Stage.SOCKET)
         ("app/it", "named:9092", (Answer.UNKNOWN, Stage.WAY)),
         ("app/it", "none:9092", (Answer.UNKNOWN, Stage.WAY)),
         ("app/it", "alias:9092", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "onward:9094", YES),
+        ("app/it", "onward:9092", (Answer.NO, Stage.WAY)),
+        ("app/it", "circle:9092", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "near:9094", (Answer.UNKNOWN, Stage.WAY)),
+        ("app/it", "at:9094", YES),
+        ("app/it", "pods.n.svc:9092", YES),
+        ("app/it", "pods.n.cluster.local:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
         ("app/it", "open:9092", (Answer.UNKNOWN, Stage.WAY)),
         ("app/it", "pods:9095", (Answer.NO, Stage.SOCKET)),
         ("app/it", "pods:9096", (Answer.UNKNOWN, Stage.SOCKET)),
@@ -108,6 +119,9 @@ YES = (Answer.YES, Stage.SOCKET)
         (OUTSIDE, "10.1.1.1:30094", (Answer.UNKNOWN, Stage.RESOLVE)),
         (OUTSIDE, "10.1.1.1:31000", (Answer.UNKNOWN, Stage.RESOLVE)),
         (OUTSIDE, "10.1.1.1:9094", (Answer.NO, Stage.WAY)),
+        (OUTSIDE, f"{NODE}:30094", YES),
+        (OUTSIDE, f"{NODE}:30099", (Answer.UNKNOWN, Stage.WAY)),
+        (OUTSIDE, f"{NODE}:31000", (Answer.UNKNOWN, Stage.WAY)),  # of the pod's node alone
         (OUTSIDE, "kafka-0.pods:9092", (Answer.NO, Stage.RESOLVE)),
         (OUTSIDE, "outer:30094", (Answer.NO, Stage.RESOLVE)),
         (OUTSIDE, "localhost:30094", (Answer.UNKNOWN, Stage.RESOLVE)),  # kind, Docker Desktop
@@ -125,6 +139,69 @@ def test_which_replica_a_service_chooses_is_not_known() -> None:
     assert outcome(traced("kafka/broker", "localhost:9092", found)) == YES
 
 
+def test_a_replica_knows_its_own_name_and_not_that_of_another() -> None:
+    found = whole(one=False)
+    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.NO, Stage.RESOLVE)
+
+
+def changed(**changes: object) -> PodDeployment:
+    """The same, with the broker's pod changed."""
+    found = whole()
+    pods = {
+        name: replace(pod, **changes) if pod.workload == "kafka" else pod  # type: ignore[arg-type]
+        for name, pod in found.pods.items()
+    }
+    return replace(found, pods=pods)
+
+
+def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
+    found = changed(on_host=True, node_ports={})
+    at_node = outcome(traced(OUTSIDE, f"{NODE}:9094", found))
+    assert at_node == (Answer.UNKNOWN, Stage.WAY)  # which node it is
+    assert outcome(traced("app/it", "pods:9092", found)) == YES
+    # what else runs on the node is not in the file
+    assert outcome(traced("kafka/broker", "localhost:9099", found)) == (
+        Answer.UNKNOWN,
+        Stage.SOCKET,
+    )
+    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
+    # its hosts file is the node's
+    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.NO, Stage.RESOLVE)
+    assert "port 9092 of the nodes" not in [it.setting for it in found.by_nodes()]
+
+
+def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
+    found = changed(checks=(ReadinessCheck(8080, is_kafka=False),))
+    assert outcome(traced("app/it", "outer:9094", found)) == (Answer.UNKNOWN, Stage.WAY)
+    for host in ("pods:9094", "kafka-0.pods:9094"):  # its names have no address before
+        assert outcome(traced("app/it", host, found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.NO, Stage.SOCKET)
+    always = tuple(replace(it, has_unready=True) for it in SERVICES)
+    assert outcome(traced("app/it", "outer:9094", replace(found, services=always))) == YES
+    answered = changed(checks=(ReadinessCheck(9094, is_kafka=False),))
+    assert outcome(traced("app/it", "outer:9094", answered)) == YES
+
+
+@pytest.mark.parametrize(("ordinal", "expected"), [("0", YES), ("1", (Answer.UNKNOWN, Stage.WAY))])
+def test_a_service_of_one_replica(ordinal: str, expected: tuple[Answer, Stage]) -> None:
+    name = "statefulset.kubernetes.io/pod-name"
+    one = ClusterService("one", "n", (ServicePort(9094, 9094),), {name: f"kafka-{ordinal}"})
+    found = changed(replica_labels={"kafka-0": frozenset({(name, "kafka-0")})})
+    found = replace(found, services=(*SERVICES, one))
+    assert outcome(traced("app/it", "one:9094", found)) == expected
+
+
+def test_a_service_of_one_replica_gives_no_name_to_another() -> None:
+    key = "statefulset.kubernetes.io/pod-name"
+    labels = {name: frozenset({(key, name)}) for name in ("kafka-0", "kafka-1")}
+    found = changed(replica_labels=labels, hostnames=("kafka-0", "kafka-1"), subdomain="one")
+    one = ClusterService("one", "n", (), {key: "kafka-0"}, is_headless=True)
+    found = replace(found, services=(one,))
+    assert outcome(traced("app/it", "kafka-0.one:9092", found)) == YES
+    assert outcome(traced("app/it", "kafka-1.one:9092", found)) == (Answer.NO, Stage.RESOLVE)
+
+
 def test_another_container_of_the_pod_may_listen() -> None:
     found = whole(sidecar=True)
     assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
@@ -139,6 +216,7 @@ def test_a_load_balancer_has_addresses_of_its_own() -> None:
 def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
     assert [it.setting for it in whole().by_nodes()] == [
         "port 30094 of the nodes",
+        "port 30099 of the nodes",
         "port 31000 of the nodes",
     ]
     assert not list(whole(balanced=True).by_nodes())
@@ -147,3 +225,10 @@ def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
 def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:
     found = replace(whole(), brokers=())
     assert outcome(traced("app/it", "localhost:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+
+
+def test_the_name_of_a_replica_may_be_a_service_to_the_others() -> None:
+    one = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
+    found = replace(whole(one=False), services=(*SERVICES, one))
+    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.WAY)

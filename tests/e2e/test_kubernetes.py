@@ -1,0 +1,91 @@
+"""The model of pods and Services beside real kube-proxies and CoreDNS: a share of `make
+judge-kubernetes`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from earshot.topology.cluster import ClusterService, ServicePort
+from earshot.topology.into_pods import IntoPods, Leg
+from tests.kubernetes import parts
+from tests.kubernetes.compare import compared
+from tests.kubernetes.generate import Topology, topology
+from tests.kubernetes.judge import Judge, judge
+from tests.skips import lacking
+
+pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
+CASES = sorted((Path(__file__).parents[1] / "kubernetes" / "cases").glob("*.yaml"))
+COUNT = 8
+
+
+@pytest.fixture(scope="module", params=["iptables", "nftables"])
+def judging(request: pytest.FixtureRequest) -> Iterator[Judge]:
+    """A judge on a cluster whose kube-proxies are in one mode."""
+    if (reason := parts.hindrance()) is not None:
+        lacking(reason)
+    with judge(request.param) as made:
+        yield made
+
+
+def kept(made: Judge, path: Path, number: int) -> Topology:
+    """A kept manifest with the addresses of the nodes, in namespaces of its own."""
+    text = path.read_text().replace("NEAR", f"near{number}").replace("FAR", f"far{number}")
+    for name, address in zip(("NODE1", "NODE2"), made.nodes, strict=True):
+        text = text.replace(name, address)
+    return Topology(number, tuple(yaml.safe_load_all(text)))
+
+
+def differences(made: Judge, drawn: list[Topology]) -> list[str]:
+    """What the model says otherwise, each with its seed."""
+    with made.running(drawn) as running:
+        outcomes = [(item.topology.seed, compared(item, made.nodes)) for item in running]
+    assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
+    return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
+
+
+def test_no_hop_of_random_manifests_is_predicted_wrongly(judging: Judge) -> None:
+    first = random.SystemRandom().randrange(10**6)
+    drawn = [topology(first + i, judging.nodes, i) for i in range(COUNT)]
+    assert differences(judging, drawn) == []
+
+
+def test_no_hop_of_kept_manifests_is_predicted_wrongly(judging: Judge) -> None:
+    assert differences(judging, [kept(judging, it, i) for i, it in enumerate(CASES)]) == []
+
+
+@pytest.mark.parametrize("broken", ["selectors", "namespaces", "ports"])
+def test_a_broken_model_is_caught(
+    broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = next(it for it in CASES if it.stem == "broken")
+    with judging.running([kept(judging, path, 900)]) as running:
+        assert compared(running[0], judging.nodes).differences == []
+        _break(broken, monkeypatch)
+        assert compared(running[0], judging.nodes).differences != []
+
+
+def _break(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take one thing that the model knows away from it."""
+    if what == "selectors":  # a Service selects every pod
+        monkeypatch.setattr(IntoPods, "selected", lambda self, _: self.all)
+    elif what == "namespaces":  # a short name means a Service of any namespace
+        monkeypatch.setattr(
+            IntoPods,
+            "called",
+            lambda self, host, _: [it for it in self.services if it.name == host.split(".")[0]],
+        )
+    else:  # a Service leads to its own port of the pods
+        to_pods = IntoPods.to_pods
+
+        def to_own_port(
+            self: IntoPods, service: ClusterService, port: ServicePort, place: str
+        ) -> list[Leg]:
+            return to_pods(self, service, replace(port, target=port.port), place)
+
+        monkeypatch.setattr(IntoPods, "to_pods", to_own_port)

@@ -1,0 +1,66 @@
+"""`python -m tests.kubernetes --seed 1 --count 300`: judge the model by random manifests."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.kubernetes import parts
+from tests.kubernetes.compare import compared
+from tests.kubernetes.generate import topology
+from tests.kubernetes.judge import AT_ONCE, judge
+from tests.topologies.compare import Outcome
+
+SHOWN = 12
+MODES = ("iptables", "nftables")
+
+
+def main() -> int:
+    """0 where no hop was predicted wrongly; 2 where no cluster can be started."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kubernetes")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--mode", choices=MODES, help="of kube-proxy; half of each without it")
+    parser.add_argument("--keep", type=Path, help="a folder for manifests that differ")
+    options = parser.parse_args()
+    if (reason := parts.hindrance()) is not None:
+        print(reason, file=sys.stderr)
+        return 2
+    total, wrong, began = Outcome(), 0, time.monotonic()
+    modes = (options.mode,) if options.mode else MODES
+    end = options.seed + options.count
+    share = -(-options.count // len(modes))
+    for mode, first in zip(modes, range(options.seed, end, share), strict=False):
+        last = min(first + share, end)
+        with judge(mode) as made:
+            for start in range(first, last, AT_ONCE):
+                seeds = range(start, min(start + AT_ONCE, last))
+                drawn = [topology(it, made.nodes, slot) for slot, it in enumerate(seeds)]
+                with made.running(drawn) as running, ThreadPoolExecutor(len(seeds)) as pool:
+                    outcomes = list(pool.map(lambda it: compared(it, made.nodes), running))
+                for item, outcome in zip(drawn, outcomes, strict=True):
+                    total.agreed += outcome.agreed
+                    total.unknown += outcome.unknown
+                    if outcome.differences:
+                        wrong += 1
+                        shown = outcome.differences[:SHOWN]
+                        print(f"seed {item.seed} ({mode}):", *shown, sep="\n  ", flush=True)
+                        if options.keep:
+                            (options.keep / f"{item.seed}.yaml").write_text(item.text)
+                took = f"{time.monotonic() - began:.0f} s"
+                done = seeds[-1] - options.seed + 1
+                print(f"{done} of {options.count}, {wrong} differ, {took}", file=sys.stderr)
+    took = f"{time.monotonic() - began:.0f} s"
+    print(f"seeds {options.seed} to {end - 1}, {took}: {wrong} manifests differ")
+    print("agreed:", dict(total.agreed))
+    unknown = (f"{count} {fact}" for fact, count in total.unknown.most_common())
+    print("not known:", *unknown, sep="\n  ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,216 @@
+"""Apply manifests to a cluster of real parts, run their pods, and ask their containers."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.kubernetes.api import Object
+from tests.kubernetes.cluster import (
+    DNS,
+    READY_SECONDS,
+    SYSTEM,
+    Cluster,
+    cluster,
+    corefile,
+    until,
+)
+from tests.kubernetes.generate import OTHER, Topology
+from tests.kubernetes.kubelet import Kubelet, Place, RunningPod
+
+QUIET_SECONDS = 4.0
+"""After which no further pod is made: one that is not ready holds up those after it."""
+MARKER_PORT = 7000
+AT_ONCE = 8
+IMAGE = "example/any"
+_POD_OF = {
+    "StatefulSet": "{}-[0-9]+",
+    "Deployment": "{}-[0-9a-z]+-[0-9a-z]{{5}}",
+    "DaemonSet": "{}-[0-9a-z]{{5}}",
+    "Pod": "{}",
+}
+
+
+@dataclass
+class Running:
+    """A topology as it runs: its pods by namespace and name."""
+
+    topology: Topology
+    outside: Place
+    pods: dict[tuple[str, str], RunningPod] = field(default_factory=dict)
+    services: dict[tuple[str, str], Object] = field(default_factory=dict)
+
+    def of_workload(self, resource: Object) -> list[RunningPod]:
+        """The pods of a workload, by their names."""
+        meta = resource["metadata"]
+        pattern = _POD_OF[resource["kind"]].format(re.escape(meta["name"]))
+        found = [
+            pod
+            for (namespace, name), pod in self.pods.items()
+            if namespace == meta["namespace"] and re.fullmatch(pattern, name)
+        ]
+        return sorted(found, key=lambda it: (len(it.name), it.name))
+
+
+@dataclass
+class Judge:
+    """A cluster, its kubelets, and a process on a machine that is no node."""
+
+    cluster: Cluster
+    kubelet: Kubelet
+    outside: Place
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The addresses of the nodes."""
+        return tuple(it.address for it in self.cluster.nodes)
+
+    @contextlib.contextmanager
+    def running(self, topologies: Sequence[Topology]) -> Iterator[list[Running]]:
+        """``topologies`` at once, all of them gone at the end."""
+        made = [Running(it, self.outside) for it in topologies]
+        try:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                list(pool.map(self._apply, made))
+                self._run_pods(made, pool)
+            until(lambda: all(map(self._has_all_endpoints, made)), lambda: "no EndpointSlices")
+            self._wait_for_proxies()
+            yield made
+        finally:
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                list(pool.map(self._remove, made))
+
+    def _apply(self, running: Running) -> None:
+        api = self.cluster.api
+        for name in running.topology.namespaces:
+            api.create(_named("Namespace", name))
+        for name in running.topology.namespaces:
+            api.create(_pod(OTHER, name, ""))
+        for resource in running.topology.documents:
+            created = api.create(resource)
+            if resource["kind"] == "Service":
+                meta = created["metadata"]
+                running.services[meta["namespace"], meta["name"]] = created
+
+    def _run_pods(self, made: Sequence[Running], pool: ThreadPoolExecutor) -> None:
+        """Run pods until all are there, or no other comes."""
+        end, quiet = time.monotonic() + READY_SECONDS, time.monotonic()
+        wanted = sum(it.topology.pods + len(it.topology.namespaces) for it in made)
+        while time.monotonic() < end:
+            fresh = [
+                (running, pod)
+                for running in made
+                for namespace in running.topology.namespaces
+                for pod in self.cluster.api.pods(namespace)
+                if (namespace, pod["metadata"]["name"]) not in running.pods
+            ]
+            started = pool.map(lambda it: self.kubelet.run(it[1]), fresh)
+            for (running, pod), item in zip(fresh, started, strict=True):
+                running.pods[pod["metadata"]["namespace"], item.name] = item
+            quiet = time.monotonic() if fresh else quiet
+            count = sum(len(it.pods) for it in made)
+            if count == wanted or time.monotonic() - quiet > QUIET_SECONDS:
+                return
+            time.sleep(0.2)
+        raise TimeoutError("pods are made without end")
+
+    def _has_all_endpoints(self, running: Running) -> bool:
+        """Whether the EndpointSlices name every pod that a Service selects, ready or not."""
+        named: dict[tuple[str, str], set[str]] = {}
+        for namespace in running.topology.namespaces:
+            for item in self.cluster.api.slices(namespace):
+                service = item["metadata"]["labels"]["kubernetes.io/service-name"]
+                for endpoint in item["endpoints"] or ():
+                    ready = endpoint["conditions"]["ready"]
+                    found = named.setdefault((namespace, service), set())
+                    found |= {f"{it} {ready}" for it in endpoint["addresses"]}
+        for key, service in running.services.items():
+            selector = service["spec"].get("selector")
+            if not selector or service["spec"]["type"] == "ExternalName":
+                continue
+            always = service["spec"].get("publishNotReadyAddresses", False)
+            selected = {
+                f"{pod.address} {pod.is_ready or always}"
+                for (namespace, _), pod in running.pods.items()
+                if namespace == key[0]
+                and selector.items() <= pod.resource["metadata"].get("labels", {}).items()
+            }
+            if selected != named.get(key, set()):
+                return False
+        return True
+
+    def _wait_for_proxies(self) -> None:
+        """Wait until kube-proxy and CoreDNS know a Service that is made after all others."""
+        name = f"marker{next(self._numbers)}"
+        ports = [{"port": MARKER_PORT}]
+        spec = {"type": "NodePort", "selector": {"app": "marker"}, "ports": ports}
+        created = self.cluster.api.create({**_named("Service", name, SYSTEM), "spec": spec})
+        port = created["spec"]["ports"][0]["nodePort"]
+        marker = Place(self.kubelet.folder / SYSTEM / "marker")
+        host = f"{name}.{SYSTEM}.svc.cluster.local"
+
+        def is_known() -> bool:
+            seen = self.outside.ask("HOST", [(it, port) for it in self.nodes])
+            seen += marker.ask("it", [(host, MARKER_PORT)])
+            return all(any(it.greetings.values()) for it in seen)
+
+        until(is_known, self.cluster.last_words)
+        self.cluster.api.delete_service(SYSTEM, name)
+
+    def _remove(self, running: Running) -> None:
+        for name in running.topology.namespaces:
+            self.cluster.api.delete_namespace(name)
+        for pod in running.pods.values():
+            self.kubelet.stop(pod)
+
+
+@contextlib.contextmanager
+def judge(mode: str) -> Iterator[Judge]:
+    """A judge with a cluster of its own, whose kube-proxy is in ``mode``."""
+    with cluster(mode) as made:
+        kubelet = Kubelet(made)
+        pods = [_pod("coredns", SYSTEM, "dns"), _pod("marker", SYSTEM, "marker")]
+        pods[1]["spec"]["containers"][0]["env"] = [
+            {"name": "KAFKA_LISTENERS", "value": f"MARKER://:{MARKER_PORT}"}
+        ]
+        until(lambda: _exists(made, SYSTEM), made.last_words)
+        server = [str(made.executables / "coredns"), "-conf", str(corefile(made))]
+        started: list[RunningPod] = []
+        ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "tcp", "port": 53}]
+        spec = {"clusterIP": DNS, "selector": {"app": "dns"}, "ports": ports}
+        made.api.create({**_named("Service", "kube-dns", SYSTEM), "spec": spec})
+        try:
+            for pod, command in zip(pods, (server, []), strict=True):
+                started.append(kubelet.run(made.api.create(pod), command))
+            found = Judge(made, kubelet, kubelet.outside())
+            found._wait_for_proxies()
+            yield found
+        finally:
+            for item in started:
+                kubelet.stop(item)
+
+
+def _exists(made: Cluster, namespace: str) -> bool:
+    """Whether the server has made its own namespaces."""
+    return any(it["metadata"]["name"] == namespace for it in made.api.namespaces())
+
+
+def _named(kind: str, name: str, namespace: str = "") -> Object:
+    meta = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": "v1", "kind": kind, "metadata": meta}
+
+
+def _pod(name: str, namespace: str, app: str) -> Object:
+    found = _named("Pod", name, namespace)
+    labels: Mapping[str, str] = {"app": app} if app else {}
+    found["metadata"]["labels"] = dict(labels)
+    found["spec"] = {"containers": [{"name": "it", "image": IMAGE}]}
+    if app == "dns":
+        found["spec"]["dnsPolicy"] = "Default"
+    return found
