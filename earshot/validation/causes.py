@@ -113,8 +113,9 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "connect from inside the broker's network, or " + _ADVERTISE,
         names=(NameKind.PRIVATE_ADDRESS, *_VPC), scopes=(Scope.EXTERNAL, Scope.HOST)),
     _tcp("timeout", "timeout", _CONNECTS,
-        "open port {port} towards this machine in the firewall or security group of {who}; "
-        "packets are dropped, and no answer comes"),
+        "open port {port} towards this machine in the firewall or security group of {who}, and, "
+        "between networks, see that routes lead there and back; packets are dropped, and no answer "
+        "comes"),
     _tcp("no-route", "no-route", _CONNECTS,
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),
@@ -131,7 +132,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "
-        "ssl.truststore.type=PEM in the client properties"),
+        "ssl.truststore.type=PEM in the client properties; if something forwards {address}, let "
+        "TLS end at {who}, not there"),
     _security("authentication", "authentication", "{who} accepts these credentials",
         "if no broker ever accepted them, check sasl.mechanism and sasl.jaas.config in the client "
         "properties; if they worked before, the cluster has lost the user or its password was "
