@@ -120,6 +120,9 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),
     _tcp(ANY, "unreachable", _CONNECTS, "check the network between this machine and {address}"),
+    _security("misrouted", "misrouted", "every connection to {address} reaches {who}",
+        "see what {address} is forwarded to: it must lead to {who} alone; if it does, give {who} a "
+        "certificate of its own for {host}"),
     _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
         "issue {who}'s certificate for {host}, or advertise a name that it is for"),
@@ -150,7 +153,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "names; or enable it there (sasl.enabled.mechanisms)"),
     _security("protocol", "protocol", _AGREES,
         "see listener.security.protocol.map of {who}: {address} does not speak the protocol "
-        "that was expected"),
+        "that was expected; a gateway that routes by name closes connections, too, if it does not "
+        "know {host}"),
     _security(ANY, "tls", _AGREES,
         "check the ssl.* client properties (a client certificate may be required) and "
         "{who}'s log"),
