@@ -49,6 +49,8 @@ TOOLS = (
     Tool("sshd", "openssh-server", "a machine behind ssh"),
     Tool("shellcheck", "shellcheck", "the scripts in user data"),
     Tool("cloud-init", "cloud-init", "user data against its schema"),
+    Tool("haproxy", "haproxy", "a gateway that routes by the name in TLS"),
+    Tool("nginx", "libnginx-mod-stream", "another gateway, whose configuration is read"),
 )
 
 

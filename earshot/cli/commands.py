@@ -9,6 +9,7 @@ from earshot.cli.lint_options import SUMMARY as LINT
 from earshot.cli.options import (
     Adopted,
     Against,
+    Binds,
     Bootstrap,
     Check,
     ClientConfig,
@@ -22,6 +23,9 @@ from earshot.cli.options import (
     EnvFile,
     Force,
     ForScope,
+    GatewayFormat,
+    GatewayListeners,
+    GatewaySoftware,
     Idle,
     Incarnations,
     Jars,
@@ -181,6 +185,30 @@ def tunnel(
 
     chosen = kind and kind.value
     _exit(work.run((stack, contract, bootstrap), via, listener, chosen, port, command or []))
+
+
+@app.command()
+def gateway(
+    stack: Stack = None,
+    contract: ContractFile = None,
+    bind: Binds = None,
+    listener: GatewayListeners = None,
+    format: GatewaySoftware = GatewayFormat.HAPROXY,
+) -> None:
+    """Print the configuration of a gateway that forwards clients to the brokers.
+
+    For listeners with address strategy sni or port. It forwards each advertised
+    name or port to the broker that advertises it, and TLS unchanged. A stack of
+    this project has the ports that brokers bind; with a contract, --bind names
+    them.
+
+      earshot gateway --stack prod > /etc/haproxy/haproxy.cfg
+      earshot gateway --stack prod --listener PARTNERS --format nginx
+      earshot gateway --contract contract.json --bind PARTNERS=9095
+    """
+    from earshot.cli import gateway as work
+
+    _exit(work.run(stack, contract, bind or [], listener or [], format.value))
 
 
 @app.command()

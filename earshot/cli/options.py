@@ -23,6 +23,14 @@ class TunnelKind(StrEnum):
     ADDRESSES = "addresses"
 
 
+class GatewayFormat(StrEnum):
+    """What the configuration of a gateway can be written for."""
+
+    HAPROXY = "haproxy"
+    NGINX = "nginx"
+    JSON = "json"
+
+
 class ClientScope(StrEnum):
     """The scope of a listener, as an option names it."""
 
@@ -83,6 +91,15 @@ TunnelPort = Annotated[int, Option(
 TunnelCommand = Annotated[list[str] | None, Argument(
     metavar="[-- COMMAND...]",
     help="Started once the tunnel is there, with EARSHOT_BOOTSTRAP; the tunnel ends with it.")]
+
+# gateway
+GatewaySoftware = Annotated[GatewayFormat, Option(
+    "--format", help="The gateway's software, or json for any other.")]
+GatewayListeners = Annotated[list[str] | None, Option(
+    "--listener", metavar="NAME", help="Only this listener. Repeatable.")]
+Binds = Annotated[list[str] | None, Option(
+    "--bind", metavar="LISTENER=PORT",
+    help="With --contract: the port that brokers bind for this listener. Repeatable.")]
 
 # plan
 PlanFormat = Annotated[Document, Option("--format", "-f", help="json: the contract.")]

@@ -13,7 +13,7 @@ from typing import Any
 
 from earshot.certificates.names import SubjectNames
 from earshot.doctor.asking import UNASKED, AnsweringBrokers, Peer
-from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, names_listed
+from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
 from earshot.listeners.address import Address
 from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.terms import Protocol, Scope
@@ -279,7 +279,21 @@ def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:
     if error == "authentication" and facts.via is not None:
         error = "lost-users"  # another broker accepts the same credentials
         observed += f"; {facts.via.asked} accepts the same credentials"
+    if isinstance(insecure, OtherCertificate) and (others := _named_by(insecure, facts)):
+        error = "misrouted"
+        observed += f", as that of {numbered('broker', others)}"
     return FailedStage(Stage.SECURITY, error, observed)
+
+
+def _named_by(shown: OtherCertificate, facts: Observation) -> list[int]:
+    """The other brokers of the listener that the certificate is for."""
+    brokers = facts.via.brokers if facts.via is not None else {}
+    names = SubjectNames.of_hosts(shown.names)
+    return [
+        id
+        for id, address in brokers.items()
+        if id != facts.target.broker and names.cover(address.host)
+    ]
 
 
 def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:

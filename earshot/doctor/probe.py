@@ -82,6 +82,14 @@ class Handshake:
 
 
 @dataclass(frozen=True)
+class OtherCertificate(Failure):
+    """A certificate of a trusted authority that is not for the host."""
+
+    names: tuple[str, ...] = ()
+    """What it is for."""
+
+
+@dataclass(frozen=True)
 class Contact:
     """The way to ``address``, as far as it leads: each part is None where the one before failed."""
 
@@ -229,7 +237,9 @@ def _handshake(
         text = error.verify_message
         if error.verify_code in _NAME_MISMATCH:
             names = _names_at((ip, address.port), address.host, context)
-            return Failure("certificate-name", f"the certificate is for {names_listed(names)}")
+            return OtherCertificate(
+                "certificate-name", f"the certificate is for {names_listed(names)}", names=names
+            )
         if error.verify_code in _OUT_OF_TIME:
             text += f" (by the clock of this machine it is {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
         return Failure(_OUT_OF_TIME.get(error.verify_code, "certificate-untrusted"), text)

@@ -113,12 +113,16 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "connect from inside the broker's network, or " + _ADVERTISE,
         names=(NameKind.PRIVATE_ADDRESS, *_VPC), scopes=(Scope.EXTERNAL, Scope.HOST)),
     _tcp("timeout", "timeout", _CONNECTS,
-        "open port {port} towards this machine in the firewall or security group of {who}; "
-        "packets are dropped, and no answer comes"),
+        "open port {port} towards this machine in the firewall or security group of {who}, and, "
+        "between networks, see that routes lead there and back; packets are dropped, and no answer "
+        "comes"),
     _tcp("no-route", "no-route", _CONNECTS,
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),
     _tcp(ANY, "unreachable", _CONNECTS, "check the network between this machine and {address}"),
+    _security("misrouted", "misrouted", "every connection to {address} reaches {who}",
+        "see what {address} is forwarded to: it must lead to {who} alone; if it does, give {who} a "
+        "certificate of its own for {host}"),
     _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
         "issue {who}'s certificate for {host}, or advertise a name that it is for"),
@@ -131,7 +135,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "
-        "ssl.truststore.type=PEM in the client properties"),
+        "ssl.truststore.type=PEM in the client properties; if something forwards {address}, let "
+        "TLS end at {who}, not there"),
     _security("authentication", "authentication", "{who} accepts these credentials",
         "if no broker ever accepted them, check sasl.mechanism and sasl.jaas.config in the client "
         "properties; if they worked before, the cluster has lost the user or its password was "
@@ -148,7 +153,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "names; or enable it there (sasl.enabled.mechanisms)"),
     _security("protocol", "protocol", _AGREES,
         "see listener.security.protocol.map of {who}: {address} does not speak the protocol "
-        "that was expected"),
+        "that was expected; a gateway that routes by name closes connections, too, if it does not "
+        "know {host}"),
     _security(ANY, "tls", _AGREES,
         "check the ssl.* client properties (a client certificate may be required) and "
         "{who}'s log"),

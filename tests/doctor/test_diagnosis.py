@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord, diagnose, ready, undecided
-from earshot.doctor.probe import Attempt, Contact, Handshake
+from earshot.doctor.probe import Attempt, Contact, Handshake, OtherCertificate
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
@@ -460,6 +460,28 @@ def test_a_failed_handshake() -> None:
     target = replace(TARGET, protocol=Protocol.SSL)
     facts = replace(HEALTHY, target=target, contact=contact, own=None)
     assert failed(facts) == (Stage.SECURITY, "certificate-name")
+
+
+@pytest.mark.parametrize(
+    ("names", "error"),
+    [
+        (("B-2.test", "boot.test"), "misrouted"),
+        (("boot.test",), "certificate-name"),
+        (("other names",), "certificate-name"),
+    ],
+)
+def test_the_certificate_of_another_broker_is_a_wrong_way(
+    names: tuple[str, ...], error: str
+) -> None:
+    """As behind a gateway that sends two names to one broker."""
+    text = f"the certificate is for {', '.join(names)}"
+    shown = OtherCertificate("certificate-name", text, names=names)
+    target = replace(TARGET, protocol=Protocol.SSL, address=address("b-1.test:443"))
+    via = answer("boot.test:443", "b-1.test:443", "b-2.test:443")
+    contact = replace(REACHED, address=target.address, security=shown)
+    facts = replace(HEALTHY, target=target, contact=contact, own=None, via=via)
+    assert failed(facts) == (Stage.SECURITY, error)
+    assert failed(replace(facts, via=None)) == (Stage.SECURITY, "certificate-name")
 
 
 def test_without_records_a_cell_passes_and_says_so() -> None:

@@ -1,5 +1,5 @@
-"""A double of a balancer or gateway, which forwards TCP unchanged: by port, or by the name that TLS
-shows, to healthy targets, with an idle time-out."""
+"""A double of a balancer, which forwards TCP unchanged, by port, to healthy targets, with an idle
+time-out."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from dataclasses import dataclass, field
 
 Target = tuple[str, int]
 _CHECK_SECONDS = 0.2
-_HELLO = 16_384
 
 
 @dataclass
 class Forwarder:
-    """What is forwarded where; a test may change both while it runs."""
+    """What is forwarded where; a test may change it while it runs."""
 
     host: str = "127.0.0.1"
     by_port: dict[int, list[Target]] = field(default_factory=dict)
     """By port, the targets; several are taken in turn."""
-    by_name: dict[int, dict[str, list[Target]]] = field(default_factory=dict)
-    """By port and name, as a client's hello has it. Another name is refused."""
     idle_seconds: float = 600.0
     connections: int = 0
     """How many it has forwarded."""
@@ -34,21 +31,15 @@ class Forwarder:
 
     async def _checks(self) -> None:
         while True:
-            named = [it for names in self.by_name.values() for it in names.values()]
-            for target in {it for targets in [*self.by_port.values(), *named] for it in targets}:
+            for target in {it for targets in self.by_port.values() for it in targets}:
                 self._healthy[target] = await _answers(target)
             await asyncio.sleep(_CHECK_SECONDS)
 
     async def _accepted(
         self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        hello = b""
         with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
-            if port in self.by_name:
-                hello = await asyncio.wait_for(reader.read(_HELLO), 10)
-                targets = self.by_name[port].get(server_name(hello), [])
-            else:
-                targets = self.by_port[port]
+            targets = self.by_port[port]
             # a balancer without a healthy target forwards to nobody
             healthy = [it for it in targets if self._healthy.get(it, True)]
             if not healthy:
@@ -57,7 +48,6 @@ class Forwarder:
             there, back = await asyncio.open_connection(*healthy[self._turn % len(healthy)])
             self.connections += 1
             with contextlib.closing(back):
-                back.write(hello)
                 await self._piped((reader, back), (there, writer))
 
     async def _piped(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
@@ -96,7 +86,7 @@ def forwarding(forwarder: Forwarder) -> Iterator[Forwarder]:
         loop = asyncio.get_running_loop()
         ends.append(lambda: loop.call_soon_threadsafe(stop.set))
         async with contextlib.AsyncExitStack() as cleanup:
-            for port in (*forwarder.by_port, *forwarder.by_name):
+            for port in forwarder.by_port:
                 accepted = functools.partial(forwarder._accepted, port)
                 server = await asyncio.start_server(accepted, forwarder.host, port)
                 cleanup.callback(server.close)
@@ -125,21 +115,6 @@ async def _answers(target: Target) -> bool:
         return False
     writer.close()
     return True
-
-
-def server_name(hello: bytes) -> str:
-    """The name in a TLS ClientHello (RFC 8446, 4.1.2; RFC 6066, 3); empty where it has none."""
-    at = 5 + 4 + 2 + 32  # record, handshake, version, random
-    at += 1 + hello[at]  # session
-    at += 2 + int.from_bytes(hello[at : at + 2])  # cipher suites
-    at += 1 + hello[at]  # compression
-    at += 2
-    while at + 4 <= len(hello):
-        kind, length = int.from_bytes(hello[at : at + 2]), int.from_bytes(hello[at + 2 : at + 4])
-        if kind == 0:
-            return hello[at + 9 : at + 4 + length].decode("ascii", "replace")
-        at += 4 + length
-    return ""
 
 
 def ports_of(bases: Mapping[int, Target], base: int) -> dict[int, list[Target]]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from earshot.doctor.doctor import examine
+from earshot.gateway.render import Software, render
+from earshot.gateway.routes import BoundListener, routes
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Cell, Report
@@ -164,8 +169,39 @@ def named(hosts: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_name_per_broker_that_tls_shows(tmp_path: Path) -> None:
-    """One port for all, no certificate of the forwarder's own: it reads the name and forwards."""
+@contextlib.contextmanager
+def gateway(software: str, folder: Path, configuration: str, port: int) -> Iterator[None]:
+    """HAProxy or nginx with ``configuration``, from when it has ``port``."""
+    file = folder / f"{software}.conf"
+    words = ["haproxy", "-db", "-f", str(file)]
+    if software == Software.NGINX:
+        module = "load_module /usr/lib/nginx/modules/ngx_stream_module.so;"
+        configuration = f"{module}\npid {folder}/pid;\ndaemon off;\nevents {{}}\n{configuration}"
+        words = ["nginx", "-e", "stderr", "-c", str(file)]
+    file.write_text(configuration)
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            end = time.monotonic() + 20
+            while not is_open(port):
+                assert process.poll() is None, process.communicate()[1]
+                assert time.monotonic() < end
+                time.sleep(0.1)
+            yield
+        finally:
+            process.terminate()
+
+
+def is_open(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((KAFKA, port), 1):
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "software", [pytest.param(it, marks=pytest.mark.requires(it)) for it in ("haproxy", "nginx")]
+)
+def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None:
+    """One port for all, and no certificate at the gateway: it reads the name and forwards."""
     names = [NAME.format(id=id) for id in IDS]
     pem = self_signed(tmp_path, ",".join(f"DNS:{name}" for name in [*names, BOOTSTRAP]))
     (port,) = free_ports(1)
@@ -182,13 +218,10 @@ def test_a_name_per_broker_that_tls_shows(tmp_path: Path) -> None:
     if shutil.which("unshare") is None or named(hosts, "true").returncode:
         lacking("a mount namespace of its own (unshare --map-root-user --mount)")
     secure = {node.id: node.listener("SECURE") for node in planned.nodes}
-    targets = {id: (KAFKA, it.bind_port) for id, it in secure.items() if it is not None}
-    by_name = {NAME.format(id=id): [target] for id, target in targets.items()}
-    by_name[BOOTSTRAP] = list(targets.values())
-    with (
-        running_cluster(planned) as cluster,
-        forwarding(Forwarder(KAFKA, by_name={port: by_name})) as forwarder,
-    ):
+    bound = {id: it.bind_port for id, it in secure.items() if it is not None}
+    with running_cluster(planned) as cluster:
+        found = routes(cluster.contract, {"SECURE": BoundListener(bound)})
+        configuration = render(found, Software(software), "brokers of a test")
         contract = tmp_path / "contract.json"
         text = cluster.contract.for_scope(cluster.contract.listener("SECURE").scopes[0]).to_json()
         contract.write_text(text)
@@ -197,13 +230,19 @@ def test_a_name_per_broker_that_tls_shows(tmp_path: Path) -> None:
         doctor = [sys.executable, "-m", "earshot", "doctor", "--contract", str(contract)]
         doctor += ["--client-config", str(client), "--format", "json"]
 
-        done = named(hosts, *doctor)
+        with gateway(software, tmp_path, configuration, port):
+            done = named(hosts, *doctor)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert forwarder.connections > len(IDS)
         assert json.loads(text)["listeners"][0]["bootstrap"] == f"{BOOTSTRAP}:{port}"
 
-        by_name[names[1]] = by_name[names[2]]
-        crossed = named(hosts, *doctor)
+        shown = f"{{ req.ssl_sni -i {names[1]} }}"
+        mistake = {
+            "haproxy": (f"SECURE-2 if {shown}", f"SECURE-3 if {shown}"),
+            "nginx": (f"{names[1]} SECURE-2;", f"{names[1]} SECURE-3;"),
+        }[software]
+        assert mistake[0] in configuration
+        with gateway(software, tmp_path, configuration.replace(*mistake), port):
+            crossed = named(hosts, *doctor)
         assert crossed.returncode == 1
         report = read_report(crossed.stdout.encode(), "doctor")
         (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]

@@ -23,6 +23,7 @@ _EBS = "https://aws.amazon.com/ebs/pricing/"
 _VPC = "https://aws.amazon.com/vpc/pricing/"
 _ELB = "https://aws.amazon.com/elasticloadbalancing/pricing/"
 _PRIVATELINK = "https://aws.amazon.com/privatelink/pricing/"
+_TRANSIT = "https://aws.amazon.com/transit-gateway/pricing/"
 _ROUTE53 = "https://aws.amazon.com/route53/pricing/"
 _CLOUDWATCH = "https://aws.amazon.com/cloudwatch/pricing/"
 _S3 = "https://aws.amazon.com/s3/pricing/"
@@ -42,6 +43,9 @@ PRICES = {
     "nat-gib": ("NAT gateway, a GiB of traffic", _VPC),
     "nlb-hour": ("Network Load Balancer, an hour", _ELB),
     "nlcu-hour": ("Network Load Balancer, a capacity unit (NLCU) and hour", _ELB),
+    "gateway-hour": ("one gateway's instance type, an hour", _EC2),
+    "attachment-hour": ("attachment of a VPC to a Transit Gateway, an hour", _TRANSIT),
+    "transit-gib": ("data through a Transit Gateway, a GiB", _TRANSIT),
     "endpoint-hour": ("interface endpoint in one zone, an hour", _PRIVATELINK),
     "endpoint-gib": ("data through interface endpoints, a GiB; cheaper in bulk", _PRIVATELINK),
     "out-gib": ("data to the internet, a GiB", _EC2),
@@ -150,6 +154,20 @@ def endpoint_bill(zones: int) -> Iterator[Item]:
     yield Item("data through the endpoints", None, "endpoint-gib", "1 x GiB x endpoint-gib")
 
 
+def gateway_bill() -> Iterator[Item]:
+    """What two gateways of one's own cost, one in each of two zones."""
+    yield _hourly("instances, one per zone", 2, "gateway-hour")
+    yield Item("data between zones", None, "between-zones-gib", "2 x GiB x between-zones-gib")
+
+
+def connected_bill() -> Iterator[Item]:
+    """What `connected` adds for a VPC, with the connection that exists already."""
+    yield _hourly("attachments to a Transit Gateway, both VPCs", 2, "attachment-hour")
+    yield Item("data through a Transit Gateway", None, "transit-gib", "1 x GiB x transit-gib")
+    data = "2 x GiB x between-zones-gib"
+    yield Item("data through a peering between zones", None, "between-zones-gib", data)
+
+
 def hosts_bill(spec: DockerHostsSpec) -> Iterator[Item]:
     """Every item of Docker hosts that AWS charges for."""
     for size in dict.fromkeys(spec.instance_of(host).root_gib for host in spec.host_zones):
@@ -197,6 +215,10 @@ def cost_page(specs: Mapping[str, AwsSpec], hosts: Mapping[str, DockerHostsSpec]
     bills |= {name: tuple(hosts_bill(spec)) for name, spec in hosts.items()}
     bills["With `expose: nlb` or `privatelink`, in addition"] = tuple(balancer_bill())
     bills["An `AwsEndpoint` in two zones, for its own account"] = tuple(endpoint_bill(2))
+    bills["Two gateways for strategy `sni` or `port`, in your own instances"] = tuple(
+        gateway_bill()
+    )
+    bills["A VPC in `connected`"] = tuple(connected_bill())
     parts = [_HEAD, *(_stack(name, items) for name, items in bills.items())]
     used = {item.price for items in bills.values() for item in items}
     return "\n".join([*parts, _prices(used), _END])

@@ -20,8 +20,10 @@ from tests.placement.cost_page import (
     PRICES,
     balancer_bill,
     bill,
+    connected_bill,
     cost_page,
     endpoint_bill,
+    gateway_bill,
     hosts_bill,
 )
 from tests.placement.test_aws_docker_template import NAME as HOSTS_NAME
@@ -132,6 +134,8 @@ def test_every_price_has_its_use_and_its_page() -> None:
         hosts_bill(hosts_of_template()),
         balancer_bill(),
         endpoint_bill(2),
+        gateway_bill(),
+        connected_bill(),
     )
     used = {item.price for items in bills for item in items}
     assert used == set(PRICES)

@@ -31,6 +31,8 @@ class Balancer(TaggedComponent):
     """The balancer's name, unknown until AWS or the record has it."""
     targets: dict[int, list[dict[str, Any]]]
     """By broker, the fields of each `Target`."""
+    shared_targets: dict[int, list[dict[str, Any]]]
+    """The same, of target groups that have other brokers, too: those of bootstraps."""
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class Balancer(TaggedComponent):
         self._name, self._spec, self._expose, self._names = name, spec, expose, names
         self._vpc_id = network.vpc_id
         self.targets = {id: [] for id in spec.ids}
+        self.shared_targets = {id: [] for id in spec.ids}
         self._balancer = aws.lb.LoadBalancer(
             **self._named(protect=spec.deletion_protection or None),
             name_prefix="kafka-",
@@ -112,7 +115,10 @@ class Balancer(TaggedComponent):
                 opts=self._opts(),
             )
             address = self._names.interfaces[id].private_ip
-            self.targets[id].append({"group": group.arn, "address": address, "port": bind_port})
+            target = {"group": group.arn, "address": address, "port": bind_port}
+            self.targets[id].append(target)
+            if len(ids) > 1:
+                self.shared_targets[id].append(target)
         aws.lb.Listener(
             **self._named(suffix),
             load_balancer_arn=self._balancer.arn,

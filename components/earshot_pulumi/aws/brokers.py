@@ -198,12 +198,20 @@ class AwsBrokers(Brokers):
                     "others": others,
                     "stack": self.stack,
                     "region": spec.region,
+                    **self._shared_targets([node]),
                     **self._settings,
                 },
                 self.shared.opts(),
             ).granted
 
         return granted
+
+    def _shared_targets(self, nodes: Sequence[InstanceNode]) -> dict[str, Any]:
+        """The input `shared_targets` for ``nodes``; without a balancer there is none."""
+        balancer = self._balanced
+        held = balancer.shared_targets if balancer else {}
+        found = [target for node in nodes for target in held.get(node.id, ())]
+        return {"shared_targets": found} if found else {}
 
     def _readiness(
         self,
@@ -226,6 +234,7 @@ class AwsBrokers(Brokers):
                 "deadline": self.spec.ready_seconds + GRACE,
                 "whole": whole,
                 "in_turn": self._remembered.served and self.spec.in_turn,
+                **self._shared_targets(nodes),
                 **self._settings,
             },
             # a target group without a listener has no health

@@ -2,8 +2,8 @@
 
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
-from earshot_pulumi.aws.reports import Awaited, wait_for
-from earshot_pulumi.aws.targets import health
+from earshot_pulumi.aws.reports import Awaited, Target, wait_for
+from earshot_pulumi.aws.targets import health, register
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import InternalResource
@@ -14,7 +14,8 @@ class AwsReadinessKind(AwsKind):
     """Waits for one node after a change, or for the whole cluster at the end of a run.
 
     Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); whether it is
-    the `whole` cluster; and whether nodes change `in_turn`, as they do once the cluster has served.
+    the `whole` cluster; whether nodes change `in_turn`, as they do once the cluster has served; and
+    maybe the `shared_targets` of the nodes, which are registered again (see `AwsTurnKind`).
     """
 
     ID = "ready"
@@ -24,13 +25,17 @@ class AwsReadinessKind(AwsKind):
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # all voters of a new cluster start together, then one wait covers the whole cluster
         if news["whole"] or (olds and news["in_turn"]):
-            region = news["region"]
+            settings, region = self.settings(operation), news["region"]
+            if olds:
+                register(
+                    settings, region, [read(Target, it) for it in news.get("shared_targets", ())]
+                )
             wait_for(
                 [read(Awaited, it) for it in news["nodes"]],
-                reader(self.settings(operation), region),
+                reader(settings, region),
                 news["deadline"],
-                starts(self.settings(operation), region),
-                health(self.settings(operation), region),
+                starts(settings, region),
+                health(settings, region),
                 progress=operation.log,
             )
         return news

@@ -1,7 +1,9 @@
-"""Targets of a balancer, and what the balancer's health checks say of them."""
+"""Targets of a balancer: what its health checks say of them, and which of them get connections."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from earshot.errors import EarshotError
@@ -14,22 +16,59 @@ def health(config: Any, region: str) -> Unhealthy:
     answer."""
 
     def unhealthy(target: Target) -> str:
-        from botocore.exceptions import BotoCoreError, ClientError
-
         asked = [{"Id": target.address, "Port": target.port}]
-        try:
+        with _named_errors(region, "described", "DescribeTargetHealth"):
             elb = client(config, region, "elbv2")
             found = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
-        except (BotoCoreError, ClientError) as reason:
-            raise EarshotError(
-                f"targets of the balancer in {region}",
-                observed=f"cannot be described: {' '.join(str(reason).split())}",
-                remedy="see that these credentials may call "
-                "elasticloadbalancing:DescribeTargetHealth, and run the same command again",
-            ) from None
         return _reason(target, found["TargetHealthDescriptions"])
 
     return unhealthy
+
+
+def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
+    """Lets the balancers of ``region`` send no new connections to ``targets``. Raises EarshotError.
+
+    Connections that exist go on until the broker closes them.
+    """
+    with _named_errors(region, "deregistered", "DeregisterTargets"):
+        for group, listed in _by_group(targets).items():
+            elb = client(config, region, "elbv2")
+            for target in listed:
+                # an interrupted update may have deregistered it
+                with suppress(elb.exceptions.InvalidTargetException):
+                    elb.deregister_targets(TargetGroupArn=group, Targets=[target])
+
+
+def register(config: Any, region: str, targets: Iterable[Target]) -> None:
+    """Lets the balancers of ``region`` send connections to ``targets``; nothing changes for those
+    that are registered. Raises EarshotError."""
+    with _named_errors(region, "registered", "RegisterTargets"):
+        for group, listed in _by_group(targets).items():
+            elb = client(config, region, "elbv2")
+            elb.register_targets(TargetGroupArn=group, Targets=listed)
+
+
+def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for item in targets:
+        found.setdefault(item.group, []).append({"Id": item.address, "Port": item.port})
+    return found
+
+
+@contextmanager
+def _named_errors(region: str, what: str, action: str) -> Iterator[None]:
+    """Errors of AWS are EarshotErrors within: targets cannot be ``what``, by ``action``."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            f"targets of the balancer in {region}",
+            observed=f"cannot be {what}: {' '.join(str(reason).split())}",
+            remedy=f"see that these credentials may call elasticloadbalancing:{action}, and run "
+            "the same command again",
+        ) from None
 
 
 def _reason(target: Target, found: list[Any]) -> str:

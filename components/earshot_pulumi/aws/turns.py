@@ -13,7 +13,10 @@ from earshot.listeners.listed import listed
 from earshot.user_data.boot import NodeReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
+from earshot_pulumi.aws.reports import Target
+from earshot_pulumi.aws.targets import deregister
 from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
@@ -30,11 +33,13 @@ class Other:
 
 
 class AwsTurnKind(AwsKind, CheckedKind):
-    """Refuses a change of a node while others are down.
+    """Refuses a change of a node while others are down, and takes the node out of the balancer's
+    bootstrap before it stops.
 
     Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;
     `others`, the nodes that must serve (empty: the node may change whichever nodes are down);
-    `stack`; and `region`.
+    `stack`; `region`; and maybe `shared_targets`, its targets in groups that have others, too. A
+    group with this node alone keeps it: without any target, a balancer answers no connection.
     """
 
     ID = "turn"
@@ -52,6 +57,9 @@ class AwsTurnKind(AwsKind, CheckedKind):
             yield _refusal(int(news["node"]), found)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        if olds and news["others"]:
+            targets = [read(Target, it) for it in news.get("shared_targets", ())]
+            deregister(self.settings(operation), news["region"], targets)
         # a change that is taken back restarts the instance too, and is waited for again
         return {**news, "granted": uuid4().hex}
 

@@ -23,6 +23,7 @@ from tests.components.aws.registered import (
     INTERFACE,
     READY,
     RECORD,
+    TURN,
     Answers,
     Engine,
     registered,
@@ -131,6 +132,20 @@ def test_the_wait_for_a_node_is_for_its_targets_too_once_the_balancer_has_them()
     assert len(listeners) == 4
     (plain, *_) = registered(read_aws(**TWO_LISTENERS)).of(READY).values()
     assert "targets" not in plain.inputs["nodes"][0], "no difference for stacks without a balancer"
+
+
+def test_the_turn_and_the_wait_of_a_broker_have_its_target_among_others() -> None:
+    engine = registered(read_aws(**EXPOSED))
+    for kind in (TURN, READY):
+        for id in (1, 2, 3):
+            (target,) = engine.of(kind)[f"mine-broker-{id}"].inputs["shared_targets"]
+            assert (target["group"], target["address"]) == (
+                "arn of mine-external-bootstrap",
+                f"10.0.0.{id + 10}",
+            )
+    assert len(engine.of(READY)["mine-cluster"].inputs["shared_targets"]) == 3
+    alone = registered(read_aws(**{**EXPOSED, "brokers": 1}))
+    assert "shared_targets" not in alone.of(TURN)["mine-broker-1"].inputs
 
 
 def test_bootstrap_and_rules_follow_from_it() -> None:

@@ -117,6 +117,19 @@ def test_a_changed_node_and_the_whole_wait_for_their_targets(
     assert provider.create(props(balanced)).outs, "a new cluster has only the wait for the whole"
 
 
+def test_a_changed_broker_is_in_the_bootstrap_again_before_it_is_waited_for(
+    provider: Called, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: list[Any] = []
+    monkeypatch.setattr(readiness, "register", lambda *given: joined.append(given))
+    shared = [{"group": "arn", "address": "10.0.0.11", "port": 9094.0}]
+    provider.create(props(ONE, shared_targets=shared))
+    assert joined == [], "its attachment registers a new target"
+    with pytest.raises(EarshotError, match=r"has not reported|is gone"):
+        provider.update(OLDS, props(ONE, shared_targets=shared))
+    assert joined == [(CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])]
+
+
 def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
     provider: Called,
 ) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from earshot_pulumi.aws.reports import Target
-from earshot_pulumi.aws.targets import health
+from earshot_pulumi.aws.targets import deregister, health, register
 
 from earshot.errors import EarshotError
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
@@ -48,9 +48,36 @@ def test_a_target_is_healthy_or_named_with_its_state(cloud: MotoInProcess) -> No
     assert unhealthy(target) == ""
 
 
-def test_a_group_that_is_gone_is_an_error_that_names_the_permission(cloud: MotoInProcess) -> None:
+def test_targets_leave_their_group_and_come_back(cloud: MotoInProcess) -> None:
+    arn = group(cloud)
+    one, two = (Target(arn, f"10.0.0.{it}", 9094) for it in (11, 12))
+    elb = cloud.client("elbv2")
+
+    def registered() -> set[str]:
+        found = elb.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+        return {it["Target"]["Id"] for it in found}
+
+    register({}, REGION, [one, two])
+    deregister({}, REGION, [one])
+    assert registered() == {two.address}
+    deregister({}, REGION, [one])
+    register({}, REGION, [one, two])
+    assert registered() == {one.address, two.address}
+
+
+@pytest.mark.parametrize(
+    ("act", "action"),
+    [
+        (lambda it: health({}, REGION)(it), "DescribeTargetHealth"),
+        (lambda it: register({}, REGION, [it]), "RegisterTargets"),
+        (lambda it: deregister({}, REGION, [it]), "DeregisterTargets"),
+    ],
+)
+def test_a_group_that_is_gone_is_an_error_that_names_the_permission(
+    act: Callable[[Target], object], action: str, cloud: MotoInProcess
+) -> None:
     target = Target(group(cloud), ADDRESS, 9094)
     cloud.client("elbv2").delete_target_group(TargetGroupArn=target.group)
     with pytest.raises(EarshotError) as raised:
-        health({}, REGION)(target)
-    assert "elasticloadbalancing:DescribeTargetHealth" in str(raised.value)
+        act(target)
+    assert f"elasticloadbalancing:{action}" in str(raised.value)

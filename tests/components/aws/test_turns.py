@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from earshot_pulumi.aws import turns
 from earshot_pulumi.aws.machines import Machine
+from earshot_pulumi.aws.reports import Target
 from earshot_pulumi.aws.turns import AwsTurnKind, others_of
 
 from earshot.user_data.boot import NodeState
@@ -120,3 +121,18 @@ def test_every_turn_that_is_granted_is_another() -> None:
     assert first["granted"] and second["granted"] and first["granted"] != second["granted"]
     assert not provider.differs(first, {**NEW, "others": []})
     assert provider.differs(first, OLD)
+
+
+def test_a_broker_leaves_the_bootstrap_before_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[Any] = []
+    monkeypatch.setattr(turns, "deregister", lambda *given: left.append(given))
+    target = {"group": "arn", "address": "10.0.0.11", "port": 9094.0}
+    provider, news = (
+        Called(AwsTurnKind(), {"settings": CONFIG}),
+        {**NEW, "shared_targets": [target]},
+    )
+    provider.create(news)
+    provider.update(OLD, {**news, "others": []})
+    assert left == [], "a new node, and one of a cluster that is down as a whole"
+    provider.update(OLD, news)
+    assert left == [(CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])]

@@ -93,6 +93,8 @@ class Balancers:
         self._image, self._mark = image, mark
         self.turned: list[Turned] = []
         """In their order, by each group for itself."""
+        self.linked: set[str] = set()
+        """Addresses of endpoints, which no security group keeps out."""
         self._played: dict[str, Played] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
@@ -122,7 +124,8 @@ class Balancers:
             played = self._played[arn]
             groups = [held.groups[id] for id in sorted(forwarding.balancer.groups)]
             rules = firewall.packet_rules(groups, held.members, self._ground.vpc.gateway)
-            if (guard := firewall.before_routing(rules)) != played.guard:
+            linked = [f"-A PREROUTING -s {it} -j ACCEPT" for it in sorted(self.linked)]
+            if (guard := firewall.before_routing(rules, linked)) != played.guard:
                 firewall.apply(guard, played.pid)
                 played.guard = guard
             with self._lock:
@@ -143,13 +146,13 @@ class Balancers:
         pid = int(self._engine.run("inspect", "--format={{.State.Pid}}", name))
         played = self._played[arn] = Played(name, pid, forwarding)
         length = vpc.range.prefixlen
-        _inside(pid, *(f"ip address add {it}/{length} dev eth0" for it in others))
+        inside(pid, *(f"ip address add {it}/{length} dev eth0" for it in others))
         if public := balancer.outside(self._ground.elastic):
             self._engine.run("network", "connect", f"--ip={public[0]}", outside.name, name)
             length = outside.range.prefixlen
-            _inside(pid, *(f"ip address add {it}/{length} dev eth1" for it in public[1:]))
+            inside(pid, *(f"ip address add {it}/{length} dev eth1" for it in public[1:]))
         # a packet of a forgotten connection is not forwarded again
-        _inside(pid, "sysctl -q -w net.netfilter.nf_conntrack_tcp_loose=0")
+        inside(pid, "sysctl -q -w net.netfilter.nf_conntrack_tcp_loose=0")
         thread = threading.Thread(target=self._run, args=(arn, played), daemon=True)
         self._threads[arn] = thread
         thread.start()
@@ -202,7 +205,7 @@ class Balancers:
             played.rules = rules
         if forwarding.idle_seconds != played.idle_seconds:
             name = "net.netfilter.nf_conntrack_tcp_timeout_established"
-            _inside(played.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
+            inside(played.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
             played.idle_seconds = forwarding.idle_seconds
 
 
@@ -221,7 +224,7 @@ def _enter(pid: int) -> None:
     assert done == 0, os.strerror(ctypes.get_errno())
 
 
-def _inside(pid: int, *commands: str) -> None:
+def inside(pid: int, *commands: str) -> None:
     """Commands of this machine with the network of process ``pid``."""
     for command in commands:
         words = ["nsenter", "--net", f"--target={pid}", *command.split()]

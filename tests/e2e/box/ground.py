@@ -75,6 +75,11 @@ def _outside(name: str) -> Wire:
     return Wire(name, whole, IPv4Network((whole[32], 27)))
 
 
+def network(engine: Engine, name: str) -> Wire:
+    """A network with the range of another VPC, which the caller removes."""
+    return _network(engine, name, _vpc)
+
+
 def _network(engine: Engine, name: str, chosen: Callable[[str], Wire]) -> Wire:
     for left in reversed(range(TRIES)):
         wire = chosen(name)

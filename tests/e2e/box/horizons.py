@@ -3,8 +3,9 @@
 Amazon's resolver answers inside: an `ip-…` name, an `ec2-…` name with the private address, private
 zones of the VPC, and a public name that none of them hides. Outside an `ec2-…` name is the Elastic
 IP, and only public zones are known. The name of a balancer leads to its addresses on both sides,
-private ones included, and a CNAME is followed. Source: the VPC guide on DNS attributes, the Route
-53 guide on private hosted zones. Not played: alias, weighted and other routed records, IPv6.
+private ones included; so does that of an interface endpoint. A CNAME and an alias are followed, and
+a name without a record has those of the wildcard above it. Source: the VPC guide on DNS attributes,
+the Route 53 guide on private hosted zones. Not played: weighted and other routed records, IPv6.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.doubles.aws.names import private_name, public_name
 from tests.doubles.aws.server import REGION, Moto
 from tests.doubles.dns_server import NO_RECORD
 from tests.e2e.box.balancer_state import balancers
-from tests.e2e.box.state import addresses
+from tests.e2e.box.state import addresses, endpoint_addresses
 
 Side = Literal["inside", "outside"]
 Addresses = tuple[str, ...]
@@ -34,7 +35,7 @@ class Zone:
     private: bool
     records: dict[str, Addresses] = field(default_factory=dict)
     other_names: dict[str, str] = field(default_factory=dict)
-    """By name, the one that a CNAME leads to."""
+    """By name, the one that a CNAME or an alias leads to."""
 
     def has(self, name: str) -> bool:
         return name == self.name or name.endswith(f".{self.name}")
@@ -59,9 +60,10 @@ class Sky:
         for private in (True, False):
             for zone in seen:
                 if zone.private is private:
-                    if (other := zone.other_names.get(name)) is not None:
+                    found = name if name in zone.records else f"*.{name.partition('.')[2]}"
+                    if (other := zone.other_names.get(found)) is not None:
                         return self.answer(side, other)
-                    return zone.records.get(name)
+                    return zone.records.get(found)
         return None
 
 
@@ -91,6 +93,10 @@ def sky(server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> Sky:
     for balancer in balancers(server):
         for side in names.values():
             side[balancer.name.lower()] = balancer.addresses(elastic)
+    for endpoint in ec2.describe_vpc_endpoints()["VpcEndpoints"]:
+        for entry in endpoint.get("DnsEntries") or ():
+            for side in names.values():
+                side[_plain(entry["DnsName"])] = endpoint_addresses(ec2, endpoint)
     return Sky(names, tuple(_zones(server.client("route53"), id if hostnames else "")))
 
 
@@ -119,6 +125,8 @@ def _zones(route53: Any, vpc: str) -> Iterator[Zone]:
                 values = tuple(it["Value"] for it in record.get("ResourceRecords", []))
                 if record["Type"] == "CNAME":
                     zone.other_names[_plain(record["Name"])] = _plain(values[0])
+                elif alias := record.get("AliasTarget"):
+                    zone.other_names[_plain(record["Name"])] = _plain(alias["DNSName"])
                 is_address = record["Type"] in ("A", "AAAA")
                 before = zone.records.get(_plain(record["Name"]), NO_RECORD)
                 zone.records[_plain(record["Name"])] = before + (values if is_address else ())

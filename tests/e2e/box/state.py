@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Any
 
 from tests.doubles.aws.server import Moto
@@ -105,6 +107,16 @@ def addresses(ec2: Any) -> dict[str, str]:
             private = "" if gone else held["PrivateIpAddress"]
         found[item["PublicIp"]] = private
     return found
+
+
+def endpoint_addresses(ec2: Any, endpoint: Any) -> tuple[str, ...]:
+    """An address of ``endpoint``, as EC2 describes it, in each of its subnets: one of the last,
+    for moto gives it addresses of other networks."""
+    if not (ids := endpoint.get("SubnetIds")):
+        return ()
+    place = 2 + zlib.crc32(endpoint["VpcEndpointId"].encode()) % 16
+    listed = ec2.describe_subnets(SubnetIds=ids)["Subnets"]
+    return tuple(sorted(str(IPv4Network(item["CidrBlock"])[-place]) for item in listed))
 
 
 def user_data(server: Moto, id: str) -> bytes:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import threading
 import traceback
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from tests.doubles.aws.cloud import ClientError
 from tests.doubles.aws.server import MotoServer
 from tests.e2e.box.balancers import Balancers
 from tests.e2e.box.fleet import Fleet
-from tests.e2e.box.state import look
+from tests.e2e.box.state import Held, look
 
 LOOK_SECONDS = 1.0
 """A look is six questions to moto, which cost both processes 70 ms, and more with a balancer."""
+
+
+class Other(Protocol):
+    """Something beside the brokers' VPC that follows moto."""
+
+    def follow(self, held: Held) -> None: ...
 
 
 class Watch:
@@ -22,6 +28,8 @@ class Watch:
 
     def __init__(self, server: MotoServer, fleet: Fleet, balancers: Balancers) -> None:
         self._server, self._fleet, self._balancers = server, fleet, balancers
+        self.others: list[Other] = []
+        """What is beside the brokers' VPC."""
         self._changed = threading.Condition()
         self._begun = self._done = 0
         self._over = False
@@ -64,6 +72,8 @@ class Watch:
                 self._begun += 1
             try:
                 held = look(self._server)
+                for other in list(self.others):
+                    other.follow(held)
                 self._balancers.follow(held)
                 self._fleet.follow(held)
             except ClientError:

@@ -1,0 +1,107 @@
+"""`earshot gateway`: the configuration of a gateway in front of the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from earshot.cli.output import emit
+from earshot.cli.target import stack_contract, target
+from earshot.errors import EarshotError
+from earshot.gateway.render import Software, render
+from earshot.gateway.routes import DEFAULT_IDLE_SECONDS, BoundListener, routes
+from earshot.listeners.address import MAX_PORT, PORT_ALLOWED
+from earshot.placement import PlacementPlan, plan_stack
+from earshot.project import Project
+from earshot.stack_files import stack_name
+from earshot.validation.contract import Contract
+
+
+def run(
+    stack: str | None,
+    contract: str | None,
+    binds: Sequence[str],
+    listeners: Sequence[str],
+    software: str,
+) -> int:
+    """Prints the configuration; the exit code. Raises EarshotError."""
+    if contract is None:
+        if stack is None:
+            raise EarshotError(
+                "nothing to configure a gateway for",
+                remedy="name a stack (--stack NAME), or a contract and the ports that brokers bind "
+                "(--contract FILE --bind LISTENER=PORT)",
+            )
+        if binds:
+            raise EarshotError("--bind", observed="found with --stack, which has the ports")
+        found, bound = _of_stack(stack)
+    else:
+        looked_at = target(stack, contract, None).contract
+        assert looked_at is not None
+        found, bound = looked_at, _bound(looked_at, binds)
+    chosen = _chosen(found.cluster, bound, listeners)
+    emit(render(routes(found, chosen), Software(software), f"Kafka brokers of {found.cluster}"))
+    return 0
+
+
+def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
+    """The contract of ``stack``, and its listeners that something else than the stack forwards."""
+    project = Project.find()
+    spec = project.read_cluster(stack)
+    planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
+    bound = _forwarded(planned)
+    known = all(item.known for node in planned.plan.brokers for item in node.listeners)
+    if not bound or known:  # without names that only an update gets
+        return Contract.of(planned.plan, stack_name(stack), spec.placement), bound
+    return stack_contract(project, stack), bound
+
+
+def _forwarded(planned: PlacementPlan) -> dict[str, BoundListener]:
+    found = {}
+    for name in planned.plan.listener_names:
+        held = {node.id: node.listener(name) for node in planned.plan.brokers}
+        listeners = {id: item for id, item in held.items() if item is not None}
+        first = next(iter(listeners.values()))
+        if not first.forwarded or (first.front is not None and first.front.group):
+            continue
+        ports = {id: item.bind_port for id, item in listeners.items()}
+        for id in ports:
+            if planned.machine_of(id):  # containers on several hosts, which publish their ports
+                ports[id] = planned.names[id].published.get(name, ports[id])
+        found[name] = BoundListener(ports, first.path.idle_seconds or DEFAULT_IDLE_SECONDS)
+    return found
+
+
+def _bound(contract: Contract, binds: Sequence[str]) -> dict[str, BoundListener]:
+    if not binds:
+        names = " or ".join(item.name for item in contract.listeners)
+        raise EarshotError(
+            "--bind",
+            observed="is missing with --contract, which does not have the ports that brokers bind",
+            allowed=f"LISTENER=PORT, where LISTENER is {names}",
+        )
+    found = {}
+    for text in binds:
+        name, _, port = text.partition("=")
+        number = int(port) if port.isascii() and port.isdigit() else 0
+        if not name or not 1 <= number <= MAX_PORT:
+            allowed = f"LISTENER=PORT, with {PORT_ALLOWED}"
+            raise EarshotError("--bind", observed=f"found {text!r}", allowed=allowed)
+        found[name] = BoundListener({broker.id: number for broker in contract.brokers})
+    return found
+
+
+def _chosen(
+    cluster: str, bound: Mapping[str, BoundListener], listeners: Collection[str]
+) -> dict[str, BoundListener]:
+    if not bound:
+        raise EarshotError(
+            f"stack {cluster}",
+            observed="has no listener that a gateway of your own forwards",
+            allowed="a listener with address strategy sni, or port with a `host`",
+            remedy="see docs/addresses.md",
+        )
+    for name in listeners:
+        if name not in bound:
+            allowed = ", ".join(bound)
+            raise EarshotError("--listener", observed=f"found {name!r}", allowed=allowed)
+    return {name: item for name, item in bound.items() if not listeners or name in listeners}

@@ -1,0 +1,1 @@
+"""The configuration of a gateway that forwards clients' connections to the brokers."""

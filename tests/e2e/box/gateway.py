@@ -1,0 +1,65 @@
+"""A gateway of a box: HAProxy of this machine in the network of a container on both sides."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.place import Place
+
+START_SECONDS = 20.0
+
+
+@dataclass
+class Gateway:
+    """Within the VPC, where it resolves and reaches brokers, and outside, where clients are."""
+
+    inside: Place
+    outside: str
+    """Its address there."""
+    file: Path
+    _process: subprocess.Popen[bytes] | None = None
+
+    def start(self, configuration: str, port: int) -> None:
+        """HAProxy with ``configuration``, in place of what ran; waits until it has ``port``."""
+        self.stop()
+        self.file.write_text(configuration)
+        log = self.file.with_suffix(".log")
+        with log.open("ab") as output:
+            command = self.inside.command("haproxy", "-db", "-f", str(self.file))
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
+        end = time.monotonic() + START_SECONDS
+        while not self.inside.opens("127.0.0.1", port):
+            assert self._process.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+            self._process = None
+
+
+@contextlib.contextmanager
+def gateway(box: CloudBox, folder: Path) -> Iterator[Gateway]:
+    """A gateway that does not run yet; gone at the end."""
+    with box.place("inside", gateway_address(box)) as place:
+        outside = box.ground.outside.name
+        box.engine.run("network", "connect", outside, place.container)
+        shown = f'{{{{(index .NetworkSettings.Networks "{outside}").IPAddress}}}}'
+        address = box.engine.run("inspect", f"--format={shown}", place.container).strip()
+        made = Gateway(place, address, folder / "haproxy.cfg")
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def gateway_address(box: CloudBox) -> str:
+    """Its address in the VPC, which brokers admit."""
+    return str(box.ground.vpc.clients[240])

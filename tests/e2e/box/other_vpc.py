@@ -1,0 +1,190 @@
+"""Another VPC of a box: a network with its own resolver, for clients in other VPCs.
+
+    with other_vpc(box, "jobs") as jobs:       # in moto, with a subnet in each of two zones
+        jobs.peer()                            # a peering connection, and the route to the brokers
+        with jobs.place() as client: ...
+
+A packet passes between its network and that of the brokers only where the route table of the
+network it comes from has a route for a peering connection: a double of peering and of Transit
+Gateways by packet rules on this machine, which is the router of both networks. Each VPC has one
+route table for all its subnets here. Endpoints in it are played by `endpoints.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING, Any
+
+from tests.doubles.aws.server import REGION, Moto
+from tests.doubles.dns_server import dns_server
+from tests.e2e.box.endpoints import Endpoints
+from tests.e2e.box.ground import Wire, network
+from tests.e2e.box.horizons import Horizon, Skies
+from tests.e2e.box.place import Place, place
+from tests.e2e.box.state import Held
+from tests.e2e.images.load import client_image
+
+if TYPE_CHECKING:
+    from tests.e2e.box.cloud_box import CloudBox
+
+ZONES = ("a", "b")
+
+
+@dataclass(frozen=True)
+class OtherVpc:
+    box: CloudBox
+    wire: Wire
+    id: str
+    subnets: tuple[str, ...]
+    table: str
+    """The id of its route table."""
+
+    def peer(self) -> str:
+        """Connects it with the brokers' VPC, with a route from here; the connection's id.
+
+        The brokers' VPC need not exist yet, and its routes are the stack's.
+        """
+        ec2 = self.box.server.client("ec2")
+        made = ec2.create_vpc_peering_connection(VpcId=self.id, PeerVpcId=self.id)
+        id = str(made["VpcPeeringConnection"]["VpcPeeringConnectionId"])
+        self.restore(id)
+        return id
+
+    def cut(self) -> None:
+        """Removes the route from here to the brokers."""
+        self.box.server.client("ec2").delete_route(**self._route)
+
+    def restore(self, peering: str) -> None:
+        """Adds it."""
+        self.box.server.client("ec2").create_route(**self._route, VpcPeeringConnectionId=peering)
+
+    def routes_back(self) -> list[str]:
+        """The route tables with a route to this VPC."""
+        listed = self.box.server.client("ec2").describe_route_tables()["RouteTables"]
+        return [
+            table["RouteTableId"]
+            for table in listed
+            for route in table["Routes"]
+            if route.get("DestinationCidrBlock") == str(self.wire.range)
+            and table["RouteTableId"] != self.table
+        ]
+
+    @property
+    def _route(self) -> dict[str, str]:
+        brokers = str(self.box.ground.vpc.range)
+        return {"RouteTableId": self.table, "DestinationCidrBlock": brokers}
+
+    def place(self) -> contextlib.AbstractContextManager[Place]:
+        """A place for clients, with the network and the resolver of this VPC."""
+        box = self.box
+        name = f"earshot-box-{box.mark}-client-{secrets.token_hex(4)}"
+        image = client_image(box.engine)
+        return place(box.engine, image, box.folder, self.wire.name, self.wire.gateway, name, "")
+
+
+@contextlib.contextmanager
+def other_vpc(box: CloudBox, name: str) -> Iterator[OtherVpc]:
+    """A VPC of moto with a network, gone at the end; endpoints in it must be gone before."""
+    with contextlib.ExitStack() as made:
+        wire = network(box.engine, f"earshot-box-{box.mark}-{name}")
+        made.callback(box.engine.run, "network", "rm", wire.name)
+        found = _made(box, wire)
+        skies = Skies(box.server, wire.range, box.ground.elastic)
+        made.enter_context(dns_server(Horizon(skies, "inside"), wire.gateway, 53))
+        made.enter_context(routed(box, found))
+        played = Endpoints(box.engine, box.server, found)
+        made.callback(played.close)
+        box.watch.others.append(played)
+        made.callback(box.watch.others.remove, played)
+        yield found
+
+
+def _made(box: CloudBox, wire: Wire) -> OtherVpc:
+    ec2 = box.server.client("ec2")
+    id = ec2.create_vpc(CidrBlock=str(wire.range))["Vpc"]["VpcId"]
+    ec2.modify_vpc_attribute(VpcId=id, EnableDnsHostnames={"Value": True})
+    subnets = tuple(
+        ec2.create_subnet(
+            VpcId=id, CidrBlock=str(cidr), AvailabilityZone=f"{REGION}{zone}"
+        )["Subnet"]["SubnetId"]
+        for zone, cidr in zip(ZONES, list(wire.range.subnets(new_prefix=24))[1:], strict=False)
+    )  # fmt: skip
+    (table,) = _tables(box.server, id)
+    return OtherVpc(box, wire, id, subnets, table["RouteTableId"])
+
+
+def _tables(server: Moto, vpc: str) -> list[Any]:
+    of_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
+    found: list[Any] = server.client("ec2").describe_route_tables(Filters=of_vpc)["RouteTables"]
+    return found
+
+
+def peered_routes(server: Moto, vpc: IPv4Network) -> set[IPv4Network]:
+    """The ranges to which a route table of the VPC with the range ``vpc`` has a route through a
+    peering connection or a Transit Gateway."""
+    of_range = [{"Name": "cidr", "Values": [str(vpc)]}]
+    found = server.client("ec2").describe_vpcs(Filters=of_range)["Vpcs"]
+    return {
+        IPv4Network(route["DestinationCidrBlock"])
+        for item in found
+        for table in _tables(server, item["VpcId"])
+        for route in table["Routes"]
+        if route.get("VpcPeeringConnectionId") or route.get("TransitGatewayId")
+    }
+
+
+@dataclass
+class Routes:
+    """The packet rules of one other VPC, in a chain of its own."""
+
+    server: Moto
+    chain: str
+    here: IPv4Network
+    brokers: IPv4Network
+    applied: tuple[tuple[IPv4Network, IPv4Network], ...] = ()
+
+    def follow(self, held: Held) -> None:
+        """Let packets pass as the route tables of both VPCs have it."""
+        ways = [(self.here, self.brokers), (self.brokers, self.here)]
+        wanted = tuple(way for way in ways if way[1] in peered_routes(self.server, way[0]))
+        if wanted == self.applied:
+            return
+        _iptables("--flush", self.chain)
+        for source, target in wanted:
+            _iptables("-A", self.chain, f"-s {source} -d {target} -j ACCEPT")
+        self.applied = wanted
+
+
+@contextlib.contextmanager
+def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
+    """Its packet rules, kept in step by the box."""
+    brokers, here = box.ground.vpc.range, vpc.wire.range
+    chain = f"BOX-{secrets.token_hex(4)}"
+    jump = ("DOCKER-USER", f"-j {chain}")
+    # no address is translated between them, as the engine does for all that leaves a network
+    plain = [("POSTROUTING", f"-s {one} -d {two} -j ACCEPT")
+             for one, two in ((here, brokers), (brokers, here))]  # fmt: skip
+    routes = Routes(box.server, chain, here, brokers)
+    with contextlib.ExitStack() as made:
+        _iptables("--new-chain", chain)
+        made.callback(_iptables, "--delete-chain", chain)
+        made.callback(_iptables, "--flush", chain)
+        _iptables("-I", *jump)
+        made.callback(_iptables, "-D", *jump)
+        for rule in plain:
+            _iptables("-t nat -I", *rule)
+            made.callback(_iptables, "-t nat -D", *rule)
+        box.watch.others.append(routes)
+        made.callback(box.watch.others.remove, routes)
+        yield
+
+
+def _iptables(*words: str) -> None:
+    command = ["iptables", "--wait", *" ".join(words).split()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"
