@@ -16,8 +16,8 @@ KINDS = {
     "Users": "LocalUsers",
 }
 """Today's names of types that are called otherwise now; no placement deletes users."""
-APPROVALS = ("GateApproval", "GateSeal")
-"""The mark of an approved gate, which the first update deletes."""
+GONE = ("ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
+"""Types that no resource has any more; there is nothing to do where an update deletes one."""
 
 
 class FormerKind(InternalKind):

@@ -31,16 +31,14 @@ INTERNAL = {
     "BegunChange": ("change_memory", "BegunChangeKind"),
     "Certificates": ("certificates", "CertificatesKind"),
     "ChangePreflight": ("aws.changes", "ChangePreflightKind"),
-    "ClusterIdentity": ("docker.identity", "ClusterIdentityKind"),
     "CompleteChange": ("change_memory", "CompleteChangeKind"),
     "DockerEngineReady": ("docker.engine_ready", "DockerEngineReadyKind"),
     "DockerHostKeys": ("aws.host_keys", "DockerHostKeysKind"),
     "DockerKeys": ("docker.keys", "DockerKeysKind"),
-    "DockerPreflight": ("docker.preflight", "DockerPreflightKind"),
     "DockerReadiness": ("docker.kinds", "DockerReadinessKind"),
     "DockerStopPreflight": ("docker.kinds", "DockerStopPreflightKind"),
     "DockerUsers": ("docker.users", "DockerUsersKind"),
-    "EnginePreflight": ("docker.kinds", "EnginePreflightKind"),
+    "EnginePreflight": ("docker.preflight", "EnginePreflightKind"),
     "LocalCertificates": ("local.secured", "LocalCertificatesKind"),
     "LocalNode": ("local.kinds", "LocalNodeKind"),
     "LocalPreflight": ("local.kinds", "LocalPreflightKind"),
@@ -63,9 +61,10 @@ def package() -> Package:
 @functools.cache
 def kind(token: str) -> Kind:
     """The behaviour of the resources of type ``token``."""
-    if (name := former.name_of(token)) is not None:
-        if name in former.APPROVALS:
-            return former.FormerKind(InternalKind())
+    name = former.name_of(token)
+    if (name or token.removeprefix(type_token(""))) in former.GONE:
+        return former.FormerKind(InternalKind())
+    if name is not None:
         return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
     module, name = KINDS[token.removeprefix(type_token(""))]
     made: Kind = getattr(importlib.import_module(f"earshot_pulumi.{module}"), name)()

@@ -33,9 +33,7 @@ IMAGE = "docker:index/remoteImage:RemoteImage"
 PROVIDER = "pulumi:providers:docker"
 STOP = "earshot:index:DockerStopPreflight"
 READY = "earshot:index:DockerReadiness"
-ENGINE_PREFLIGHT = "earshot:index:EnginePreflight"
-PREFLIGHT = "earshot:index:DockerPreflight"
-IDENTITY = "earshot:index:ClusterIdentity"
+PREFLIGHT = "earshot:index:EnginePreflight"
 CERTIFICATES = "earshot:index:Certificates"
 KEYS = "earshot:index:DockerKeys"
 USERS = "earshot:index:DockerUsers"
@@ -86,10 +84,8 @@ class _Answers(mocks.Mocks):
             return "", outputs
         if args.typ == IMAGE:
             outputs["imageId"] = "sha256:abc"
-        if args.typ == ENGINE_PREFLIGHT:
-            outputs["deployment"] = "made-up"
-        if args.typ == IDENTITY:
-            outputs["cluster_id"] = OWN_ID
+        if args.typ == PREFLIGHT:
+            outputs |= {"deployment": "made-up", "cluster_id": OWN_ID}
         if args.typ == CERTIFICATES:
             outputs["certificates"] = {name: f"print of {name}" for name in outputs["hosts"]}
             outputs |= {"passwords": {"app": "digest"}, "expires": "2027-01-01"}
@@ -156,8 +152,8 @@ def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
     shown = engine.of(GATE)["s"].inputs["containers"]
     for id, container in planned.containers.items():
         inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
-        assert container.inputs(OWN_ID) == shown[str(id)]
-        checked = dict(shown[str(id)])
+        assert container.inputs(TO_BE_MADE) == shown[str(id)], "all but the cluster's id"
+        checked = container.inputs(OWN_ID)
         assert (inputs["image"], checked.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
         assert sorted(checked.pop("envs")) == inputs["envs"]
         assert checked == {key: inputs[key] for key in checked}
@@ -179,7 +175,7 @@ def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.Mon
 
 def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
     deployed(extra={"num.io.threads": "4"})
-    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(ENGINE_PREFLIGHT).values()
+    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(PREFLIGHT).values()
     assert secret_inputs(shown.request) == {"plan", "containers"}
     assert secret_inputs(on_engines.request) == {"plan"}
     for item in engine.of(CONTAINER).values():
@@ -192,26 +188,14 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
 
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     deployed()
-    (on_engines,) = engine.of(ENGINE_PREFLIGHT).values()
+    (on_engines,) = engine.of(PREFLIGHT).values()
     (checked,) = engine.of(GATE).values()
     assert on_engines.inputs["gate"] == gate_provider.APPROVED
     made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
     assert all(it.is_below(checked) for it in [*made, on_engines])
-    (preflight,) = engine.of(PREFLIGHT).values()
-    late = (CONTAINER, VOLUME)
-    assert all(it.depends_on(on_engines) for it in [*made, preflight] if it.type not in late)
-    assert all(it.depends_on(preflight) for it in engine.of(VOLUME).values())
-    assert engine.of(CONTAINER)["broker-1"].depends_on(preflight)
-
-
-def test_no_container_is_touched_before_every_host_has_its_image(engine: Engine) -> None:
-    deployed(hosts=TWO_HOSTS, listeners=BETWEEN_HOSTS)
-    (preflight,) = engine.of(PREFLIGHT).values()
-    assert preflight.inputs["images"] == {"0": "sha256:abc", "1": "sha256:abc"}
-    assert all(preflight.depends_on(image) for image in engine.of(IMAGE).values())
-    order = [it.type for it in engine.seen]
-    assert order.index(PREFLIGHT) < order.index(CONTAINER)
+    assert all(it.depends_on(on_engines) for it in made if it.type != CONTAINER)
+    assert engine.of(CONTAINER)["broker-1"].depends_on(on_engines)
 
 
 def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
@@ -334,7 +318,7 @@ def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> 
 def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
     deployed(gate="off")
     assert engine.of(PROVIDER_TYPE) == {}
-    assert engine.of(ENGINE_PREFLIGHT)["s"].inputs["gate"] == "off"
+    assert engine.of(PREFLIGHT)["s"].inputs["gate"] == "off"
     assert len(engine.of(CONTAINER)) == 3
 
 

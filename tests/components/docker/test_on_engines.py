@@ -10,7 +10,6 @@ import pytest
 from docker.errors import DockerException
 from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import (
     Seen,
     SeenContainer,
@@ -18,7 +17,7 @@ from earshot_pulumi.docker.on_engines import (
     SeenVolume,
     WantedStack,
 )
-from earshot_pulumi.provider.kind import UNKNOWN
+from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.cluster_id import of_stack_name
@@ -229,11 +228,10 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
     assert problems(replace(now, cluster_id=OTHER), Seen(volumes=theirs)) == []
 
 
-def test_a_preview_that_does_not_know_the_id_yet_says_nothing_of_kept_data() -> None:
-    """Whoever decides the id looks at them in the same preview."""
+def test_before_the_id_is_decided_nothing_is_said_of_kept_data() -> None:
+    """Whoever decides the id looks at them."""
     now = wanted(brokers=1)
-    props = {**now.to_props(), "cluster_id": UNKNOWN, "deployment": MINE}
-    assert problems(WantedStack.from_props(props), Seen(volumes=everything(now).volumes)) == []
+    assert problems(replace(now, cluster_id=""), Seen(volumes=everything(now).volumes)) == []
 
 
 def test_volumes_of_earlier_releases_hold_the_id_of_their_stacks_name() -> None:
