@@ -4,7 +4,6 @@ The placements' own modules are imported once a cluster is made: they need extra
 schema from annotations, which must be no strings.
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -36,7 +35,7 @@ from earshot_pulumi.own_provider import (
     settings_of,
 )
 from earshot_pulumi.policy_args import policy_document
-from earshot_pulumi.provider.resource import type_token
+from earshot_pulumi.provider.resource import output_names, type_token
 from earshot_pulumi.unknown_inputs import Markers
 
 CLIENTS: Final = ("client_properties", "certificates_expire")
@@ -284,17 +283,6 @@ CLUSTERS: Final[Mapping[str, Callable[[str, Any], Cluster]]] = {
     it._placement: it for it in (LocalCluster, DockerCluster, AwsCluster)
 }
 """By placement, the class of its clusters."""
-
-
-def output_names(cluster: type[Cluster]) -> list[str]:
-    """The outputs that a class of clusters declares."""
-    return [
-        name
-        for cls in reversed(cluster.__mro__)
-        if issubclass(cls, Cluster)
-        for name, kind in inspect.get_annotations(cls).items()
-        if not name.startswith("_") and "Output" in str(kind)
-    ]
 
 
 def _output(made: Any, key: str) -> pulumi.Output[Any]:

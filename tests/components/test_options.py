@@ -82,7 +82,7 @@ def test_a_docker_provider_of_the_program_makes_everything_on_its_engine() -> No
     assert of_docker(engine)
     assert all(OWN in it.request.provider for it in of_docker(engine))
     assert list(engine.of("pulumi:providers:docker")) == ["own"]
-    host = engine.one(on_docker.ENGINE_PREFLIGHT).inputs["hosts"][0]
+    host = engine.one(on_docker.PREFLIGHT).inputs["hosts"][0]
     assert (host["engine"], host["cert_path"]) == (ENGINE, "/keys")
     ready = engine.of(on_docker.READY).values()
     places = [node["place"] for it in ready for node in it.inputs["nodes"]]
