@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from earshot.errors import EarshotError
-from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Target, Unhealthy
 
 
@@ -14,19 +13,11 @@ def health(config: Any, region: str) -> Unhealthy:
     answer."""
 
     def unhealthy(target: Target) -> str:
-        from botocore.exceptions import BotoCoreError, ClientError
-
         asked = [{"Id": target.address, "Port": target.port}]
-        try:
+        subject, call = f"targets of the balancer in {region}", "DescribeTargetHealth"
+        with asking(subject, "cannot be described", f"elasticloadbalancing:{call}"):
             elb = client(config, region, "elbv2")
             found = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
-        except (BotoCoreError, ClientError) as reason:
-            raise EarshotError(
-                f"targets of the balancer in {region}",
-                observed=f"cannot be described: {' '.join(str(reason).split())}",
-                remedy="see that these credentials may call "
-                "elasticloadbalancing:DescribeTargetHealth, and run the same command again",
-            ) from None
         return _reason(target, found["TargetHealthDescriptions"])
 
     return unhealthy
