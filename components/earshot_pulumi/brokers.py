@@ -63,15 +63,18 @@ class Brokers(pulumi.ComponentResource):
         """
         last = after
         for node in nodes:
-            name = child_name(self.stack, f"{node.roles[0]}-{node.id}")
+            name = self.child_name(f"{node.roles[0]}-{node.id}")
             last = self.readiness(name, [node], self.node(name, node, last))
-        name = child_name(self.stack, "cluster")
-        self.ready = self.readiness(name, plan.nodes, last, whole=True)
-        if self.certificates is not None:
-            users, reached = self.users()
+        self.ready = self.readiness(self.child_name("cluster"), plan.nodes, last, whole=True)
+        if self.certificates is not None and (made := self.users()) is not None:
+            users, reached = made
             own = (self.spec, self.root, self.cluster_id, self.certificates)
             self.ready = users(self.stack, *own, reached, self.below(self.ready))
         self.register_outputs({"incarnations": self.incarnations})
+
+    def child_name(self, name: str) -> str:
+        """The name in the program of the resource that is called ``name`` in the cluster."""
+        return child_name(self.stack, name)
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
         """The process, container or instance of ``node``, touched once ``after`` is made."""
@@ -83,9 +86,10 @@ class Brokers(pulumi.ComponentResource):
         """Waits for ``nodes``, with ``whole`` for all of the cluster."""
         raise NotImplementedError
 
-    def users(self) -> tuple[type[Users], Mapping[str, Any]]:
-        """The class of the users' resource, and from where and how brokers are reached."""
-        raise NotImplementedError
+    def users(self) -> tuple[type[Users], Mapping[str, Any]] | None:
+        """The class of the users' resource, and from where and how brokers are reached; None where
+        the nodes make the users."""
+        return None
 
     def proved(
         self,

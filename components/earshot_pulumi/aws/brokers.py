@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from earshot.config.aws import AwsSpec
+from earshot.listeners.model import Node
 from earshot.placement.aws import (
     AwsPlan,
     HostOrMarker,
@@ -116,17 +117,7 @@ class AwsBrokers(Brokers):
         self.secured = self._secured(self.shared)
         self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
-        ready: list[AwsReadiness] = []
-        for id in spec.node_ids:
-            turn = ready[-1].id if ready else None
-            version = self.secured.of_node(id) if self.secured else NO_SECRETS
-            node = InstanceNode(self.shared, id, turn, version, self._granted())
-            self.nodes[id] = node
-            ready.append(self._readiness(node.name, [node], [node.attachment]))
-        self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
-        nodes = [*self.nodes.values()]
-        self.ready = self._readiness("cluster", nodes, ready[-1:], whole=True)
-        self.register_outputs({"incarnations": self.incarnations})
+        self.in_turn(draft.plan, draft.plan.nodes, self.shared.preflight)
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
         spec = self.spec
@@ -205,22 +196,28 @@ class AwsBrokers(Brokers):
 
         return granted
 
-    def _readiness(
-        self,
-        name: str,
-        nodes: Sequence[InstanceNode],
-        after: Sequence[pulumi.Resource],
-        whole: bool = False,
+    def child_name(self, name: str) -> str:
+        return f"{self.stack}-{name}"
+
+    def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
+        turn = after.id if isinstance(after, AwsReadiness) else None
+        version = self.secured.of_node(node.id) if self.secured else NO_SECRETS
+        made = InstanceNode(self.shared, node.id, turn, version, self._granted())
+        self.nodes[node.id], self.incarnations[str(node.id)] = made, made.incarnation
+        return made.attachment
+
+    def readiness(
+        self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> AwsReadiness:
-        """The readiness of one node, for which the next one waits, or of the whole cluster."""
         balancer = self._balanced
         targets = balancer.targets if balancer else {}
         return AwsReadiness(
-            f"{self.stack}-{name}",
+            name,
             {
                 "nodes": [
-                    node.awaited | ({"targets": targets[node.id]} if targets.get(node.id) else {})
-                    for node in nodes
+                    self.nodes[it.id].awaited
+                    | ({"targets": targets[it.id]} if targets.get(it.id) else {})
+                    for it in nodes
                 ],
                 "region": self.spec.region,
                 "deadline": self.spec.ready_seconds + GRACE,
@@ -229,7 +226,7 @@ class AwsBrokers(Brokers):
                 **self._settings,
             },
             # a target group without a listener has no health
-            self.below(*after, *([balancer] if balancer else [])),
+            self.below(after, *([balancer] if balancer else [])),
         )
 
 
