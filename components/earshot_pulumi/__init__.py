@@ -37,33 +37,25 @@ __all__ = [
     "stack_cluster",
 ]
 _MODULES = {
-    "AwsCluster": "cluster",
-    "AwsClusterArgs": "cluster_args",
-    "AwsEndpoint": "aws.endpoint",
-    "AwsEndpointArgs": "aws.endpoint",
-    "AwsNetwork": "aws.vpc",
-    "AwsNetworkArgs": "aws.vpc",
-    "DockerCluster": "cluster",
-    "DockerClusterArgs": "cluster_args",
-    "DockerHosts": "aws.docker_hosts",
-    "DockerHostsArgs": "aws.docker_hosts",
-    "Listeners": "given.listeners",
-    "ListenersArgs": "given.listeners",
-    "LocalCluster": "cluster",
-    "LocalClusterArgs": "cluster_args",
-    "Proof": "given.proof",
-    "ProofArgs": "given.proof",
-    "stack_cluster": "program",
+    "aws.docker_hosts": ("DockerHosts", "DockerHostsArgs"),
+    "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
+    "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
+    "cluster": ("AwsCluster", "DockerCluster", "LocalCluster"),
+    "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "LocalClusterArgs"),
+    "given.listeners": ("Listeners", "ListenersArgs"),
+    "given.proof": ("Proof", "ProofArgs"),
+    "program": ("stack_cluster",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    module = next((it for it, names in _MODULES.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from earshot.extras import extra_of, installing
 
     try:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as fault:
         if not (extra := extra_of(fault)):
             raise

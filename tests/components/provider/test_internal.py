@@ -99,7 +99,7 @@ def test_resources_of_dynamic_providers_are_read_and_deleted_as_those_of_today(
     assert deleted == [olds]
 
 
-@pytest.mark.parametrize("name", [*former.KINDS, *former.GONE, *parts.INTERNAL])
+@pytest.mark.parametrize("name", [*former.KINDS, *former.GONE, *parts.kinds()])
 def test_every_type_of_earlier_releases_is_known(name: str) -> None:
     kind = parts.kind(f"pulumi-python:dynamic/earshot:{name}")
     assert isinstance(kind, former.FormerKind)
