@@ -8,13 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from earshot_pulumi.aws.cluster import AwsCluster
     from earshot_pulumi.aws.docker_hosts import DockerHosts, DockerHostsArgs
     from earshot_pulumi.aws.endpoint import AwsEndpoint, AwsEndpointArgs
     from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
-    from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
     from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
+    from earshot_pulumi.docker.cluster import DockerCluster
     from earshot_pulumi.given.listeners import Listeners, ListenersArgs
     from earshot_pulumi.given.proof import Proof, ProofArgs
+    from earshot_pulumi.local.cluster import LocalCluster
     from earshot_pulumi.program import stack_cluster
 
 __all__ = [
@@ -37,13 +39,15 @@ __all__ = [
     "stack_cluster",
 ]
 _MODULES = {
+    "aws.cluster": ("AwsCluster",),
     "aws.docker_hosts": ("DockerHosts", "DockerHostsArgs"),
     "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
     "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
-    "cluster": ("AwsCluster", "DockerCluster", "LocalCluster"),
     "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "LocalClusterArgs"),
+    "docker.cluster": ("DockerCluster",),
     "given.listeners": ("Listeners", "ListenersArgs"),
     "given.proof": ("Proof", "ProofArgs"),
+    "local.cluster": ("LocalCluster",),
     "program": ("stack_cluster",),
 }
 

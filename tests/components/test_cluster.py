@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.cluster import LocalCluster
+from earshot_pulumi.local.cluster import LocalCluster
 from pulumi.errors import InputPropertiesError
 from pulumi.runtime import mocks
 
