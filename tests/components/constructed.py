@@ -15,7 +15,8 @@ from earshot_pulumi.local.cluster import LocalCluster
 from earshot_pulumi.provider.host import Package
 from pulumi.runtime import mocks
 
-from tests.components.aws.registered import Answers, Engine
+from tests.components.aws.registered import Answers
+from tests.components.engine_double import Engine
 
 
 def offered() -> Package:

@@ -20,10 +20,10 @@ from tests.components.aws.registered import (
     PARAMETER,
     VOLUME,
     Answers,
-    Engine,
     registered,
 )
 from tests.components.constructed import constructed
+from tests.components.engine_double import Engine
 from tests.components.local import test_brokers as local
 from tests.components.plain_inputs import secret_inputs, visible
 from tests.config.aws_documents import (
@@ -190,8 +190,8 @@ def test_the_cluster_called_like_the_stack_has_the_names_of_earlier_releases() -
     engine, _ = in_program("dev", dev=on_port(19000))
     assert [it.name for it in engine.of(local.NODE)] == ["broker-1"]
     for kind in ("LocalCluster", "index:Validation", "CompleteChange"):
-        (one,) = [it for it in engine.seen if it.type.endswith(kind) and it.aliases]
-        assert any(alias.spec.noParent for alias in one.aliases), kind
+        (one,) = [it for it in engine.seen if it.type.endswith(kind) and it.request.aliases]
+        assert any(alias.spec.noParent for alias in one.request.aliases), kind
 
 
 def test_an_output_as_an_input_is_waited_for() -> None:

@@ -16,8 +16,9 @@ from pulumi.runtime import mocks
 from pulumi_aws import Provider as AwsProvider
 from pulumi_aws import ProviderAssumeRoleArgs
 
-from tests.components.aws.registered import Answers, Engine, Registered
+from tests.components.aws.registered import Answers
 from tests.components.docker import test_brokers as on_docker
+from tests.components.engine_double import Engine, Registered
 from tests.components.plain_inputs import secret_inputs
 from tests.config.aws_documents import ARCHIVE, REGION, ZONES
 

@@ -24,9 +24,9 @@ from tests.components.aws.registered import (
     READY,
     RECORD,
     Answers,
-    Engine,
     registered,
 )
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, TWO_LISTENERS, read_aws, refused
 from tests.user_data.properties import properties_in
 

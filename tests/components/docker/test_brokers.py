@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from earshot.config.document import read_spec
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.project import Project
 from tests.certificates.handed_over import FILES, hand_over
+from tests.components import engine_double
 from tests.components.deployments import deployment_of
-from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
+from tests.components.plain_inputs import secret_inputs, visible
 from tests.doubles import gate_provider
 from toolchain.paths import ROOT
 
@@ -51,26 +51,6 @@ BETWEEN_HOSTS = [
 ]
 
 
-@dataclass
-class Registered:
-    """One registration, as the engine is told of it."""
-
-    type: str
-    name: str
-    inputs: dict[str, Any]
-    request: Any
-
-    @property
-    def urn(self) -> str:
-        return f"{self.type}::{self.name}"
-
-    def is_below(self, other: Registered) -> bool:
-        return str(self.request.parent).endswith(other.urn)
-
-    def depends_on(self, other: Registered) -> bool:
-        return any(urn.endswith(other.urn) for urn in self.request.dependencies)
-
-
 class _Answers(mocks.Mocks):
     """Outputs as the providers and the pack would give them; in a ``preview`` of a new stack, none
     that is not an input."""
@@ -97,21 +77,11 @@ class _Answers(mocks.Mocks):
         raise AssertionError(f"nothing is looked up: {args.token}")
 
 
-class Engine(mocks.MockMonitor):
+class Engine(engine_double.Engine):
     """Takes down every registration, in order."""
 
     def __init__(self, preview: bool = False) -> None:
         super().__init__(_Answers(preview))
-        self.seen: list[Registered] = []
-
-    def RegisterResource(self, request: Any) -> Any:
-        inputs = plain_inputs(request, keep_unknowns=True)
-        self.seen.append(Registered(request.type, request.name, inputs, request))
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
-
-    def of(self, type: str) -> dict[str, Registered]:
-        """By name, in the order of registration, which only dependencies settle."""
-        return {it.name: it for it in self.seen if it.type == type}
 
     @property
     def chain(self) -> list[str]:

@@ -11,8 +11,9 @@ from earshot_pulumi.local.brokers import LocalBrokers
 from pulumi.runtime import mocks
 
 from earshot.placement.local import LocalPlan, plan_local
-from tests.components.aws.registered import Answers, Engine, Registered
+from tests.components.aws.registered import Answers
 from tests.components.deployments import deployment_of
+from tests.components.engine_double import Engine, Registered
 from tests.config.read import read_local
 
 PREFLIGHT, NODE, READY = (

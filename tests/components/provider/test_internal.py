@@ -14,8 +14,9 @@ from pulumi.runtime import mocks
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from tests.components.aws.registered import Answers, Engine
+from tests.components.aws.registered import Answers
 from tests.components.called import Called
+from tests.components.engine_double import Engine
 
 
 class Found(CheckedKind):
