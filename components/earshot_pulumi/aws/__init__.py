@@ -6,11 +6,10 @@ load_on_demand()  # before a module here imports pulumi_aws
 
 KINDS = {
     "AwsCertificates": "copies",
-    "AwsPreflight": "preflight",
     "AwsReadiness": "readiness",
     "AwsSecret": "secrets",
     "AwsTurn": "turns",
-    "ChangePreflight": "changes",
+    "ChangePreflight": "preflight",
     "DockerHostKeys": "host_keys",
 }
 """By name of its custom resources, the module here with their kind, called `NAMEKind`."""

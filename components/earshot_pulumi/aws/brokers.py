@@ -19,7 +19,7 @@ from earshot.placement.aws import (
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer
-from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
+from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.endpoint_service import EndpointService
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
@@ -27,7 +27,7 @@ from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_imag
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import Network, NetworkArgs, check_region, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
-from earshot_pulumi.aws.preflight import AwsPreflight, settings_of
+from earshot_pulumi.aws.preflight import ChangePreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
@@ -144,21 +144,18 @@ class AwsBrokers(Brokers):
     def _preflight(self) -> pulumi.Resource:
         spec = self.spec
         reports = [self._parameter(id) for id in spec.node_ids]
-        held = HeldStack.of(self.stack, spec).to_props()
-        fits = ChangePreflight(
-            self.stack,
-            {**held, "region": spec.region, "reports": reports, **self._settings},
-            self.below(*self.gate.before),
-        )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
-        preflight = AwsPreflight(
+        preflight = ChangePreflight(
             self.stack,
             {
-                "kafka_version": spec.kafka_version,
+                **HeldStack.of(self.stack, spec).to_props(),
+                "region": spec.region,
+                "reports": reports,
                 "archive": spec.archive.model_dump(),
                 "properties": pulumi.Output.secret(properties),
+                **self._settings,
             },
-            self.below(fits),
+            self.below(*self.gate.before),
         )
         if self._begin is None:
             return preflight

@@ -16,7 +16,7 @@ KINDS = {
     "Users": "LocalUsers",
 }
 """Today's names of types that are called otherwise now; no placement deletes users."""
-GONE = ("ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
+GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
 """Types that no resource has any more; there is nothing to do where an update deletes one."""
 
 
