@@ -45,7 +45,7 @@ from earshot_pulumi.docker.on_engines import Seen, WantedStack, hosts_of
 from earshot_pulumi.docker.throwaway import NotAsked
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
-from earshot_pulumi.refusals import refused_settings
+from earshot_pulumi.refusals import refuse, refused_settings
 
 AT_ONCE: Final = 8
 """Engines asked at the same time."""
@@ -130,10 +130,7 @@ class EnginePreflightKind(CheckedKind):
             on_engines.check_network(engines, wanted)
             images.pull(engines, wanted, absent, operation.log)
             pulled = [it for it in wanted.used_hosts if wanted.hosts[it].name in absent]
-            if found := _image_problems(operation, engines, wanted, pulled, (), olds, news):
-                raise EarshotError(
-                    "nothing was changed", observed="".join(f"\n- {problem}" for problem in found)
-                )
+            refuse(_image_problems(operation, engines, wanted, pulled, (), olds, news))
             self._stop_removed(engines, wanted, olds, news)
         identity.remember(Path(news["state_dir"]), news["cluster_id"])
         return {**news, "absent": []}
