@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +51,13 @@ class LocalBrokers(Brokers):
         local: LocalPlan,
         *,
         wanted: ClusterPlan | None = None,
+        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         client_config: Path | None = None,
     ) -> None:
         """``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
 
-        ``client_config`` is a file of client properties, for brokers that ask for credentials.
+        ``begin`` makes what must be there before the first node is touched. ``client_config`` is a
+        file of client properties, for brokers that ask for credentials.
         """
         super().__init__("local:LocalCluster", at, spec)
         self.root = local.root
@@ -67,7 +69,6 @@ class LocalBrokers(Brokers):
             {
                 "plan": kept(self.plan),
                 "root": str(local.root),
-                "state_dir": str(local.root.parent),
                 "data": spec.data,
                 "remove": spec.remove,
                 "wanted": kept(wanted) if wanted and wanted != self.plan else None,
@@ -85,6 +86,8 @@ class LocalBrokers(Brokers):
             last = self.certificates = LocalCertificates(
                 self.stack, spec.security, self.plan, local.root, self.below(last)
             )
+        if begin is not None:
+            last = begin(self.below(last))
         self.in_turn(self.plan, quorum.ended_first(local.root, self.plan.nodes), last)
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:

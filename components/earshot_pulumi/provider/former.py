@@ -11,6 +11,7 @@ from earshot_pulumi.provider.kind import Difference, Kind, Operation, Properties
 
 KINDS = {
     "AwsGround": "ChangePreflight",
+    "CompleteChange": "ProvedChange",
     "DockerGround": "EnginePreflight",
     "LocalGround": "LocalPreflight",
     "Users": "LocalUsers",

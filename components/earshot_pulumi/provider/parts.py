@@ -24,7 +24,6 @@ KINDS = {
     **PUBLIC,
     "BegunChange": "change_memory",
     "Certificates": "certificates",
-    "CompleteChange": "change_memory",
     "ProvedChange": "change_memory",
     "Validation": "validation",
 }
@@ -55,12 +54,13 @@ def package() -> Package:
 @functools.cache
 def kind(token: str) -> Kind:
     """The behaviour of the resources of type ``token``."""
-    name = former.name_of(token)
-    if (name or token.removeprefix(type_token(""))) in former.GONE:
+    dynamic = former.name_of(token)
+    name = dynamic or token.removeprefix(type_token(""))
+    name = former.KINDS.get(name, name)
+    if name in former.GONE:
         return former.FormerKind(InternalKind())
-    if name is not None:
-        return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
-    name = token.removeprefix(type_token(""))
+    if dynamic is not None:
+        return former.FormerKind(kind(type_token(name)))
     module = importlib.import_module(f"earshot_pulumi.{kinds()[name]}")
     made: Kind = getattr(module, f"{name}Kind")()
     return made

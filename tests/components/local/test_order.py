@@ -104,7 +104,6 @@ def test_all_that_is_registered_of_a_cluster(tmp_path: Path) -> None:
     inputs = engine.one(PREFLIGHT).inputs
     assert {key: inputs[key] for key in inputs if not key.startswith("__") and key != "plan"} == {
         "root": str(tmp_path),
-        "state_dir": str(tmp_path.parent),
         "data": "keep",
         "remove": "unused",
         "gate": inputs["gate"],
