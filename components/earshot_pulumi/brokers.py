@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from earshot_pulumi.users import Users
 
 
+Begin = Callable[[pulumi.ResourceOptions], pulumi.Resource]
+
+
 class Brokers(pulumi.ComponentResource):
     """The nodes of a cluster behind their gate; each kind of host has its own."""
 
@@ -35,8 +38,12 @@ class Brokers(pulumi.ComponentResource):
     """By node id, what changes when the node is replaced or restarted."""
     certificates: Certificates | None = None
 
-    def __init__(self, kind: str, at: ClusterContext, spec: ClusterSpec) -> None:
+    def __init__(
+        self, kind: str, at: ClusterContext, spec: ClusterSpec, begin: Begin | None = None
+    ) -> None:
+        """``begin`` makes what must be there before the first node is touched."""
         super().__init__(f"earshot:{kind}", at.name, {}, at.options())
+        self._begin = begin
         self.stack, self.at, self.root, self.spec = at.name, at, at.folder / "kafka", spec
         self.incarnations = {}
         self._policy = at.policy(spec)
@@ -55,6 +62,10 @@ class Brokers(pulumi.ComponentResource):
     def below(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options of a resource that waits for the gate's approval and for ``after``."""
         return pulumi.ResourceOptions(parent=self.gate, depends_on=list(after))
+
+    def begun(self, after: pulumi.Resource) -> pulumi.Resource:
+        """What must be there before the first node is touched, made once ``after`` is there."""
+        return after if self._begin is None else self._begin(self.below(after))
 
     def in_turn(self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource) -> None:
         """Makes ``nodes`` one after the other, each once the one before is ready; then the users.

@@ -32,7 +32,7 @@ from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
-from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.brokers import Begin, Brokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
@@ -52,17 +52,15 @@ class AwsBrokers(Brokers):
         at: ClusterContext,
         spec: AwsSpec,
         *,
-        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        begin: Begin | None = None,
         leaving: frozenset[str] = frozenset(),
         remembered: Remembered | None = None,
     ) -> None:
-        """``begin`` makes what must be there before the first instance is touched.
-
-        Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last run's.
-        """
-        super().__init__("aws:AwsCluster", at, spec)
+        """Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last
+        run's."""
+        super().__init__("aws:AwsCluster", at, spec, begin)
         name = self.stack
-        self._begin, self._leaving = begin, leaving
+        self._leaving = leaving
         self._remembered = remembered or Remembered()
         self._settings = at.aws.to_props()
         check_region(spec.region, self)
@@ -157,9 +155,7 @@ class AwsBrokers(Brokers):
             },
             self.below(*self.gate.before),
         )
-        if self._begin is None:
-            return preflight
-        return self._begin(self.below(preflight))
+        return self.begun(preflight)
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
         if self.spec.security is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -14,7 +14,7 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
-from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.brokers import Begin, Brokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.host_resources import HostResources, labelled
@@ -58,15 +58,14 @@ class DockerBrokers(Brokers):
         planned: DockerPlan,
         *,
         wanted: ClusterPlan | None = None,
-        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        begin: Begin | None = None,
         unsettled: Collection[int] = (),
     ) -> None:
         """``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
 
-        ``begin`` makes what must be there before the first node is touched. ``unsettled`` nodes
-        come first, so that no further one is stopped before these are in sync.
+        ``unsettled`` nodes come first, so that no further one is stopped before these are in sync.
         """
-        super().__init__("docker:DockerCluster", at, spec)
+        super().__init__("docker:DockerCluster", at, spec, begin)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
         self._wanted = WantedStack(
@@ -101,11 +100,8 @@ class DockerBrokers(Brokers):
         }
         self.certificates = self._issued()
         self._containers: dict[int, docker.Container] = {}
-        last: pulumi.Resource = self.preflight
-        if begin is not None:
-            last = begin(self._opts(depends_on=[last]))
         nodes = sorted(self.plan.nodes, key=lambda node: node.id not in unsettled)
-        self.in_turn(self.plan, nodes, last)
+        self.in_turn(self.plan, nodes, self.begun(self.preflight))
 
     def _issued(self) -> Certificates | None:
         if self.spec.security is None:
