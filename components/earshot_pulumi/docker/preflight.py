@@ -93,8 +93,6 @@ for node in "${{!{_VARIABLE}@}}"; do
     echo
 done
 """
-
-
 _IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
 """For steps that may fail, because others do the same later."""
 
@@ -177,10 +175,8 @@ class EnginePreflight(InternalResource):
 def _problems(operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
     known, configured = olds.get("cluster_id"), news.get("configured")
     settled = known if configured in (None, known) else None
-    wanted, hosts = (
-        WantedStack.from_props({**news, "cluster_id": settled or ""}),
-        _hosts(olds, news),
-    )
+    wanted = WantedStack.from_props({**news, "cluster_id": settled or ""})
+    hosts = _hosts(olds, news)
     with Engines() as engines:
         for host in wanted.hosts:
             engines.of(host)
