@@ -19,7 +19,7 @@ from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
 from earshot_pulumi.properties import read, write
-from earshot_pulumi.refusals import moving_controllers
+from earshot_pulumi.refusals import moving_controllers, other_voters
 from earshot_pulumi.unknown_inputs import is_marker
 
 
@@ -237,7 +237,7 @@ def _whose(found: Mapping[str, str], otherwise: str) -> str:
 
 def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
-    ids = labels.voter_ids(wanted.plan)
+    ids, quorums = labels.voter_ids(wanted.plan), dict[str, None]()
     for volume in seen.volumes:
         id = planned.get((volume.host, volume.name))
         if id is None:
@@ -249,14 +249,11 @@ def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
                 "Name the stack or the node otherwise, or remove the volume if it is no "
                 "longer needed"
             )
-            continue
-        if (held := volume.labels.get(labels.VOTERS, "")) != ids:
-            yield (
-                f"{subject} was formatted for a quorum of {held} and would get one of {ids}: "
-                "voters are in every node's data, and a static quorum cannot change them. Set "
-                f"`controllers.count: {len(held.split(','))}` to keep them, or remove the data "
-                f"with `data: delete` and `pulumi destroy`"
-            )
+        elif held := volume.labels.get(labels.VOTERS, ""):
+            quorums[held] = None
+    for held in quorums.keys() - {ids}:
+        before, after = (map(int, text.split(",")) for text in (held, ids))
+        yield other_voters(before, after, "`data: delete` and `pulumi destroy`")
 
 
 Spot = tuple[str, str, int]

@@ -131,10 +131,9 @@ def test_a_volume_that_is_not_this_nodes_is_not_written_to() -> None:
 
 
 def test_voters_are_in_the_data() -> None:
-    reported = problems(wanted(controllers={"count": 1}), everything(wanted()))
-    assert len(reported) == 3, "each volume says so"
-    assert "was formatted for a quorum of 1,2,3 and would get one of 1" in reported[0]
-    assert "`controllers.count: 3`" in reported[0]
+    (reported,) = problems(wanted(controllers={"count": 1}), everything(wanted()))
+    assert "the quorum has the voters 1, 2, 3 and would get 1:" in reported
+    assert "`controllers.count: 3`" in reported
 
 
 def test_controllers_do_not_move_while_they_run() -> None:
@@ -362,10 +361,10 @@ def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
     held = {**volume(now, 1).labels, labels.VOTERS: "1,2,3"}
     assert problems(now, Seen(volumes=(volume(now, 1, labels=held),))) == [
         (
-            "volume earshot-s-kafka-1 on Docker host local was formatted for a quorum of 1,2,3 and "
-            "would get one of 1: voters are in every node's data, and a static quorum cannot "
-            "change them. Set `controllers.count: 3` to keep them, or remove the data with "
-            "`data: delete` and `pulumi destroy`"
+            "the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
+            "node's data when it is formatted, and a static quorum cannot change them. Set "
+            "`controllers.count: 3` to keep them, or remove the data with `data: delete` and "
+            "`pulumi destroy`"
         )
     ]
 
