@@ -7,6 +7,9 @@ VENV_PYTHON := .venv/bin/python
 CHECKED := .
 # docs/rules.md is generated
 PROSE := $(filter-out CHANGELOG.md docs/rules.md,$(wildcard *.md docs/*.md docs/*/*.md */README.md */*/README.md))
+# for all supported versions of Python and all platforms
+PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --no-annotate --no-strip-extras --custom-compile-command "make lock" --upgrade
 COMMIT ?= $(shell git rev-parse HEAD)
 TOOK ?= 0
 # In a locale without UTF-8, Python 3.11 and Java open no path with letters beyond ASCII.
@@ -125,5 +128,7 @@ mutants: ## write single mistakes into a copy and count those that the unit test
 release-check: setup ## build wheel and sdist, and run the command from the wheel elsewhere (minutes)
 	@$(VENV_PYTHON) -m tests.release
 
-lock: ## pin the Python packages anew (needs uv)
-	@$(PYTHON) -m toolchain lock
+lock: ## pin the Python packages anew (needs uv: pipx install uv)
+	$(PIN) --all-extras pyproject.toml --output-file requirements.lock
+	$(PIN) toolchain/pulumi_cli/go.in --output-file toolchain/pulumi_cli/go.lock
+	$(PIN) --extra spark --constraint requirements.lock pyproject.toml --output-file earshot/remote/requirements.lock

@@ -33,11 +33,10 @@ from earshot.placement.standpoint import BASE
 from earshot.remote.image import ensure_image
 from earshot.validation.contract import Contract
 from tests.doubles.docker.install import VERSION, install_docker_double
-from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_engine import Engine, answers, named_address
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
 from tests.e2e.images import base
 from tests.e2e.images.load import base_image, kafka_image
-from toolchain.docker_engine import address, answers
 from toolchain.paths import PULUMI_HOME
 
 PLUGIN = "pulumi-resource-docker"
@@ -48,7 +47,7 @@ PATIENCE = 180.0
 
 def hindrance() -> str | None:
     """Why there is nothing to measure here, or None."""
-    where = address()
+    where = named_address()
     if not answers(where):
         return f"no Docker engine answers at {where} ({VARIABLE}; by default {DEFAULT})"
     for tool, package in (("docker", "docker.io"), ("kcat", "kcat")):
@@ -160,7 +159,7 @@ class Bench:
 @contextlib.contextmanager
 def docker_bench() -> Iterator[Bench]:
     """A stack of the template on nothing; whatever it has made is gone at the end."""
-    engine = Engine(address())
+    engine = Engine(named_address())
     official = _official_image(engine)
     image = official or kafka_image(engine)
     cluster = docker_cluster(

@@ -2,8 +2,7 @@
 
 To add one, enter it here and write its own modules, which are found by its name: the model of
 `earshot:cluster` (`earshot.config.NAME`), its plan (`earshot.placement.NAME`), its resources
-(`earshot_pulumi.NAME.deployment`) and, where `make` has more to check or to remove,
-`toolchain.placements.NAME`.
+(`earshot_pulumi.NAME`), and there, where `make` has more to check or to remove, `make`.
 """
 
 from dataclasses import dataclass

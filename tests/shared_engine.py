@@ -28,10 +28,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from tests.e2e import broker_archive
 
     broker_archive.ensure()
-    from tests.e2e.docker_engine import own_engine, refusal
-    from toolchain.docker_engine import address, answers
+    from tests.e2e.docker_engine import answers, named_address, own_engine, refusal
 
-    if answers(address()) or refusal() is not None:
+    if answers(named_address()) or refusal() is not None:
         return
     kept = contextlib.ExitStack()
     session.config.add_cleanup(kept.close)  # when all processes have ended

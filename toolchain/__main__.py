@@ -1,4 +1,4 @@
-"""``python3 -m toolchain setup | env | lock``: needs nothing but Python.
+"""``python3 -m toolchain setup | env``: needs nothing but Python.
 
 This file must also run on older versions of Python, to switch to a supported one or to name it.
 """

@@ -19,7 +19,7 @@ from earshot.config.schema import descriptions
 from earshot.placements import PLACEMENTS
 
 FILE = Path(__file__).parent.parent / "components" / "earshot_pulumi" / "cluster_args.py"
-CLUSTERS = {"local": "LocalClusterArgs", "docker": "DockerClusterArgs", "aws": "AwsClusterArgs"}
+CLUSTERS = {name: f"{name.title()}ClusterArgs" for name in PLACEMENTS}
 LEFT_OUT = {"placement"}
 NAMES = {"ListenerSpec": "ClusterListenerArgs", "DockerHost": "DockerHostArgs"}
 """Names where the model's own says too little, or the component `Listeners` has it."""

@@ -9,7 +9,7 @@ from earshot import umask
 from earshot.cache import exclusive
 from earshot.jvm.java import find_java
 from earshot.stack_files import stack_name
-from toolchain import environment, lock, progress, python_environment, system_packages
+from toolchain import environment, progress, python_environment, system_packages
 from toolchain.paths import LOGS, PYTHON, ROOT, SETUP_LOCK
 from toolchain.pulumi_cli import installation
 
@@ -23,10 +23,8 @@ def run(arguments: Sequence[str]) -> int:
     def act() -> int:
         if options.command == "setup":
             set_up(for_tests=options.tests)
-        elif options.command == "env":
-            print(environment.exports(stack_name("".join(options.stack))))
         else:
-            lock.write()
+            print(environment.exports(stack_name("".join(options.stack))))
         return 0
 
     return progress.exit_status(act, "run it again to go on")
@@ -81,5 +79,4 @@ def _parser() -> argparse.ArgumentParser:
     setup.add_argument("--tests", action="store_true", help="also look after what tests need")
     env = commands.add_parser("env", help="print shell exports for plain pulumi commands")
     env.add_argument("--stack", default="local")
-    commands.add_parser("lock", help="pin the Python packages again")
     return parser

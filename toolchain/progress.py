@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
@@ -105,8 +105,8 @@ class Cancelled(Exception):
     """A job of `together` ends because another one failed or the set-up was interrupted."""
 
 
-_cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
-"""Ends the command of this thread's job, which runs beside others; None for a single one."""
+_ending = threading.Event()
+"""Ends the commands of all jobs of `together`."""
 
 
 def together(jobs: Mapping[str, Callable[[], object]]) -> None:
@@ -114,41 +114,26 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
 
     The first error or an interrupt ends the commands of the others and is raised.
     """
-    cancelled = threading.Event()
 
     def do(name: str, job: Callable[[], object]) -> None:
         _label.set(f"[{name}] ")
-        _cancelled.set(cancelled)
         job()
 
     with ThreadPoolExecutor(len(jobs)) as pool:
+        waiting = {pool.submit(do, name, job) for name, job in jobs.items()}
         try:
-            running = [pool.submit(do, name, job) for name, job in jobs.items()]
-            _wait_for(running)
-            if any(job.done() and job.exception() for job in running):
-                cancelled.set()
-            wait(running)
+            while waiting:
+                # an interrupt that arrives just before the main thread sleeps does not wake it up
+                ended, waiting = wait(waiting, INTERRUPT_SECONDS, return_when=FIRST_COMPLETED)
+                for job in ended:
+                    job.result()
         except BaseException:
-            cancelled.set()
+            _ending.set()
             with _interrupts_held_back():
-                wait(running)
+                wait(waiting)
             raise
-    errors = [error for job in running if (error := job.exception()) is not None]
-    for error in errors:
-        if not isinstance(error, Cancelled):
-            raise error
-
-
-def _wait_for(running: Sequence[Future[None]]) -> None:
-    """Return once all have ended or one has failed.
-
-    Python handles an interrupt in the main thread, which one that arrives just before it sleeps
-    does not wake up: so it never sleeps for long.
-    """
-    waiting = True
-    while waiting:
-        ended, others = wait(running, INTERRUPT_SECONDS, return_when=FIRST_EXCEPTION)
-        waiting = bool(others) and not any(job.exception() for job in ended)
+        finally:
+            _ending.clear()
 
 
 @contextlib.contextmanager
@@ -175,7 +160,7 @@ def run(
     The command leads a process group, and an interrupt of this process ends it. Raises EarshotError
     with ``failure``, the log's last lines and ``remedy``.
     """
-    if (cancelled := _cancelled.get()) is not None and cancelled.is_set():
+    if _ending.is_set():
         raise Cancelled
     log.parent.mkdir(parents=True, exist_ok=True)
     child: subprocess.Popen[bytes] | None = None
@@ -266,15 +251,15 @@ def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
     """
     begin = shown = time.monotonic()
     width = 0
-    cancelled = _cancelled.get()
-    redrawn = cancelled is None and sys.stdout.isatty()
-    tick = TICK_SECONDS if cancelled is None else max(TICK_SECONDS, SHARED_TICK_SECONDS)
+    is_shared = bool(_label.get())
+    redrawn = sys.stdout.isatty() and not is_shared
+    tick = max(TICK_SECONDS, SHARED_TICK_SECONDS) if is_shared else TICK_SECONDS
     while True:
         try:
             code = child.wait(min(tick, POLL_SECONDS))
             break
         except subprocess.TimeoutExpired:
-            if cancelled is not None and cancelled.is_set():
+            if _ending.is_set():
                 raise Cancelled from None
             if (now := time.monotonic()) - shown < tick:
                 continue
@@ -288,8 +273,6 @@ def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
                 say(line)
     if width:
         print(f"\r{'':<{width}}\r", end="", flush=True)
-    if cancelled is not None and cancelled.is_set():
-        raise Cancelled
     return code
 
 

@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
+from earshot import engine
 from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
-from toolchain import docker_engine, progress
+from toolchain import progress
 from toolchain.paths import LOGS
 
 ATTEMPTS = 3
@@ -34,9 +37,13 @@ class Tool:
             except EarshotError:
                 return False
             return True
-        if self.command == "dockerd" and docker_engine.answers(docker_engine.address()):
-            return True  # it may be another machine's
+        if self.command == "dockerd" and (os.environ.get(engine.VARIABLE) or _has_socket()):
+            return True  # another machine's engine, or one without `dockerd` on PATH
         return any(map(shutil.which, filter(None, (self.command, self.alias))))
+
+
+def _has_socket() -> bool:
+    return Path(urlsplit(engine.DEFAULT).path).is_socket()
 
 
 TOOLS = (

@@ -8,13 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from earshot_pulumi.aws.cluster import AwsCluster
     from earshot_pulumi.aws.docker_hosts import DockerHosts, DockerHostsArgs
     from earshot_pulumi.aws.endpoint import AwsEndpoint, AwsEndpointArgs
     from earshot_pulumi.aws.vpc import AwsNetwork, AwsNetworkArgs
-    from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
     from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
+    from earshot_pulumi.docker.cluster import DockerCluster
     from earshot_pulumi.given.listeners import Listeners, ListenersArgs
     from earshot_pulumi.given.proof import Proof, ProofArgs
+    from earshot_pulumi.local.cluster import LocalCluster
     from earshot_pulumi.program import stack_cluster
 
 __all__ = [
@@ -37,33 +39,27 @@ __all__ = [
     "stack_cluster",
 ]
 _MODULES = {
-    "AwsCluster": "cluster",
-    "AwsClusterArgs": "cluster_args",
-    "AwsEndpoint": "aws.endpoint",
-    "AwsEndpointArgs": "aws.endpoint",
-    "AwsNetwork": "aws.vpc",
-    "AwsNetworkArgs": "aws.vpc",
-    "DockerCluster": "cluster",
-    "DockerClusterArgs": "cluster_args",
-    "DockerHosts": "aws.docker_hosts",
-    "DockerHostsArgs": "aws.docker_hosts",
-    "Listeners": "given.listeners",
-    "ListenersArgs": "given.listeners",
-    "LocalCluster": "cluster",
-    "LocalClusterArgs": "cluster_args",
-    "Proof": "given.proof",
-    "ProofArgs": "given.proof",
-    "stack_cluster": "program",
+    "aws.cluster": ("AwsCluster",),
+    "aws.docker_hosts": ("DockerHosts", "DockerHostsArgs"),
+    "aws.endpoint": ("AwsEndpoint", "AwsEndpointArgs"),
+    "aws.vpc": ("AwsNetwork", "AwsNetworkArgs"),
+    "cluster_args": ("AwsClusterArgs", "DockerClusterArgs", "LocalClusterArgs"),
+    "docker.cluster": ("DockerCluster",),
+    "given.listeners": ("Listeners", "ListenersArgs"),
+    "given.proof": ("Proof", "ProofArgs"),
+    "local.cluster": ("LocalCluster",),
+    "program": ("stack_cluster",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    module = next((it for it, names in _MODULES.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from earshot.extras import extra_of, installing
 
     try:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as fault:
         if not (extra := extra_of(fault)):
             raise

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from earshot_pulumi.users import Users
 
 
+Begin = Callable[[pulumi.ResourceOptions], pulumi.Resource]
+
+
 class Brokers(pulumi.ComponentResource):
     """The nodes of a cluster behind their gate; each kind of host has its own."""
 
@@ -35,8 +38,12 @@ class Brokers(pulumi.ComponentResource):
     """By node id, what changes when the node is replaced or restarted."""
     certificates: Certificates | None = None
 
-    def __init__(self, kind: str, at: ClusterContext, spec: ClusterSpec) -> None:
+    def __init__(
+        self, kind: str, at: ClusterContext, spec: ClusterSpec, begin: Begin | None = None
+    ) -> None:
+        """``begin`` makes what must be there before the first node is touched."""
         super().__init__(f"earshot:{kind}", at.name, {}, at.options())
+        self._begin = begin
         self.stack, self.at, self.root, self.spec = at.name, at, at.folder / "kafka", spec
         self.incarnations = {}
         self._policy = at.policy(spec)
@@ -56,6 +63,10 @@ class Brokers(pulumi.ComponentResource):
         """Options of a resource that waits for the gate's approval and for ``after``."""
         return pulumi.ResourceOptions(parent=self.gate, depends_on=list(after))
 
+    def begun(self, after: pulumi.Resource) -> pulumi.Resource:
+        """What must be there before the first node is touched, made once ``after`` is there."""
+        return after if self._begin is None else self._begin(self.below(after))
+
     def in_turn(self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource) -> None:
         """Makes ``nodes`` one after the other, each once the one before is ready; then the users.
 
@@ -63,15 +74,18 @@ class Brokers(pulumi.ComponentResource):
         """
         last = after
         for node in nodes:
-            name = child_name(self.stack, f"{node.roles[0]}-{node.id}")
+            name = self.child_name(f"{node.roles[0]}-{node.id}")
             last = self.readiness(name, [node], self.node(name, node, last))
-        name = child_name(self.stack, "cluster")
-        self.ready = self.readiness(name, plan.nodes, last, whole=True)
-        if self.certificates is not None:
-            users, reached = self.users()
+        self.ready = self.readiness(self.child_name("cluster"), plan.nodes, last, whole=True)
+        if self.certificates is not None and (made := self.users()) is not None:
+            users, reached = made
             own = (self.spec, self.root, self.cluster_id, self.certificates)
             self.ready = users(self.stack, *own, reached, self.below(self.ready))
         self.register_outputs({"incarnations": self.incarnations})
+
+    def child_name(self, name: str) -> str:
+        """The name in the program of the resource that is called ``name`` in the cluster."""
+        return child_name(self.stack, name)
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
         """The process, container or instance of ``node``, touched once ``after`` is made."""
@@ -83,9 +97,10 @@ class Brokers(pulumi.ComponentResource):
         """Waits for ``nodes``, with ``whole`` for all of the cluster."""
         raise NotImplementedError
 
-    def users(self) -> tuple[type[Users], Mapping[str, Any]]:
-        """The class of the users' resource, and from where and how brokers are reached."""
-        raise NotImplementedError
+    def users(self) -> tuple[type[Users], Mapping[str, Any]] | None:
+        """The class of the users' resource, and from where and how brokers are reached; None where
+        the nodes make the users."""
+        return None
 
     def proved(
         self,

@@ -1,8 +1,8 @@
 """The memory of a stack's changes: in this checkout's files, and in the stack's Pulumi state.
 
-Where brokers run on other machines, the state is written before the first node is touched and after
-the proof. Every checkout that shares it reads the same, and goes on with a step that another one
-has begun.
+Both are written before the first node is touched and after the proof. Where brokers run on other
+machines, the state counts: every checkout that shares it reads the same, and goes on with a step
+that another one has begun. For brokers of this machine the files count.
 """
 
 from __future__ import annotations
@@ -178,12 +178,22 @@ def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
+def _last(props: Properties) -> ClusterPlan:
+    """The plan that was begun last."""
+    return Made.from_props(props["begun"][-1]).plan
+
+
 class BegunChangeKind(InternalKind):
     """Remembers plans that nodes are about to get."""
 
     ID = "begun"
     interrupted = "interrupted before a node was touched: the plan may be remembered as begun"
     DECISIVE = ("begun",)
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        # the state may be a copy that is older than what is remembered beside it
+        plan, held = _last(news), memory.recall(here(news["state_dir"]))
+        return super().differs(operation, olds, news) or not held.has(plan)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for item in news["begun"]:
@@ -209,13 +219,17 @@ class ProvedChangeKind(InternalKind):
         "interrupted after the proof: all nodes have the new plan, which may not be remembered as "
         "proved; the next update proves it again"
     )
-    DECISIVE: tuple[str, ...] = ("done", "begun")
+    DECISIVE = ("done", "begun")
 
-    def plan(self, props: Properties) -> ClusterPlan:
-        return Made.from_props(props["begun"][-1]).plan
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        # a step that was taken back ends with the plan before it, and is over all the same; and the
+        # state may be older than what is remembered beside it, which may be lost
+        wanted = ChangeMemory(complete=_last(news), done=int(news["done"]))
+        is_other = memory.recall(here(news["state_dir"])) != wanted
+        return super().differs(operation, olds, news) or is_other
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        memory.complete(here(news["state_dir"]), self.plan(news), int(news["done"]))
+        memory.complete(here(news["state_dir"]), _last(news), int(news["done"]))
         return news
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
@@ -224,6 +238,8 @@ class ProvedChangeKind(InternalKind):
 
 class ProvedChange(InternalResource):
     """The last change that every broker has made and that was proved."""
+
+    FORMER_NAMES = ("ProvedChange", "CompleteChange")
 
     def __init__(
         self,
@@ -239,41 +255,4 @@ class ProvedChange(InternalResource):
             "begun": [item.to_props() for item in begun],
             "state_dir": str(state_dir),
         }
-        super().__init__(name, props, opts)
-
-
-class CompleteChangeKind(ProvedChangeKind):
-    """The same for brokers of this machine, where what is remembered counts before the state."""
-
-    ID = "complete"
-    interrupted = (
-        "interrupted after the last node: all have the new plan, which may not be remembered as "
-        "complete; the next update does it"
-    )
-    DECISIVE = ("plan", "done")
-
-    def plan(self, props: Properties) -> ClusterPlan:
-        return ClusterPlan.model_validate(props["plan"])
-
-    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        # a step that was taken back ends with the plan before it, and is over all the same; and the
-        # state may be a copy that is older than what is remembered beside it
-        held = memory.recall(here(news["state_dir"]))
-        plan, done = self.plan(news), int(news["done"])
-        is_other = held.complete is not None and (held.complete, held.done) != (plan, done)
-        return super().differs(operation, olds, news) or bool(held.begun) or is_other
-
-    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
-        # lost: the next update, which proves what runs, writes it again
-        return olds if memory.recall(here(olds["state_dir"])).complete else None
-
-
-class CompleteChange(InternalResource):
-    """The last proved change of brokers on this machine, whose folder counts before the state."""
-
-    def __init__(
-        self, name: str, change: Change, state_dir: Path, opts: pulumi.ResourceOptions
-    ) -> None:
-        plan, done = kept(change.plan), change.done_after
-        props = {"plan": plan, "done": done, "state_dir": str(state_dir)}
         super().__init__(name, props, opts)

@@ -1,25 +1,20 @@
-"""`LocalCluster`, `DockerCluster` and `AwsCluster`: a Kafka cluster as a component of any program.
+"""A Kafka cluster as a component of any program; each placement's folder has its own class of it.
 
-The placements' own modules are imported once a cluster is made: they need extras. Pulumi reads the
-schema from annotations, which must be no strings.
+The placements' other modules are imported once a cluster is made: they need extras. Pulumi reads
+the schema from annotations, which must be no strings.
 """
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
 
-from earshot.config.aws import AwsSpec
 from earshot.config.cluster import ClusterSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.extras import needed_for
 from earshot.listeners.problems import shown
 from earshot.placements import PLACEMENTS
-from earshot_pulumi.aws_settings import StackSettings
-from earshot_pulumi.cluster_args import AwsClusterArgs, DockerClusterArgs, LocalClusterArgs
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import (
     contains_output,
@@ -31,12 +26,10 @@ from earshot_pulumi.outputs import (
 from earshot_pulumi.own_provider import (
     GivenProvider,
     Settings,
-    aws_settings,
-    docker_inputs,
     settings_of,
 )
 from earshot_pulumi.policy_args import policy_document
-from earshot_pulumi.provider.resource import type_token
+from earshot_pulumi.provider.resource import output_names, type_token
 from earshot_pulumi.unknown_inputs import Markers
 
 CLIENTS: Final = ("client_properties", "certificates_expire")
@@ -203,98 +196,11 @@ class Cluster(pulumi.ComponentResource):
         return {**single, **{name: getattr(self, name) for name in names}}
 
 
-class LocalCluster(Cluster):
-    """Kafka brokers as processes of this machine; a change restarts one after the other."""
-
-    _placement = "local"
-
-    def __init__(
-        self, name: str, args: LocalClusterArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
-        super().__init__(name, args, opts)
-
-
-class DockerCluster(Cluster):
-    """Kafka brokers as containers on Docker hosts; a change replaces one after the other."""
-
-    _placement = "docker"
-    _provider_type = "docker:index:Provider"
-
-    def __init__(
-        self, name: str, args: DockerClusterArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
-        super().__init__(name, args, opts)
-
-    def _provided_inputs(
-        self, args: dict[str, Any], settings: Settings
-    ) -> tuple[dict[str, Any], Settings]:
-        return docker_inputs(args, settings), {}
-
-    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
-        return replace(at, provider=provider.resource)
-
-
-class AwsCluster(Cluster):
-    """Kafka brokers as EC2 instances; a change replaces one after the other."""
-
-    _placement = "aws"
-    _provider_type = "aws:index:Provider"
-    _exported = ("contract", "names", "ids", "incarnations")
-
-    vpc_id: pulumi.Output[str]
-    """The id of the VPC that the nodes are in."""
-    instances: pulumi.Output[dict[str, str]]
-    """By node id, the id of its instance."""
-    names: pulumi.Output[dict[str, dict[str, str]]]
-    """By node id and scope, the name that clients connect to."""
-    ids: pulumi.Output[dict[str, dict[str, str]]]
-    """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
-    reports: pulumi.Output[str | None]
-    """With a validator, the URL of its latest report."""
-    endpoint_service: pulumi.Output[dict[str, Any] | None]
-    """With `expose: privatelink`, what an `AwsEndpoint` of another stack needs: `service_name`, the
-    advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
-
-    def __init__(
-        self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
-        given: Any = args
-        self._reports = isinstance(given, AwsSpec) and given.validator is not None
-        self._linked = isinstance(given, AwsSpec) and bool(given.linked)
-        super().__init__(name, args, opts)
-
-    def _provided_inputs(
-        self, args: dict[str, Any], settings: Settings
-    ) -> tuple[dict[str, Any], Settings]:
-        return args, aws_settings(settings)
-
-    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
-        return replace(at, aws=StackSettings(provider.settings))
-
-    def exports(self) -> dict[str, pulumi.Output[Any]]:
-        found = {**super().exports(), "vpc": self.vpc_id}
-        if self._reports:
-            found["reports"] = self.reports
-        if self._linked:
-            found["endpoint_service"] = self.endpoint_service
-        return found
-
-
-CLUSTERS: Final[Mapping[str, Callable[[str, Any], Cluster]]] = {
-    it._placement: it for it in (LocalCluster, DockerCluster, AwsCluster)
-}
-"""By placement, the class of its clusters."""
-
-
-def output_names(cluster: type[Cluster]) -> list[str]:
-    """The outputs that a class of clusters declares."""
-    return [
-        name
-        for cls in reversed(cluster.__mro__)
-        if issubclass(cls, Cluster)
-        for name, kind in inspect.get_annotations(cls).items()
-        if not name.startswith("_") and "Output" in str(kind)
-    ]
+def cluster_class(placement: str) -> type[Cluster]:
+    """The class of clusters of a placement, `NAMECluster` in its folder."""
+    module = PLACEMENTS[placement].module("earshot_pulumi", "cluster")
+    found: type[Cluster] = getattr(module, f"{placement.title()}Cluster")
+    return found
 
 
 def _output(made: Any, key: str) -> pulumi.Output[Any]:

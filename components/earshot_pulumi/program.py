@@ -11,7 +11,7 @@ from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec_text
 from earshot.errors import EarshotError
 from earshot.project import CLUSTER_KEY, Project
-from earshot_pulumi.cluster import CLUSTERS, Cluster, DockerCluster
+from earshot_pulumi.cluster import Cluster, cluster_class
 from earshot_pulumi.passwords import check_given
 
 
@@ -34,7 +34,7 @@ def stack_cluster() -> Cluster:
         raise pulumi.RunError(str(error)) from None
     if isinstance(spec, DockerSpec) and spec.provisioned is not None:
         return _on_new_hosts(stack, spec, spec.provisioned)
-    return CLUSTERS[spec.placement](stack, spec)
+    return cluster_class(spec.placement)(stack, spec)
 
 
 def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
@@ -45,6 +45,6 @@ def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Clust
     made = DockerHosts("hosts", wanted)
     settings: Any = spec.model_dump(mode="json", exclude_unset=True, exclude={"placement", "hosts"})
     inputs: Any = {**settings, "hosts": made.hosts}
-    cluster = DockerCluster(stack, inputs)
+    cluster = cluster_class(spec.placement)(stack, inputs)
     cluster.describe(spec)
     return cluster

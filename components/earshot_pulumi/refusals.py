@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
 
 REMEMBER = (
@@ -13,6 +14,12 @@ REMEMBER = (
 """Where nothing is remembered of what runs; else such a change is made in steps."""
 SHOWN = 5
 """Replicas that one message names."""
+
+
+def refuse(problems: Iterable[str]) -> None:
+    """Raises EarshotError if there are ``problems``, in an update that has not stopped a broker."""
+    if found := "".join(f"\n- {problem}" for problem in problems):
+        raise EarshotError("nothing was changed", observed=found)
 
 
 def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> str:

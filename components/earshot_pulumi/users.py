@@ -172,35 +172,48 @@ def kept_passwords(store: Store) -> dict[str, str]:
     return passwords
 
 
+def changes(
+    store: Store,
+    wanted: Known,
+    known: Known,
+    mechanisms: Sequence[Mechanism],
+    earlier: Sequence[Mechanism],
+    logs_in: bool,
+) -> dict[str, Any]:
+    """The parts of a `UsersOrder` that lead to ``wanted``, whatever of ``known`` the cluster knows.
+
+    ``earlier`` are mechanisms that it may know users by; ``logs_in`` says whether a listener asks
+    for passwords. All passwords are given, whether they are new or not: the cluster may be.
+    """
+    old, new = grants(known), grants(wanted)
+    permissions = {
+        "forbidden": tuple(item for item in old if item not in new),
+        "allowed": tuple(new),
+        "mechanisms": tuple(mechanisms),
+    }
+    if not logs_in:
+        return permissions
+    passwords = {user: store.password(user) for user in (VALIDATOR, *wanted)}
+    gone = tuple(
+        (user, kind)
+        for kind in dict.fromkeys((*earlier, *mechanisms))
+        for user in dict.fromkeys((VALIDATOR, *known))
+        if kind not in mechanisms or user not in passwords
+    )
+    return {**permissions, "passwords": passwords, "gone": gone}
+
+
 def _order(
     known: Known, olds: Properties, news: Properties, access: Mapping[str, str]
 ) -> UsersOrder:
-    """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``.
-
-    All passwords are given, whether they are new or not: the cluster may be.
-    """
+    """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``."""
     store, mechanisms = store_of(news), read_mechanisms(news["mechanism"])
-    old, new = grants(known), grants(news["users"])
     earlier = read_mechanisms(olds.get("mechanism") or news["mechanism"])
-    order = UsersOrder(
+    ways = tuple(map(Login.model_validate, news["logins"]))
+    return UsersOrder(
         bootstrap=",".join(news["brokers"].values()),
         access=dict(access),
-        forbidden=tuple(item for item in old if item not in new),
-        allowed=tuple(new),
-        mechanisms=mechanisms,
+        **changes(store, news["users"], known, mechanisms, earlier, bool(ways)),
+        logins=ways,
+        client=client_of(store, mechanisms[0]) if ways else {},
     )
-    if not news["logins"]:
-        return order
-    before = dict.fromkeys((VALIDATOR, *known))
-    changes = {
-        "passwords": {user: store.password(user) for user in news["passwords"]},
-        "gone": tuple(
-            (user, kind)
-            for kind in dict.fromkeys((*earlier, *mechanisms))
-            for user in before
-            if kind not in mechanisms or user not in news["passwords"]
-        ),
-        "logins": tuple(map(Login.model_validate, news["logins"])),
-        "client": client_of(store, mechanisms[0]),
-    }
-    return order.model_copy(update=changes)

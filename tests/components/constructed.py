@@ -6,14 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pulumi
+from earshot_pulumi.aws.cluster import AwsCluster
 from earshot_pulumi.aws.docker_hosts import DockerHosts
 from earshot_pulumi.aws.endpoint import AwsEndpoint
 from earshot_pulumi.aws.vpc import AwsNetwork
-from earshot_pulumi.cluster import AwsCluster, DockerCluster, LocalCluster
+from earshot_pulumi.docker.cluster import DockerCluster
+from earshot_pulumi.local.cluster import LocalCluster
 from earshot_pulumi.provider.host import Package
 from pulumi.runtime import mocks
 
-from tests.components.aws.registered import Answers, Engine
+from tests.components.aws.registered import Answers
+from tests.components.engine_double import Engine
 
 
 def offered() -> Package:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.cluster import LocalCluster
+from earshot_pulumi.local.cluster import LocalCluster
 from pulumi.errors import InputPropertiesError
 from pulumi.runtime import mocks
 
@@ -20,12 +20,12 @@ from tests.components.aws.registered import (
     PARAMETER,
     VOLUME,
     Answers,
-    Engine,
     registered,
 )
 from tests.components.constructed import constructed
+from tests.components.engine_double import Engine
 from tests.components.local import test_brokers as local
-from tests.components.plain_inputs import secret_inputs, visible
+from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.aws_documents import (
     ARCHIVE,
     EXTERNAL,
@@ -189,9 +189,19 @@ def test_two_clusters_share_a_program() -> None:
 def test_the_cluster_called_like_the_stack_has_the_names_of_earlier_releases() -> None:
     engine, _ = in_program("dev", dev=on_port(19000))
     assert [it.name for it in engine.of(local.NODE)] == ["broker-1"]
-    for kind in ("LocalCluster", "index:Validation", "CompleteChange"):
-        (one,) = [it for it in engine.seen if it.type.endswith(kind) and it.aliases]
-        assert any(alias.spec.noParent for alias in one.aliases), kind
+    for kind in ("LocalCluster", "index:Validation", "ProvedChange"):
+        (one,) = [it for it in engine.seen if it.type.endswith(kind) and it.request.aliases]
+        assert any(alias.spec.noParent for alias in one.request.aliases), kind
+
+
+def test_a_plan_is_remembered_before_a_node_has_it_and_once_it_is_proved() -> None:
+    engine, _ = in_program("dev", dev=on_port(19000))
+    (begun,) = engine.of("earshot:index:BegunChange")
+    (proved,) = engine.of("earshot:index:ProvedChange")
+    (node,) = engine.of(local.NODE)
+    assert any("BegunChange" in urn for urn in node.dependencies)
+    assert any("Validation" in urn for urn in proved.dependencies)
+    assert plain_inputs(begun)["begun"] == plain_inputs(proved)["begun"]
 
 
 def test_an_output_as_an_input_is_waited_for() -> None:

@@ -16,8 +16,9 @@ from pulumi.runtime import mocks
 from pulumi_aws import Provider as AwsProvider
 from pulumi_aws import ProviderAssumeRoleArgs
 
-from tests.components.aws.registered import Answers, Engine, Registered
+from tests.components.aws.registered import Answers
 from tests.components.docker import test_brokers as on_docker
+from tests.components.engine_double import Engine, Registered
 from tests.components.plain_inputs import secret_inputs
 from tests.config.aws_documents import ARCHIVE, REGION, ZONES
 
@@ -82,7 +83,7 @@ def test_a_docker_provider_of_the_program_makes_everything_on_its_engine() -> No
     assert of_docker(engine)
     assert all(OWN in it.request.provider for it in of_docker(engine))
     assert list(engine.of("pulumi:providers:docker")) == ["own"]
-    host = engine.one(on_docker.ENGINE_PREFLIGHT).inputs["hosts"][0]
+    host = engine.one(on_docker.PREFLIGHT).inputs["hosts"][0]
     assert (host["engine"], host["cert_path"]) == (ENGINE, "/keys")
     ready = engine.of(on_docker.READY).values()
     places = [node["place"] for it in ready for node in it.inputs["nodes"]]

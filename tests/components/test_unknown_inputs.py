@@ -21,8 +21,9 @@ from pulumi.runtime import mocks
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.placement.docker import plan_docker
-from tests.components.aws.registered import INSTANCE, INTERFACE, Engine
+from tests.components.aws.registered import INSTANCE, INTERFACE
 from tests.components.docker.test_brokers import CONTAINER
+from tests.components.engine_double import Engine
 from tests.components.test_options import CLUSTER, LOCAL, Everywhere
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE, ZONES
 

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import docker
@@ -27,10 +28,11 @@ import psutil
 import pytest
 
 from earshot import cache
+from earshot.engine import DEFAULT, VARIABLE, connect
+from earshot.errors import EarshotError
 from tests import shared_engine
 from tests.e2e.packet_rules import restored
 from tests.skips import lacking
-from toolchain.docker_engine import VARIABLE, address, answers
 
 WANTED = "EARSHOT_TEST_DOCKER"
 READY_SECONDS = 60.0
@@ -39,6 +41,20 @@ STOP_SECONDS = 90.0
 CLIENT_SECONDS = 120
 RECORD = Path("/run/lock/earshot-test-docker.json")
 """Held (flock) by the session whose engine runs in the machine's own network namespace."""
+
+
+def named_address(environment: Mapping[str, str] = os.environ) -> str:
+    """Where Docker's own tools would look for an engine."""
+    return environment.get(VARIABLE) or DEFAULT
+
+
+def answers(address: str) -> bool:
+    with (
+        contextlib.suppress(EarshotError),
+        connect(SimpleNamespace(engine=address, cert_path=None)),
+    ):
+        return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -182,11 +198,13 @@ def refusal(environment: Mapping[str, str] = os.environ) -> str | None:
     in_ci = environment.get("CI", "").lower() in ("1", "true")
     if not in_ci and environment.get(WANTED) != "1":
         return (
-            f"no Docker engine answers at {address(environment)}; start one, or as root let the"
-            f" tests have one of their own: {WANTED}=1 make test"
+            f"no Docker engine answers at {named_address(environment)}; start one, or as root let"
+            f" the tests have one of their own: {WANTED}=1 make test"
         )
     if os.geteuid() != 0:
-        return f"no Docker engine answers at {address(environment)}, and only root can start one"
+        return (
+            f"no Docker engine answers at {named_address(environment)}, and only root can start one"
+        )
     missing = [tool for tool in ("dockerd", "ip", "iptables") if shutil.which(tool) is None]
     if missing:
         return f"not on this machine: {', '.join(missing)}; to have it: apt-get install docker.io"
@@ -252,7 +270,7 @@ def engine_for_tests() -> Iterator[Engine]:
     if (shared := os.environ.get(shared_engine.ADDRESS)) is not None:
         yield Engine(shared, started=True)
         return
-    where = address()
+    where = named_address()
     if answers(where):
         yield Engine(where)
         return

@@ -19,12 +19,10 @@ from unittest import mock
 
 import docker
 import yaml
-from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.before_refresh import repair_all
+from earshot_pulumi.docker import labels, make
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from earshot.placement.docker import planned
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.docker_engine import Engine
 from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment
@@ -66,7 +64,7 @@ class DockerStack(Deployment):
         lines: list[str] = []
         with mock.patch.dict(os.environ, self.engine.environment):
             state = self.root.parent
-            repair_all(spec, self.stack, planned(spec, self.stack, state), state, lines.append)
+            make.repair(spec, self.stack, state, lines.append)
         return "".join(f"{line}\n" for line in lines)
 
     def reported(self, output: str) -> str:

@@ -22,6 +22,8 @@ from tests.e2e.images.load import base_image
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
 GATE = {"GateSeal", "pulumi-python"}
 """What the first update deletes: the approval and its provider."""
+MERGED = {"aws": {"AwsPreflight"}, "docker": {"ClusterIdentity", "DockerPreflight"}}
+"""What a placement's one preflight does now."""
 INSTANCE = "aws:ec2/instance:Instance"
 
 
@@ -70,12 +72,12 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         imports(runs, former.carried(live), tmp_path)
         planned = steps(runs("preview", "--json"))
         assert planned["replace"] == {"Instance", "VolumeAttachment"}
-        assert planned["delete"] == GATE
+        assert planned["delete"] == GATE | MERGED["aws"]
 
         # with the same user data nothing is
         imports(runs, with_user_data_of(live, former.carried(live)), tmp_path)
         planned = steps(runs("preview", "--json"))
-        assert not planned["replace"] and planned["delete"] == GATE
+        assert not planned["replace"] and planned["delete"] == GATE | MERGED["aws"]
         stack.project.up()
         assert {it["InstanceId"] for it in stack.instances().values()} == before
         assert (set(stack.instances()), stack.volumes()) == (machines, volumes)
@@ -126,6 +128,6 @@ def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) 
         before = stack.containers()
         imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
         planned = steps(runs("preview", "--json"))
-        assert not planned["replace"] and planned["delete"] == GATE
+        assert not planned["replace"] and planned["delete"] == GATE | MERGED["docker"]
         stack.up()
         assert stack.containers() == before

@@ -90,7 +90,13 @@ def test_only_root_is_given_docker(
 
 def test_an_engine_elsewhere_makes_dockerd_unnecessary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
-    monkeypatch.setattr("toolchain.docker_engine.answers", lambda _address: True)
+    monkeypatch.setattr(system_packages, "_has_socket", lambda: False)
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    assert not DOCKERD.is_there()
+    monkeypatch.setattr(system_packages, "_has_socket", lambda: True)
+    assert DOCKERD.is_there()
+    monkeypatch.setattr(system_packages, "_has_socket", lambda: False)
+    monkeypatch.setenv("DOCKER_HOST", "ssh://elsewhere")
     assert DOCKERD.is_there()
     assert not KCAT.is_there()
 

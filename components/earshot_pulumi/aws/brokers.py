@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from earshot.config.aws import AwsSpec
+from earshot.listeners.model import Node
 from earshot.placement.aws import (
     AwsPlan,
     HostOrMarker,
@@ -18,7 +19,7 @@ from earshot.placement.aws import (
 from earshot.placement.aws_secrets import NO_SECRETS
 from earshot.placement.aws_standpoints import GRACE
 from earshot_pulumi.aws.balancer import Balancer
-from earshot_pulumi.aws.changes import ChangePreflight, HeldStack
+from earshot_pulumi.aws.changes import HeldStack
 from earshot_pulumi.aws.endpoint_service import EndpointService
 from earshot_pulumi.aws.groups import SecurityGroups
 from earshot_pulumi.aws.identity import cluster_identity
@@ -26,12 +27,12 @@ from earshot_pulumi.aws.instances import SharedInputs, instances_of, newest_imag
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.network import Network, NetworkArgs, check_region, existing
 from earshot_pulumi.aws.node import Granted, InstanceNode
-from earshot_pulumi.aws.preflight import AwsPreflight, settings_of
+from earshot_pulumi.aws.preflight import ChangePreflight, settings_of
 from earshot_pulumi.aws.readiness import AwsReadiness
 from earshot_pulumi.aws.remembered import Remembered
 from earshot_pulumi.aws.turns import AwsTurn, others_of
 from earshot_pulumi.aws.volumes import attached_id, check_given, idle
-from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.brokers import Begin, Brokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.outputs import with_run_errors, without_dependencies
 
@@ -51,17 +52,15 @@ class AwsBrokers(Brokers):
         at: ClusterContext,
         spec: AwsSpec,
         *,
-        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        begin: Begin | None = None,
         leaving: frozenset[str] = frozenset(),
         remembered: Remembered | None = None,
     ) -> None:
-        """``begin`` makes what must be there before the first instance is touched.
-
-        Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last run's.
-        """
-        super().__init__("aws:AwsCluster", at, spec)
+        """Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last
+        run's."""
+        super().__init__("aws:AwsCluster", at, spec, begin)
         name = self.stack
-        self._begin, self._leaving = begin, leaving
+        self._leaving = leaving
         self._remembered = remembered or Remembered()
         self._settings = at.aws.to_props()
         check_region(spec.region, self)
@@ -116,17 +115,7 @@ class AwsBrokers(Brokers):
         self.secured = self._secured(self.shared)
         self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
-        ready: list[AwsReadiness] = []
-        for id in spec.node_ids:
-            turn = ready[-1].id if ready else None
-            version = self.secured.of_node(id) if self.secured else NO_SECRETS
-            node = InstanceNode(self.shared, id, turn, version, self._granted())
-            self.nodes[id] = node
-            ready.append(self._readiness(node.name, [node], [node.attachment]))
-        self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
-        nodes = [*self.nodes.values()]
-        self.ready = self._readiness("cluster", nodes, ready[-1:], whole=True)
-        self.register_outputs({"incarnations": self.incarnations})
+        self.in_turn(draft.plan, draft.plan.nodes, self.shared.preflight)
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
         spec = self.spec
@@ -153,25 +142,20 @@ class AwsBrokers(Brokers):
     def _preflight(self) -> pulumi.Resource:
         spec = self.spec
         reports = [self._parameter(id) for id in spec.node_ids]
-        held = HeldStack.of(self.stack, spec).to_props()
-        fits = ChangePreflight(
-            self.stack,
-            {**held, "region": spec.region, "reports": reports, **self._settings},
-            self.below(*self.gate.before),
-        )
         properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
-        preflight = AwsPreflight(
+        preflight = ChangePreflight(
             self.stack,
             {
-                "kafka_version": spec.kafka_version,
+                **HeldStack.of(self.stack, spec).to_props(),
+                "region": spec.region,
+                "reports": reports,
                 "archive": spec.archive.model_dump(),
                 "properties": pulumi.Output.secret(properties),
+                **self._settings,
             },
-            self.below(fits),
+            self.below(*self.gate.before),
         )
-        if self._begin is None:
-            return preflight
-        return self._begin(self.below(preflight))
+        return self.begun(preflight)
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
         if self.spec.security is None:
@@ -198,7 +182,7 @@ class AwsBrokers(Brokers):
                     "others": others,
                     "stack": self.stack,
                     "region": spec.region,
-                    **self._shared_targets([node]),
+                    **self._shared_targets([node.id]),
                     **self._settings,
                 },
                 self.shared.opts(),
@@ -206,39 +190,45 @@ class AwsBrokers(Brokers):
 
         return granted
 
-    def _shared_targets(self, nodes: Sequence[InstanceNode]) -> dict[str, Any]:
-        """The input `shared_targets` for ``nodes``; without a balancer there is none."""
+    def _shared_targets(self, ids: Iterable[int]) -> dict[str, Any]:
+        """The input `shared_targets` for the nodes ``ids``; without a balancer there is none."""
         balancer = self._balanced
         held = balancer.shared_targets if balancer else {}
-        found = [target for node in nodes for target in held.get(node.id, ())]
+        found = [target for id in ids for target in held.get(id, ())]
         return {"shared_targets": found} if found else {}
 
-    def _readiness(
-        self,
-        name: str,
-        nodes: Sequence[InstanceNode],
-        after: Sequence[pulumi.Resource],
-        whole: bool = False,
+    def child_name(self, name: str) -> str:
+        return f"{self.stack}-{name}"
+
+    def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
+        turn = after.id if isinstance(after, AwsReadiness) else None
+        version = self.secured.of_node(node.id) if self.secured else NO_SECRETS
+        made = InstanceNode(self.shared, node.id, turn, version, self._granted())
+        self.nodes[node.id], self.incarnations[str(node.id)] = made, made.incarnation
+        return made.attachment
+
+    def readiness(
+        self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> AwsReadiness:
-        """The readiness of one node, for which the next one waits, or of the whole cluster."""
         balancer = self._balanced
         targets = balancer.targets if balancer else {}
         return AwsReadiness(
-            f"{self.stack}-{name}",
+            name,
             {
                 "nodes": [
-                    node.awaited | ({"targets": targets[node.id]} if targets.get(node.id) else {})
-                    for node in nodes
+                    self.nodes[it.id].awaited
+                    | ({"targets": targets[it.id]} if targets.get(it.id) else {})
+                    for it in nodes
                 ],
                 "region": self.spec.region,
                 "deadline": self.spec.ready_seconds + GRACE,
                 "whole": whole,
                 "in_turn": self._remembered.served and self.spec.in_turn,
-                **self._shared_targets(nodes),
+                **self._shared_targets(it.id for it in nodes),
                 **self._settings,
             },
             # a target group without a listener has no health
-            self.below(*after, *([balancer] if balancer else [])),
+            self.below(after, *([balancer] if balancer else [])),
         )
 
 

@@ -1,26 +1,21 @@
 """Refuses changes of a stack on AWS by comparison with its last run: no broker can be asked.
 
-The last run's inputs of `ChangePreflight` are the memory. Volumes, which outlive a stack, have tags
+The last run's inputs of the preflight are the memory. Volumes, which outlive a stack, have tags
 (see `volumes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from earshot.config.aws import AwsSpec
-from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
 from earshot.placement.aws import plan_aws
-from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import CLIENT
-from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.aws_settings import SETTINGS, AwsKind
 from earshot_pulumi.properties import read, write
-from earshot_pulumi.provider.internal import CheckedKind, InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.refusals import (
     REMEMBER,
     goes_back,
@@ -231,38 +226,3 @@ def _smaller(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
             f"{held.sizes[first]} to {wanted.sizes[first]} GiB), which EBS cannot do. Keep "
             f"`size_gib: {held.sizes[first]}`"
         )
-
-
-class ChangePreflightKind(AwsKind, CheckedKind):
-    """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too.
-
-    Inputs beside those of `HeldStack`: `region`, and `reports`, the nodes' parameters there.
-    """
-
-    ID = "held"
-    IDLE = ("written", SETTINGS)
-    """A node that has served since is no change of its own: the next one records it."""
-
-    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
-        if not olds:
-            return ()
-        news["written"] = olds.get("written") or self._written(operation, olds)
-        return problems(HeldStack.from_props(olds), HeldStack.from_props(news))
-
-    def _written(self, operation: Operation, olds: Properties) -> str:
-        """The Kafka version of the last run, if a node has served with it and so has formatted the
-        data; empty where none has, or where that is not known."""
-        try:
-            values = reader(self.settings(operation), olds["region"])(olds["reports"])
-        except EarshotError as reason:
-            operation.log(f"whether a node has served is not known: {reason.line}")
-            return ""
-        reports = map(NodeReport.read, values.values())
-        served = any(it is not None and it.serves for it in reports)
-        return str(olds["kafka_version"]) if served else ""
-
-
-class ChangePreflight(InternalResource):
-    """Checks before any instance is touched."""
-
-    FORMER_NAMES = ("ChangePreflight", "AwsGround")

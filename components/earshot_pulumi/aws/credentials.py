@@ -20,10 +20,8 @@ def client(config: Any, region: str, service: str = "ssm") -> Any:
     as for Pulumi's own provider.
     """
     given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
-    try:
+    with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
         return new_client(service, region, endpoint(config, service), attempts=5, **given)
-    except NotMade as reason:
-        raise _unreachable(region, reason) from None
 
 
 def reader(config: Any, region: str) -> Read:
@@ -31,31 +29,41 @@ def reader(config: Any, region: str) -> Read:
 
     It raises EarshotError where AWS does not answer.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
-
     ssm = client(config, region)
 
     def read(names: Sequence[str]) -> dict[str, str]:
         found: dict[str, str] = {}
-        try:
-            for first in range(0, len(names), AT_ONCE):
-                some = list(names[first : first + AT_ONCE])
+        with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
+            for some in in_parts(names):
                 answer = ssm.get_parameters(Names=some, WithDecryption=True)
                 found |= {item["Name"]: item["Value"] for item in answer["Parameters"]}
-        except (BotoCoreError, ClientError) as reason:
-            raise _unreachable(region, reason) from None
         return found
 
     return read
 
 
-def _unreachable(region: str, reason: Exception) -> EarshotError:
-    return EarshotError(
-        f"SSM parameters in {region}",
-        observed=f"cannot be read: {' '.join(str(reason).split())}",
-        remedy="see that these credentials may call ssm:GetParameters, and run the same command "
-        "again",
-    )
+def in_parts(names: Sequence[str]) -> Iterator[list[str]]:
+    """``names``, as many at a time as one call of SSM takes."""
+    for first in range(0, len(names), AT_ONCE):
+        yield list(names[first : first + AT_ONCE])
+
+
+@contextlib.contextmanager
+def asking(subject: str, problem: str, calls: str) -> Iterator[None]:
+    """A context in which AWS's errors are EarshotErrors about ``subject``, with the ``problem``.
+
+    ``calls`` are those that the credentials must allow.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError, NotMade) as reason:
+        raise EarshotError(
+            subject,
+            observed=f"{problem}: {' '.join(str(reason).split())}",
+            remedy=f"see that these credentials may call {calls}, and run the same command again",
+        ) from None
 
 
 def put_secret(ssm: Any, name: str, text: str, tags: Mapping[str, str]) -> int:
@@ -69,17 +77,7 @@ def put_secret(ssm: Any, name: str, text: str, tags: Mapping[str, str]) -> int:
         return int(ssm.put_parameter(**asked, Overwrite=True)["Version"])
 
 
-@contextlib.contextmanager
-def parameters(subject: str, problem: str) -> Iterator[None]:
-    """A context that writes and reads SSM parameters: AWS's errors are EarshotErrors in it."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (BotoCoreError, ClientError) as reason:
-        raise EarshotError(
-            subject,
-            observed=f"{problem}: {' '.join(str(reason).split())}",
-            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
-            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
-        ) from None
+def parameters(subject: str, problem: str) -> contextlib.AbstractContextManager[None]:
+    """A context that writes and reads SSM parameters, as `asking` is one."""
+    calls = "ssm:PutParameter, ssm:GetParameters, ssm:AddTagsToResource and ssm:DeleteParameters"
+    return asking(subject, problem, f"{calls} there")

@@ -5,27 +5,23 @@ strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
 
 from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.errors import SpecError
-from earshot.extras import needed_for
 from earshot.listeners.problems import describe
 from earshot.project import Project
 from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
 from earshot_pulumi.deployment import full_name_of
-from earshot_pulumi.outputs import contains_output, made_from, read_inputs, with_run_errors
 from earshot_pulumi.provider.resource import snake_case
+from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
-OUTPUTS: Final = ("hosts", "vpc_id", "instance_ids", "names", "engine_ids", "versions")
-NETWORK: Final = ("vpc_id", "subnets")
-"""Inputs that a preview need not know: they decide no resource of the hosts."""
 VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
 """Stand for ids that may be outputs, while the other inputs are checked."""
 
@@ -70,7 +66,7 @@ class DockerHostsArgs(TypedDict):
     """Seconds for a new or replaced host until its engine answers. Default: 900."""
 
 
-class DockerHosts(pulumi.ComponentResource):
+class DockerHosts(ShapedComponent):
     """EC2 instances with a Docker engine each, which only clients with a certificate reach."""
 
     hosts: pulumi.Output[list[pulumi.Input[DockerHostArgs]]]
@@ -86,28 +82,21 @@ class DockerHosts(pulumi.ComponentResource):
     versions: pulumi.Output[dict[str, str]]
     """By host, the version of its engine."""
 
+    _module = "aws.docker_host"
+    _late = ("vpc_id", "subnets")
+    _partly_known = ("hosts",)
+
     def __init__(
         self, name: str, args: DockerHostsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         """Raises pulumi.RunError with every problem of the inputs, for zones of another region than
         the provider's, and without the extras `aws` and `docker`."""
-        given = read_inputs(args, name)
-        network = {key: item for key, item in given.items() if snake_case(key) in NETWORK}
-        shape = {key: item for key, item in given.items() if key not in network}
-        if not contains_output(shape):
-            with_run_errors(read_hosts)(name, given)
-        module = with_run_errors(_module)()
-        super().__init__("earshot:index:DockerHosts", name, given, opts)
-        made = made_from(
-            self, shape, lambda known: self._group(module, name, {**known, **network}), OUTPUTS
-        )
-        self.hosts = made["hosts"]  # a preview knows the names in it
-        for key in OUTPUTS[1:]:
-            setattr(self, key, pulumi.Output.from_input(made[key]))
-        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
+        super().__init__(name, args, opts)
 
-    def _group(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The outputs, once all resources of the hosts are registered."""
+    def _read(self, name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
+        return read_hosts(name, args)
+
+    def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         from earshot_pulumi.aws.instances import newest_images
         from earshot_pulumi.aws.network import check_region
 
@@ -180,9 +169,3 @@ def read_hosts(name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
     except ValidationError as error:
         problems = describe(error, DockerHostsSpec, given)
         raise SpecError.of(f"DockerHosts {name}", problems) from None
-
-
-def _module() -> Any:
-    with needed_for("DockerHosts"):
-        from earshot_pulumi.aws import docker_host
-    return docker_host

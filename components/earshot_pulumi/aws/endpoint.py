@@ -5,24 +5,18 @@ strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
 
 from earshot.config.endpoint import EndpointSpec
 from earshot.errors import SpecError
-from earshot.extras import needed_for
 from earshot.listeners.problems import describe
 from earshot.placement.endpoint import EndpointPlan, plan_endpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.deployment import full_name_of
-from earshot_pulumi.outputs import contains_output, made_from, read_inputs, with_run_errors
-from earshot_pulumi.provider.resource import snake_case
-
-OUTPUTS: Final = ("endpoint_id", "state", "security_group_id", "bootstrap", "contract")
-NETWORK: Final = ("service_name", "vpc_id", "subnets", "zone_ids")
-"""Inputs that a preview need not know: they decide no resource of the endpoint."""
+from earshot_pulumi.shaped import ShapedComponent
 
 
 class AwsEndpointArgs(TypedDict):
@@ -54,7 +48,7 @@ class AwsEndpointArgs(TypedDict):
     which the subnets' zones are compared. Default: not compared."""
 
 
-class AwsEndpoint(pulumi.ComponentResource):
+class AwsEndpoint(ShapedComponent):
     """An interface endpoint of a cluster's endpoint service, its security group, and the private
     zone with the names that the brokers advertise."""
 
@@ -69,30 +63,26 @@ class AwsEndpoint(pulumi.ComponentResource):
     contract: pulumi.Output[dict[str, Any]]
     """The contract of the listeners behind the endpoint, for a `Proof` in this VPC."""
 
+    _module = "aws.endpoint_parts"
+    _late = ("service_name", "vpc_id", "subnets", "zone_ids")
+
     def __init__(
         self, name: str, args: AwsEndpointArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         """Raises pulumi.RunError with every problem of the inputs, for names that the brokers do
         not advertise, and without the extra `aws`."""
-        given = {snake_case(key): value for key, value in read_inputs(args, name).items()}
-        network = {key: item for key, item in given.items() if key in NETWORK}
-        shape = {key: item for key, item in given.items() if key not in network}
-        if not contains_output(shape):
-            with_run_errors(read_endpoint)(name, shape)
-        module = with_run_errors(_module)()
-        super().__init__("earshot:index:AwsEndpoint", name, given, opts)
+        super().__init__(name, args, opts)
 
-        def make(known: Mapping[str, Any]) -> Mapping[str, Any]:
-            spec, plan = read_endpoint(name, known)
-            own = pulumi.ResourceOptions(parent=self)
-            made = module.Endpoint(full_name_of(name), spec, plan, network, own)
-            outputs: Mapping[str, Any] = made.outputs
-            return outputs
+    def _read(self, name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, EndpointPlan]:
+        return read_endpoint(name, {key: it for key, it in args.items() if key not in self._late})
 
-        made = made_from(self, shape, make, OUTPUTS)
-        for key in OUTPUTS:
-            setattr(self, key, pulumi.Output.from_input(made[key]))
-        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
+    def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        spec, plan = self._read(name, args)
+        network = {key: args[key] for key in self._late if key in args}
+        own = pulumi.ResourceOptions(parent=self)
+        made = module.Endpoint(full_name_of(name), spec, plan, network, own)
+        outputs: Mapping[str, Any] = made.outputs
+        return outputs
 
 
 def read_endpoint(name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, EndpointPlan]:
@@ -110,9 +100,3 @@ def read_endpoint(name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, End
     except ValidationError as error:
         raise SpecError.of(subject, describe(error, EndpointSpec, given)) from None
     return spec, plan_endpoint(contract, spec, subject)
-
-
-def _module() -> Any:
-    with needed_for("AwsEndpoint"):
-        from earshot_pulumi.aws import endpoint_parts
-    return endpoint_parts

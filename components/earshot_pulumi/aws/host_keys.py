@@ -14,8 +14,7 @@ import pulumi
 
 from earshot.certificates.authority import IssuedCertificate, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
-from earshot_pulumi.aws.credentials import client, parameters, put_secret, reader
-from earshot_pulumi.aws.reports import AT_ONCE
+from earshot_pulumi.aws.credentials import client, in_parts, parameters, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
@@ -48,7 +47,7 @@ class DockerHostKeysKind(AwsKind):
         names = [news["authority"], *news["parameters"].values()]
         with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
-            some = (names[first : first + AT_ONCE] for first in range(0, len(names), AT_ONCE))
+            some = in_parts(names)
             return any(ssm.get_parameters(Names=it)["InvalidParameters"] for it in some)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -94,8 +93,8 @@ class DockerHostKeysKind(AwsKind):
         with _ssm(olds):
             ssm = client(self.settings(operation, olds), olds["region"])
             names = [olds["authority"], *olds["parameters"].values()]
-            for first in range(0, len(names), AT_ONCE):
-                ssm.delete_parameters(Names=names[first : first + AT_ONCE])
+            for some in in_parts(names):
+                ssm.delete_parameters(Names=some)
         store = _store(olds)
         with writing(f"Docker hosts {olds['name']}", store.folder):
             store.remove()

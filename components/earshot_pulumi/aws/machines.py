@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from earshot.errors import EarshotError
-from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Starts
 from earshot_pulumi.aws.tags import STACK
 
@@ -51,10 +50,9 @@ def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
 
 
 def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list[Machine]:
-    from botocore.exceptions import BotoCoreError, ClientError
-
     wanted = [{"Name": key, "Values": list(values)}]
-    try:
+    calls = "ec2:DescribeInstances and ec2:DescribeInstanceStatus"
+    with asking(f"instances in {region}", "cannot be described", calls):
         ec2 = client(config, region, "ec2")
         there = [
             item
@@ -64,13 +62,6 @@ def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list
             if item["State"]["Name"] not in _ENDED
         ]
         impaired = dict(_impaired(ec2, [item["InstanceId"] for item in there]))
-    except (BotoCoreError, ClientError) as reason:
-        raise EarshotError(
-            f"instances in {region}",
-            observed=f"cannot be described: {' '.join(str(reason).split())}",
-            remedy="see that these credentials may call ec2:DescribeInstances and "
-            "ec2:DescribeInstanceStatus, and run the same command again",
-        ) from None
     return [
         Machine(
             id=item["InstanceId"],

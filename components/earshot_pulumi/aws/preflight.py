@@ -1,10 +1,11 @@
 """Checks on this machine before any instance is touched.
 
-They ask whether Kafka's archive is where instances will fetch it, and whether Kafka itself accepts
-the settings of every node. A preview skips the settings while a node's name is not known.
+They compare the stack with its last run, and ask whether Kafka's archive is where instances will
+fetch it, and whether Kafka itself accepts the settings of every node. A preview skips the settings
+while a node's name is not known.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from earshot.config.aws_parts import KafkaRelease
 from earshot.errors import EarshotError
@@ -14,7 +15,11 @@ from earshot.jvm.java import find_java
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
-from earshot_pulumi.aws import archive
+from earshot.user_data.boot import NodeReport
+from earshot_pulumi.aws import archive, changes
+from earshot_pulumi.aws.changes import HeldStack
+from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws_settings import SETTINGS, AwsKind
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.refusals import refused_settings
@@ -22,16 +27,42 @@ from earshot_pulumi.refusals import refused_settings
 Say = Callable[[str], None]
 
 
-class AwsPreflightKind(CheckedKind):
-    """Asks the archive's server, and Kafka on this machine."""
+class ChangePreflightKind(AwsKind, CheckedKind):
+    """Keeps its inputs, and refuses later ones that do not fit them; asks the archive's server, and
+    Kafka on this machine.
 
-    def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
-        say = operation.log
-        return [*_archive_problems(olds, news, say), *_settings_problems(olds, news, say)]
+    Inputs beside those of `HeldStack`: `region`, and `reports`, the nodes' parameters there; the
+    `archive`; and `properties`, by node id the text of its settings.
+    """
+
+    ID = "held"
+    IDLE = ("written", SETTINGS)
+    """A node that has served since is no change of its own: the next one records it."""
+
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
+        if olds:
+            news["written"] = olds.get("written") or self._written(operation, olds)
+            yield from changes.problems(HeldStack.from_props(olds), HeldStack.from_props(news))
+        yield from _archive_problems(olds, news, operation.log)
+        yield from _settings_problems(olds, news, operation.log)
+
+    def _written(self, operation: Operation, olds: Properties) -> str:
+        """The Kafka version of the last run, if a node has served with it and so has formatted the
+        data; empty where none has, or where that is not known."""
+        try:
+            values = reader(self.settings(operation), olds["region"])(olds["reports"])
+        except EarshotError as reason:
+            operation.log(f"whether a node has served is not known: {reason.line}")
+            return ""
+        reports = map(NodeReport.read, values.values())
+        served = any(it is not None and it.serves for it in reports)
+        return str(olds["kafka_version"]) if served else ""
 
 
-class AwsPreflight(InternalResource):
+class ChangePreflight(InternalResource):
     """The checks before an instance is touched, as a resource."""
+
+    FORMER_NAMES = ("ChangePreflight", "AwsGround")
 
 
 def settings_of(plan: ClusterPlan) -> dict[str, str]:
@@ -54,7 +85,7 @@ def _settings_problems(olds: Properties, news: Properties, say: Say) -> list[str
     version, texts = news["kafka_version"], news["properties"]
     if texts is UNKNOWN:  # as a name in them is
         return []
-    before = olds["properties"] if version == olds.get("kafka_version") else {}
+    before = olds.get("properties", {}) if version == olds.get("kafka_version") else {}
     changed = {int(id): text for id, text in texts.items() if before.get(id) != text}
     return list(refused_settings(version, _refusals(version, changed, say)))
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
+from earshot_pulumi.aws.credentials import asking
 from earshot_pulumi.provider.internal import types_of
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
@@ -50,8 +51,6 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     replaced where its listeners change, so a state with the right instances has the right listeners
     too.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
-
     known: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
     for urn, item in resources.items():
         own, whole = f"{stack}-", urn.rpartition("::")[2]
@@ -62,15 +61,9 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     if not nodes:
         return
     wanted = [{"Name": "network-interface-id", "Values": list(nodes)}]
-    try:
+    subject, call = "network interfaces of the nodes", "ec2:DescribeNetworkInterfaces"
+    with asking(subject, "cannot be read", call):
         found = ec2.describe_network_interfaces(Filters=wanted)["NetworkInterfaces"]
-    except (BotoCoreError, ClientError) as reason:
-        raise EarshotError(
-            "network interfaces of the nodes",
-            observed=f"cannot be read: {' '.join(str(reason).split())}",
-            remedy="see that these credentials may call ec2:DescribeNetworkInterfaces, and run the "
-            "same command again",
-        ) from None
     others = {
         nodes[it["NetworkInterfaceId"]]: instance
         for it in found

@@ -14,14 +14,13 @@ from earshot.errors import EarshotError
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement import aws_secrets
-from earshot.users.access import grants
 from earshot.users.lines import lines
 from earshot_pulumi.aws.credentials import client, parameters, put_secret
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.certificates import store_of
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
-from earshot_pulumi.users import merged, remember, remembered
+from earshot_pulumi.users import changes, merged, remember, remembered
 
 _FEWER = "let there be fewer users or prefixes in `security.users`"
 _SHORTER = {
@@ -151,20 +150,10 @@ def _content(store: Store, props: Properties) -> str:
 
 def _users(store: Store, props: Properties) -> str:
     """What leads from whatever the cluster may know to what is wanted."""
-    known, wanted = props["known"], props["users"]
-    mechanisms = read_mechanisms(props["mechanism"])
-    old, new = grants(known["users"]), grants(wanted)
-    forbidden = [item for item in old if item not in new]
-    if not props["logs_in"]:
-        return lines(forbidden, new, {}, mechanisms, [])
-    gone = [
-        (user, Mechanism(kind))
-        for kind in known["mechanisms"]
-        for user in (VALIDATOR, *known["users"])
-        if kind not in mechanisms or user not in (VALIDATOR, *wanted)
-    ]
-    passwords = {user: store.password(user) for user in (VALIDATOR, *wanted)}
-    return lines(forbidden, new, passwords, mechanisms, gone)
+    known, mechanisms = props["known"], read_mechanisms(props["mechanism"])
+    earlier = [Mechanism(kind) for kind in known["mechanisms"]]
+    wanted = (props["users"], known["users"], mechanisms, earlier, props["logs_in"])
+    return lines(**{"passwords": {}, "gone": (), **changes(store, *wanted)})
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:

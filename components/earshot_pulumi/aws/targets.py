@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from earshot.errors import EarshotError
-from earshot_pulumi.aws.credentials import client
+from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Target, Unhealthy
 
 
@@ -55,20 +54,10 @@ def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@contextmanager
-def _named_errors(region: str, what: str, action: str) -> Iterator[None]:
+def _named_errors(region: str, what: str, action: str) -> AbstractContextManager[None]:
     """Errors of AWS are EarshotErrors within: targets cannot be ``what``, by ``action``."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (BotoCoreError, ClientError) as reason:
-        raise EarshotError(
-            f"targets of the balancer in {region}",
-            observed=f"cannot be {what}: {' '.join(str(reason).split())}",
-            remedy=f"see that these credentials may call elasticloadbalancing:{action}, and run "
-            "the same command again",
-        ) from None
+    subject = f"targets of the balancer in {region}"
+    return asking(subject, f"cannot be {what}", f"elasticloadbalancing:{action}")
 
 
 def _reason(target: Target, found: list[Any]) -> str:

@@ -5,23 +5,19 @@ no strings here: this module does without postponed annotations.
 """
 
 from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
 
 from earshot.aws.subnets import Nat, check_zones, lay_out
 from earshot.errors import SpecError
-from earshot.extras import needed_for
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
-from earshot_pulumi.outputs import made_from, read_inputs, with_run_errors
+from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
-
-OUTPUTS: Final = ("vpc_id", "public_subnets", "private_subnets")
 
 
 class _NetworkSpec(Frozen):
@@ -47,7 +43,7 @@ class AwsNetworkArgs(TypedDict):
     """Whether what holds data or addresses is protected from deletion. Default: true."""
 
 
-class AwsNetwork(pulumi.ComponentResource):
+class AwsNetwork(ShapedComponent):
     """A VPC in which AWS gives instances names, with a public and a private subnet per zone."""
 
     vpc_id: pulumi.Output[str]
@@ -57,23 +53,17 @@ class AwsNetwork(pulumi.ComponentResource):
     private_subnets: pulumi.Output[dict[str, str]]
     """By zone, the id of the subnet that is not."""
 
+    _module = "aws.network"
+
     def __init__(
         self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         """Raises pulumi.RunError for invalid zones or ranges, for zones of another region than the
         provider's, and without the extra `aws`."""
-        module = with_run_errors(_network_module)()
-        given = read_inputs(args, name)
-        super().__init__("earshot:index:AwsNetwork", name, given, opts)
-        made = made_from(self, given, partial(self._network, module, name), OUTPUTS)
-        self.vpc_id, self.public_subnets, self.private_subnets = (
-            pulumi.Output.from_input(made[output]) for output in OUTPUTS
-        )
-        self.register_outputs({output: getattr(self, output) for output in OUTPUTS})
+        super().__init__(name, args, opts)
 
-    def _network(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs, once all resources of the network are registered."""
-        spec = _read(name, args)
+    def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        spec = self._read(name, args)
         wanted = module.NetworkArgs(
             region=check_zones(spec.zones),
             cidr=spec.cidr,
@@ -91,17 +81,10 @@ class AwsNetwork(pulumi.ComponentResource):
         }
         return {"vpc_id": facts.vpc_id, **subnets}
 
-
-def _network_module() -> Any:
-    with needed_for("AwsNetwork"):
-        from earshot_pulumi.aws import network
-    return network
-
-
-def _read(name: str, args: Mapping[str, Any]) -> _NetworkSpec:
-    """The network that ``args`` describe. Raises SpecError with every problem."""
-    given = {key: value for key, value in args.items() if value is not None}
-    try:
-        return _NetworkSpec.model_validate(given)
-    except ValidationError as error:
-        raise SpecError.of(f"AwsNetwork {name}", describe(error, _NetworkSpec, given)) from None
+    def _read(self, name: str, args: Mapping[str, Any]) -> _NetworkSpec:
+        given = {key: value for key, value in args.items() if value is not None}
+        try:
+            return _NetworkSpec.model_validate(given)
+        except ValidationError as error:
+            problems = describe(error, _NetworkSpec, given)
+            raise SpecError.of(f"AwsNetwork {name}", problems) from None

@@ -1,1 +1,11 @@
 """The `docker` placement: brokers as containers on one Docker host or several."""
+
+KINDS = {
+    "DockerEngineReady": "engine_ready",
+    "DockerKeys": "keys",
+    "DockerReadiness": "kinds",
+    "DockerStopPreflight": "kinds",
+    "DockerUsers": "users",
+    "EnginePreflight": "preflight",
+}
+"""By name of its custom resources, the module here with their kind, called `NAMEKind`."""

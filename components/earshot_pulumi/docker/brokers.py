@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -14,16 +14,16 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement.docker import DockerPlan
 from earshot.placement.node_container import KEYS, NodeContainer
-from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.brokers import Begin, Brokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.host_resources import HostResources, labelled
-from earshot_pulumi.docker.identity import TO_BE_MADE, ClusterIdentity
+from earshot_pulumi.docker.identity import TO_BE_MADE
 from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
-from earshot_pulumi.docker.on_engines import WantedStack, spots
-from earshot_pulumi.docker.preflight import DockerPreflight
-from earshot_pulumi.outputs import kept, known_or
+from earshot_pulumi.docker.on_engines import WantedStack
+from earshot_pulumi.docker.preflight import EnginePreflight
+from earshot_pulumi.outputs import kept
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.unknown_inputs import is_marker
 
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
-
-
-class EnginePreflight(InternalResource):
-    """What must hold on the engines before anything is touched."""
-
-    FORMER_NAMES = ("EnginePreflight", "DockerGround")
-
-    deployment: pulumi.Output[str]
-    """The random id in the labels of this deployment's containers and networks."""
 
 
 class DockerStopPreflight(InternalResource):
@@ -67,43 +58,28 @@ class DockerBrokers(Brokers):
         planned: DockerPlan,
         *,
         wanted: ClusterPlan | None = None,
-        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        begin: Begin | None = None,
         unsettled: Collection[int] = (),
     ) -> None:
         """``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
 
-        ``begin`` makes what must be there before the first node is touched. ``unsettled`` nodes
-        come first, so that no further one is stopped before these are in sync.
+        ``unsettled`` nodes come first, so that no further one is stopped before these are in sync.
         """
-        super().__init__("docker:DockerCluster", at, spec)
+        super().__init__("docker:DockerCluster", at, spec, begin)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
         self._wanted = WantedStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
-        self.cluster_id = ClusterIdentity(
-            name,
-            {
-                "stack": name,
-                "spots": sorted(spots(planned.hosts, planned.containers.values())),
-                "hosts": self._host_props,
-                "said": spec.cluster_id,
-                "state_dir": str(at.folder),
-                "cluster_id": None,
-            },
-            self._child,
-        ).cluster_id
         self.gated(
             self.plan,
             {},
-            containers={
-                id: known_or(self.cluster_id, TO_BE_MADE).apply(item.inputs)
-                for id, item in planned.containers.items()
-            },
+            containers={id: it.inputs(TO_BE_MADE) for id, it in planned.containers.items()},
             certificates=planned.certificates,
         )
-        self.preflight = self._engine_preflight()
+        self.preflight = self._preflight(wanted)
+        self.cluster_id = self.preflight.cluster_id
         self._labels = self.preflight.deployment.apply(
             lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
@@ -122,24 +98,10 @@ class DockerBrokers(Brokers):
             )
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
-        self._image_preflight = DockerPreflight(
-            name,
-            {
-                **self._wanted.to_props(),
-                "plan": kept(self.plan),
-                "deployment": "",
-                "images": {str(index): host.image.image_id for index, host in self._hosts.items()},
-                "last": kept(wanted) if wanted and wanted != self.plan else None,
-            },
-            self._opts(),
-        )
         self.certificates = self._issued()
         self._containers: dict[int, docker.Container] = {}
-        last: pulumi.Resource = self._image_preflight
-        if begin is not None:
-            last = begin(self._opts(depends_on=[last]))
         nodes = sorted(self.plan.nodes, key=lambda node: node.id not in unsettled)
-        self.in_turn(self.plan, nodes, last)
+        self.in_turn(self.plan, nodes, self.begun(self.preflight))
 
     def _issued(self) -> Certificates | None:
         if self.spec.security is None:
@@ -153,8 +115,7 @@ class DockerBrokers(Brokers):
             )
         from earshot_pulumi.certificates import Certificates  # slow to import
 
-        opts = self._opts(depends_on=[self._image_preflight])
-        return Certificates(self.stack, self.spec.security, self.plan, self.root, opts)
+        return Certificates(self.stack, self.spec.security, self.plan, self.root, self._opts())
 
     def users(self) -> tuple[type[DockerUsers], Mapping[str, Any]]:
         from earshot_pulumi.docker.users import DockerUsers, reached
@@ -174,7 +135,7 @@ class DockerBrokers(Brokers):
             name=container.keys,
             driver="local",
             labels=self._labels,
-            opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
+            opts=self._opts(provider=host.provider),
         )
         return DockerKeys(
             name,
@@ -192,13 +153,16 @@ class DockerBrokers(Brokers):
             self._opts(depends_on=[volume]),
         )
 
-    def _engine_preflight(self) -> EnginePreflight:
+    def _preflight(self, wanted: ClusterPlan | None) -> EnginePreflight:
         return EnginePreflight(
             self.stack,
             {
                 **self._wanted.to_props(),
                 "plan": kept(self.plan),
-                "cluster_id": self.cluster_id,
+                "last": kept(wanted) if wanted and wanted != self.plan else None,
+                "cluster_id": None,
+                "configured": self.spec.cluster_id,
+                "state_dir": str(self.at.folder),
                 "gate": self.gate.approved,
                 "deployment": None,
                 "remove": self.spec.remove,
@@ -223,7 +187,6 @@ class DockerBrokers(Brokers):
             ),
             opts=self._opts(
                 provider=host.provider,
-                depends_on=[self._image_preflight],
                 retain_on_delete=self.spec.data == "keep" or None,
                 # a volume with other labels would be another volume, and an empty one
                 ignore_changes=["labels", "driver", "driverOpts"],

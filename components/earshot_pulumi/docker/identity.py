@@ -9,73 +9,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import pulumi
-
 from earshot import cache
 from earshot.cluster_id import new_cluster_id, of_stack_name
-from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import (
+    Seen,
+    WantedStack,
     another_clusters_data,
-    can_be_asked,
     held_by_cluster,
-    hosts_of,
-    look,
+    spots,
 )
-from earshot_pulumi.provider.internal import CheckedKind, InternalResource
-from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
 TO_BE_MADE: Final = "made by the update"
-"""The gate's input in the preview of a new stack, so that it evaluates the rest of a container."""
+"""In the gate's inputs: the id is decided once the gate has approved the rest of a container."""
 FILE: Final = "cluster-id"
 """Below a stack's state directory: the id of the cluster whose data the stack has."""
 LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
 """`make down` removes the first, only `make clean` the second."""
 
 
-class ClusterIdentityKind(CheckedKind):
-    """Decides the id when there is none yet, and refuses another one while data has it."""
-
-    ID_IN = "cluster_id"
-    DECISIVE = ("cluster_id",)  # once there is one, hosts and volumes no longer matter
-
-    def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
-        known, configured = olds.get("cluster_id"), news.get("said")  # that in the stack's file
-        if known and configured in (None, known):
-            news["cluster_id"] = known
-            return []
-        if not can_be_asked(news):
-            news["cluster_id"] = UNKNOWN
-            return []
-        news["cluster_id"], found = _decided(known, news)
-        return found
-
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        remember(Path(news["state_dir"]), news["cluster_id"])
-        return news
-
-
-class ClusterIdentity(InternalResource):
-    """The id of the stack's cluster, as a resource."""
-
-    cluster_id: pulumi.Output[str]
-
-
-def _decided(known: str | None, props: Properties) -> tuple[str, list[str]]:
-    """The id for a stack without one, or with another one configured, and the problems with it."""
-    stack, configured = props["stack"], props.get("said")
-    planned = {(str(host), str(volume), int(node)) for host, volume, node in props["spots"]}
-    with Engines() as engines:
-        seen = look(engines, hosts_of(props))
-    held = held_by_cluster(stack, planned, seen)
+def decided(
+    wanted: WantedStack, known: str | None, configured: str | None, state_dir: Path, seen: Seen
+) -> tuple[str, list[str]]:
+    """The id for a stack without one, or with another one ``configured`` than the ``known`` one;
+    and the problems with it."""
+    planned = spots(wanted.hosts, wanted.containers.values())
+    held = held_by_cluster(wanted.stack, planned, seen)
     if known is not None and configured and known in held:
         text = (
             f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {known} "
             f"and is in the data of every node. Take the key away, or write `cluster_id: {known}`"
         )
         return known, [text]
-    kept = own_id(stack, Path(props["state_dir"]))
+    kept = own_id(wanted.stack, state_dir)
     id = configured or (kept if kept in held else None)
-    return id or new_cluster_id(), list(another_clusters_data(stack, id, planned, seen))
+    return id or new_cluster_id(), list(another_clusters_data(wanted.stack, id, planned, seen))
 
 
 def remember(state_dir: Path, cluster_id: str) -> None:

@@ -19,8 +19,7 @@ from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
 from earshot_pulumi.properties import read, write
-from earshot_pulumi.provider.kind import Unknown
-from earshot_pulumi.refusals import moving_controllers
+from earshot_pulumi.refusals import moving_controllers, other_voters
 from earshot_pulumi.unknown_inputs import is_marker
 
 
@@ -72,7 +71,7 @@ class WantedStack:
     stack: str
     deployment: str
     cluster_id: str
-    """Empty where it is not known, as in the preview of a new stack."""
+    """Empty before the preflight has decided it."""
     plan: ClusterPlan
     containers: Mapping[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
@@ -82,9 +81,8 @@ class WantedStack:
     @classmethod
     def from_props(cls, props: Mapping[str, Any]) -> WantedStack:
         """Read from a resource's inputs."""
-        known = "" if isinstance(props["cluster_id"], Unknown) else props["cluster_id"]
         containers = {it["node_id"]: it for it in props["containers"]}
-        return read(cls, {**props, "cluster_id": known, "containers": containers})
+        return read(cls, {**props, "containers": containers})
 
     def to_props(self) -> dict[str, Any]:
         """The properties, without the containers' environment, which is not needed here."""
@@ -95,6 +93,11 @@ class WantedStack:
         return props | {
             "containers": [{**it, "environment": {}} for it in props["containers"].values()]
         }
+
+    @property
+    def used_hosts(self) -> list[int]:
+        """The indexes of hosts that have nodes."""
+        return sorted({it.host for it in self.containers.values()})
 
     def host_of(self, id: int) -> str:
         return self.hosts[self.containers[id].host].name
@@ -182,7 +185,7 @@ def problems(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     """
     yield from _taken_names(wanted, seen)
     yield from _foreign_data(wanted, seen)
-    if wanted.cluster_id:  # else `identity` decides it in this run, and has looked
+    if wanted.cluster_id:  # else `identity` decides it in this run
         planned = spots(wanted.hosts, wanted.containers.values())
         yield from another_clusters_data(wanted.stack, wanted.cluster_id, planned, seen)
     yield from _moved_controllers(wanted, seen)
@@ -214,7 +217,7 @@ def check_network(engines: Engines, wanted: WantedStack) -> None:
     """Raises EarshotError where the network that the stack's containers join is not there."""
     if not wanted.network:
         return
-    for host in (wanted.hosts[it] for it in sorted({it.host for it in wanted.containers.values()})):
+    for host in (wanted.hosts[it] for it in wanted.used_hosts):
         with asking(f"Docker host {host.name}", host):
             names = {it["Name"] for it in engines.of(host).api.networks()}
         if wanted.network not in names:
@@ -234,7 +237,7 @@ def _whose(found: Mapping[str, str], otherwise: str) -> str:
 
 def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
-    ids = labels.voter_ids(wanted.plan)
+    ids, quorums = labels.voter_ids(wanted.plan), dict[str, None]()
     for volume in seen.volumes:
         id = planned.get((volume.host, volume.name))
         if id is None:
@@ -246,14 +249,11 @@ def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
                 "Name the stack or the node otherwise, or remove the volume if it is no "
                 "longer needed"
             )
-            continue
-        if (held := volume.labels.get(labels.VOTERS, "")) != ids:
-            yield (
-                f"{subject} was formatted for a quorum of {held} and would get one of {ids}: "
-                "voters are in every node's data, and a static quorum cannot change them. Set "
-                f"`controllers.count: {len(held.split(','))}` to keep them, or remove the data "
-                f"with `data: delete` and `pulumi destroy`"
-            )
+        elif held := volume.labels.get(labels.VOTERS, ""):
+            quorums[held] = None
+    for held in quorums.keys() - {ids}:
+        before, after = (map(int, text.split(",")) for text in (held, ids))
+        yield other_voters(before, after, "`data: delete` and `pulumi destroy`")
 
 
 Spot = tuple[str, str, int]

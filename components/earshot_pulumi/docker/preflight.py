@@ -1,7 +1,8 @@
-"""Checks on the engines that need the images, before any broker is touched.
+"""Checks on the engines before any broker is touched, and the decisions that come before it.
 
-They ask whether Kafka itself accepts the settings of every node, and whether the ports to publish
-are free. A preview runs them where an engine has its image already.
+The preflight looks at what is on the engines, decides which cluster this is, and asks whether Kafka
+itself accepts the settings of every node and whether the ports to publish are free. The last two
+need the image: where an engine lacks it, only the update pulls it and asks.
 
 A container of the image, without a network, runs `kafka.tools.StorageTool info`. That reads the
 settings as a starting broker does, looks for the data directories, and changes nothing.
@@ -9,23 +10,42 @@ settings as a starting broker does, looks for the data directories, and changes 
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import docker
+import pulumi
+from docker.errors import DockerException
 
+from earshot.config.docker import DockerHost
+from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
-from earshot_pulumi.docker import host_ports, on_engines, throwaway
+from earshot.remote.leftovers import remove_leftovers
+from earshot_pulumi import leaving
+from earshot_pulumi.docker import (
+    host_ports,
+    identity,
+    images,
+    labels,
+    on_engines,
+    running,
+    throwaway,
+    volume_data,
+)
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.in_turn import GRACE
+from earshot_pulumi.docker.on_engines import Seen, WantedStack, hosts_of
 from earshot_pulumi.docker.throwaway import NotAsked
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties, Unknown
-from earshot_pulumi.refusals import refused_settings
+from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+from earshot_pulumi.refusals import refuse, refused_settings
 
 AT_ONCE: Final = 8
 """Engines asked at the same time."""
@@ -73,54 +93,184 @@ for node in "${{!{_VARIABLE}@}}"; do
     echo
 done
 """
+_IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
+"""For steps that may fail, because others do the same later."""
 
 
-class DockerPreflightKind(CheckedKind):
-    """Asks the engines.
+class EnginePreflightKind(CheckedKind):
+    """Decides the ids of the cluster and of this deployment, and asks the engines.
 
-    Inputs beside those of `WantedStack`: `images`, their ids by the index of their host, and
-    `last`, the plan at the end of a change where `plan` is a step before.
+    Inputs beside those of `WantedStack`: `gate`, its digest; `configured`, the cluster's id in the
+    stack's file; `state_dir`, the stack's folder; `remove`; and `last`, the plan at the end of a
+    change where `plan` is a step before. `absent` are the Docker hosts that lack the image.
     """
 
-    def problems(self, operation: Operation, olds: Properties, news: Properties) -> list[str]:
-        if not on_engines.can_be_asked(news):
-            return []
-        wanted = WantedStack.from_props(news)
-        before = _settings(olds) if olds else {}
-        changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
-        last = _settings(news, "last") if news.get("last") else {}
-        used = sorted({it.host for it in wanted.containers.values()})
-        with Engines() as engines, ThreadPoolExecutor(AT_ONCE) as pool:
-            seen = on_engines.look(engines, [wanted.hosts[index] for index in used])
-            asked = [
-                _Asked(engines, wanted, index, news["images"][str(index)], operation.log)
-                for index in used
-            ]
-            taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
-            refused = list(pool.map(lambda host: host.refusals(changed), asked))
-            # or the change would end half-way
-            refused += pool.map(lambda host: host.refusals(last), asked)
-        messages = {id: text for found in refused for id, text in found.items()}
-        listed = [text for found in taken for text in found]
-        return listed + list(refused_settings(wanted.plan.kafka_version, messages))
+    ID_IN = "deployment"
+    interrupted = (
+        "interrupted before a container was changed: images may be missing, and containers of "
+        "removed brokers may be stopped; the next `pulumi up` does the rest"
+    )
+    IDLE = ("gate", "remove", "absent", "configured", "state_dir")
+    """A new evaluation of the plan is no change here."""
+
+    def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
+        # made up once and then kept, like names that Pulumi makes up
+        news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
+        news["cluster_id"] = olds.get("cluster_id") or UNKNOWN
+        return _problems(operation, olds, news) if on_engines.can_be_asked(news) else iter(())
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        return bool(news.get("absent")) or super().differs(operation, olds, news)
+
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        wanted, absent = WantedStack.from_props(news), news.get("absent") or ()
+        with Engines() as engines:
+            on_engines.check_network(engines, wanted)
+            images.pull(engines, wanted, absent, operation.log)
+            pulled = [it for it in wanted.used_hosts if wanted.hosts[it].name in absent]
+            refuse(_image_problems(operation, engines, wanted, pulled, (), olds, news))
+            self._stop_removed(engines, wanted, olds, news)
+        identity.remember(Path(news["state_dir"]), news["cluster_id"])
+        return {**news, "absent": []}
+
+    def _stop_removed(
+        self, engines: Engines, wanted: WantedStack, olds: Properties, news: Properties
+    ) -> None:
+        """Pulumi deletes them only after the validation, which must not find them any more."""
+        staying = {node.id for node in wanted.plan.nodes}
+        for host in _hosts(olds, news):
+            with _IGNORING_ERRORS:
+                for found in engines.of(host).containers.list(filters=_of_deployment(news)):
+                    if int(found.labels.get(labels.NODE, "-1")) not in staying:
+                        found.stop(timeout=GRACE)
+
+    def delete(self, operation: Operation, id: str, olds: Properties) -> None:
+        """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
+        own = _of_deployment(olds)
+        with Engines() as engines:
+            for host in hosts_of(olds):
+                with _IGNORING_ERRORS:
+                    client = engines.of(host)
+                    with _IGNORING_ERRORS:
+                        # of those who proved listeners or made users: they have passwords
+                        remove_leftovers(client, olds["stack"])
+                    containers = {"filters": own, "all": True, "ignore_removed": True}
+                    _remove(client.containers, containers, force=True, v=True)
+                    _remove(client.networks, {"filters": own})
+                    # with keys; one with data is of a cluster
+                    _remove(client.volumes, {"filters": own})
 
 
-class DockerPreflight(InternalResource):
-    """What must hold before a broker is touched, and takes the image to find out."""
+class EnginePreflight(InternalResource):
+    """What must hold on the engines before anything is touched."""
+
+    FORMER_NAMES = ("EnginePreflight", "DockerGround")
+
+    deployment: pulumi.Output[str]
+    """The random id in the labels of this deployment's containers and networks."""
+    cluster_id: pulumi.Output[str]
+    """Kafka's id of the cluster: made up once, then kept."""
+
+
+def _problems(operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
+    known, configured = olds.get("cluster_id"), news.get("configured")
+    settled = known if configured in (None, known) else None
+    wanted = WantedStack.from_props({**news, "cluster_id": settled or ""})
+    hosts = _hosts(olds, news)
+    with Engines() as engines:
+        for host in wanted.hosts:
+            engines.of(host)
+        seen = on_engines.look(engines, _answering(engines, hosts, wanted))
+        if not settled:
+            news["cluster_id"], found = identity.decided(
+                wanted, known, configured, Path(news["state_dir"]), seen
+            )
+            yield from found
+        yield from on_engines.problems(wanted, seen)
+        there = list(running.running(engines, wanted, seen))
+        yield from running.link_problems(there, wanted)
+        if leaving.matters(news["remove"]):
+            yield from running.client_problems(engines, wanted, there)
+        before = WantedStack.from_props(olds) if olds else None
+        yield from volume_data.version_problems(engines, wanted, seen, before)
+        yield from volume_data.removal_problems(engines, wanted, seen, hosts)
+        news["absent"] = absent = images.absent(engines, wanted)
+        yield from _image_problems(
+            operation, engines, wanted, wanted.used_hosts, absent, olds, news
+        )
+
+
+def _image_problems(
+    operation: Operation,
+    engines: Engines,
+    wanted: WantedStack,
+    indexes: Sequence[int],
+    absent: Collection[str],
+    olds: Properties,
+    news: Properties,
+) -> list[str]:
+    """What the hosts at ``indexes`` are asked in their image, which those in ``absent`` lack yet:
+    published ports that a process holds, and settings that Kafka refuses."""
+    if not indexes:
+        return []
+    before = _settings(olds) if olds else {}
+    changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
+    # or the change would end half-way
+    last = _settings(news, "last") if news.get("last") else {}
+    seen = on_engines.look(engines, [wanted.hosts[index] for index in indexes])
+    asked = [_AskedHost(engines, wanted, it, absent, operation.log) for it in indexes]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
+        refused = list(pool.map(lambda host: host.refusals(changed), asked))
+        refused += pool.map(lambda host: host.refusals(last), asked)
+    messages = {id: text for found in refused for id, text in found.items()}
+    listed = [text for found in taken for text in found]
+    return listed + list(refused_settings(wanted.plan.kafka_version, messages))
+
+
+def _answering(
+    engines: Engines, hosts: tuple[DockerHost, ...], wanted: WantedStack
+) -> Iterator[DockerHost]:
+    """The stack's hosts, and of those that it is about to lose the ones that answer."""
+    for host in hosts:
+        if host in wanted.hosts:
+            yield host
+        else:
+            with contextlib.suppress(EarshotError):
+                engines.of(host)
+                yield host
+
+
+def _hosts(*props: Properties) -> tuple[DockerHost, ...]:
+    """The hosts of several inputs, each engine once, by its name in the last inputs."""
+    found = {it.engine: it for inputs in props for it in hosts_of(inputs)}
+    return tuple(found.values())
+
+
+def _of_deployment(props: Properties) -> dict[str, str]:
+    return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
+
+
+def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None:
+    """Removes what ``collection`` lists, each whatever becomes of the others."""
+    with _IGNORING_ERRORS:
+        for found in collection.list(**listed):
+            with _IGNORING_ERRORS:
+                found.remove(**options)
 
 
 def _settings(props: Properties, key: str = "plan") -> dict[int, tuple[str, str]]:
-    """By id of each node of the plan at ``key``, its properties and the id of its image."""
+    """By id of each node of the plan at ``key``, its properties and its image."""
     containers = WantedStack.from_props(props).containers
     plan = ClusterPlan.model_validate(props[key])
     return {
-        node.id: (server_properties(plan, node), props["images"][str(containers[node.id].host)])
+        node.id: (server_properties(plan, node), containers[node.id].image)
         for node in plan.nodes
         if node.id in containers  # a node that comes with a later step has no container yet
     }
 
 
-class _Asked:
+class _AskedHost:
     """A Docker host, and its problems with the plan."""
 
     def __init__(
@@ -128,13 +278,14 @@ class _Asked:
         engines: Engines,
         wanted: WantedStack,
         index: int,
-        image: str | Unknown,
+        absent: Collection[str],
         say: Callable[[str], None],
     ) -> None:
         self._wanted, self._index, self._say = wanted, index, say
         self._host = wanted.hosts[index]
         self._client = engines.of(self._host)
-        self._image = None if isinstance(image, Unknown) else image
+        images = (it.image for it in wanted.containers.values() if it.host == index)
+        self._image = None if self._host.name in absent else next(images)
 
     def taken_ports(self, seen: Seen) -> Iterator[str]:
         running = {it.name: it.ports for it in seen.containers if it.host == self._host.name}
@@ -156,7 +307,7 @@ class _Asked:
         except NotAsked as reason:
             if self._image is not None:
                 self._say(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
-            return  # in a preview without the image: the update looks
+            return  # the image is still to be pulled
         for port, holder in holders.items():
             yield (
                 f"port {port.host_port} of Docker host {self._host.name}, for node "
@@ -171,7 +322,7 @@ class _Asked:
             if self._wanted.containers[id].host == self._index
         }
         if self._image is None or not texts:
-            return {}  # in a preview without the image: the update asks
+            return {}  # the image is still to be pulled
         try:
             return refusals(self._client, self._image, texts)
         except NotAsked as reason:

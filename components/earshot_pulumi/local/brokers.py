@@ -12,7 +12,7 @@ from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement.local import LocalPlan
-from earshot_pulumi.brokers import Brokers
+from earshot_pulumi.brokers import Begin, Brokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import kept
@@ -51,13 +51,14 @@ class LocalBrokers(Brokers):
         local: LocalPlan,
         *,
         wanted: ClusterPlan | None = None,
+        begin: Begin | None = None,
         client_config: Path | None = None,
     ) -> None:
         """``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
 
         ``client_config`` is a file of client properties, for brokers that ask for credentials.
         """
-        super().__init__("local:LocalCluster", at, spec)
+        super().__init__("local:LocalCluster", at, spec, begin)
         self.root = local.root
         self._heap, self.plan = spec.heap, local.plan
         self._access = {access.KEY: str(client_config)} if client_config else {}
@@ -67,7 +68,6 @@ class LocalBrokers(Brokers):
             {
                 "plan": kept(self.plan),
                 "root": str(local.root),
-                "state_dir": str(local.root.parent),
                 "data": spec.data,
                 "remove": spec.remove,
                 "wanted": kept(wanted) if wanted and wanted != self.plan else None,
@@ -85,7 +85,8 @@ class LocalBrokers(Brokers):
             last = self.certificates = LocalCertificates(
                 self.stack, spec.security, self.plan, local.root, self.below(last)
             )
-        self.in_turn(self.plan, quorum.ended_first(local.root, self.plan.nodes), last)
+        nodes = quorum.ended_first(local.root, self.plan.nodes)
+        self.in_turn(self.plan, nodes, self.begun(last))
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:
         certificate = {}

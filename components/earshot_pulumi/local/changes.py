@@ -19,7 +19,7 @@ from earshot_pulumi.local.node_files import as_written
 from earshot_pulumi.local.quorum import node_directory, recall
 from earshot_pulumi.local.record import PROPERTIES, running
 from earshot_pulumi.node_data import feature_level, is_formatted
-from earshot_pulumi.refusals import REMEMBER, goes_back, older_kafka, refused_settings
+from earshot_pulumi.refusals import REMEMBER, goes_back, older_kafka, refuse, refused_settings
 from earshot_pulumi.rolling import Links, unrollable
 
 STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`pulumi destroy`; data is kept)"
@@ -75,10 +75,7 @@ def prepare(root: Path, plan: ClusterPlan, wanted: ClusterPlan | None = None) ->
     Raises EarshotError before any node is touched.
     """
     kafka_at_hand(plan.kafka_version)
-    if found := _all_kafka_problems(root, plan, wanted, fetching=True):
-        raise EarshotError(
-            "nothing was changed", observed="".join(f"\n- {problem}" for problem in found)
-        )
+    refuse(_all_kafka_problems(root, plan, wanted, fetching=True))
 
 
 def _all_kafka_problems(

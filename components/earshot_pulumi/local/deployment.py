@@ -8,7 +8,7 @@ from earshot.config.local import LocalSpec
 from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
-from earshot_pulumi.change_memory import CompleteChange, as_it_runs
+from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
@@ -26,10 +26,18 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
     contract = at.announced(spec, planned, change)
     named = spec.client_config
     client_config = Project.find().root / named if named else None
-    brokers = LocalBrokers(at, spec, planned, wanted=wanted.plan, client_config=client_config)
+    begun = (Made(planned.plan, {}),)
+    brokers = LocalBrokers(
+        at,
+        spec,
+        planned,
+        wanted=wanted.plan,
+        begin=partial(BegunChange, name, begun, state),
+        client_config=client_config,
+    )
     return brokers.proved(
         planned.plan.security,
         contract,
-        partial(CompleteChange, name, change, state),
+        partial(ProvedChange, name, change, begun, state),
         client_config=client_config,
     )

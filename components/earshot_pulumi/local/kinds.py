@@ -6,7 +6,6 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot.transition import memory
 from earshot_pulumi import leaving
 from earshot_pulumi.local import (
     access,
@@ -42,12 +41,6 @@ class LocalPreflightKind(CheckedKind):
         yield from changes.problems(root, plan, _wanted(news))
         if leaving.matters(news["remove"]):
             yield from changes.client_problems(root, plan)
-
-    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        # the state may be a copy that is older than what is remembered beside it
-        remembered = memory.recall(here(news["state_dir"]))
-        plan = ClusterPlan.model_validate(news["plan"])
-        return super().differs(operation, olds, news) or not remembered.has(plan)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "cluster_id": _settled(operation, news)}
@@ -136,7 +129,6 @@ def _settled(operation: Operation, props: Properties) -> str:
     for id in quorum.removed(root, plan):
         # Pulumi deletes it only after the validation, which must not find it any more
         process.stop(quorum.node_directory(root, id))
-    memory.begin(here(props["state_dir"]), plan)
     lost = quorum.kept(root) is None
     settled = quorum.settle(root, plan)
     if lost and on_disk.found(root) is not None:

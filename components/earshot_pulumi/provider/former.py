@@ -11,13 +11,14 @@ from earshot_pulumi.provider.kind import Difference, Kind, Operation, Properties
 
 KINDS = {
     "AwsGround": "ChangePreflight",
+    "CompleteChange": "ProvedChange",
     "DockerGround": "EnginePreflight",
     "LocalGround": "LocalPreflight",
     "Users": "LocalUsers",
 }
 """Today's names of types that are called otherwise now; no placement deletes users."""
-APPROVALS = ("GateApproval", "GateSeal")
-"""The mark of an approved gate, which the first update deletes."""
+GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
+"""Types that no resource has any more; there is nothing to do where an update deletes one."""
 
 
 class FormerKind(InternalKind):

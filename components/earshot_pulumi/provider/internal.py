@@ -19,7 +19,7 @@ DYNAMIC = "pulumi-python:dynamic/earshot"
 
 
 class InternalResource(pulumi.CustomResource):
-    """A custom resource whose kind is in `parts.INTERNAL` under the name of its class."""
+    """A custom resource whose kind is in `parts.kinds` under the name of its class."""
 
     FORMER_NAMES: tuple[str, ...] = ()
     """Names of its type as a dynamic resource; without any, the class's own."""

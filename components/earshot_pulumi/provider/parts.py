@@ -2,55 +2,46 @@
 
 import functools
 import importlib
+from collections.abc import Mapping
 
 import earshot_pulumi
+from earshot.placements import PLACEMENTS
 from earshot_pulumi.provider import former
 from earshot_pulumi.provider.host import Package
 from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
 
-COMPONENTS = (
-    "Listeners",
-    "LocalCluster",
-    "DockerCluster",
-    "DockerHosts",
-    "AwsCluster",
-    "AwsNetwork",
-    "AwsEndpoint",
+PUBLIC = {"Proof": "given.proof"}
+"""Custom resources of the schema, by name: the module with the class and its kind."""
+COMPONENTS = tuple(
+    name
+    for name in earshot_pulumi.__all__
+    if name[0].isupper() and not name.endswith("Args") and name not in PUBLIC
 )
 """Names of the components in `earshot_pulumi`."""
-PUBLIC = {"Proof": ("given.proof", "ProofKind")}
-"""Custom resources of the schema: a module, and the name of the kind there."""
-INTERNAL = {
-    "AwsCertificates": ("aws.copies", "AwsCertificatesKind"),
-    "AwsPreflight": ("aws.preflight", "AwsPreflightKind"),
-    "AwsReadiness": ("aws.readiness", "AwsReadinessKind"),
-    "AwsSecret": ("aws.secrets", "AwsSecretKind"),
-    "AwsTurn": ("aws.turns", "AwsTurnKind"),
-    "BegunChange": ("change_memory", "BegunChangeKind"),
-    "Certificates": ("certificates", "CertificatesKind"),
-    "ChangePreflight": ("aws.changes", "ChangePreflightKind"),
-    "ClusterIdentity": ("docker.identity", "ClusterIdentityKind"),
-    "CompleteChange": ("change_memory", "CompleteChangeKind"),
-    "DockerEngineReady": ("docker.engine_ready", "DockerEngineReadyKind"),
-    "DockerHostKeys": ("aws.host_keys", "DockerHostKeysKind"),
-    "DockerKeys": ("docker.keys", "DockerKeysKind"),
-    "DockerPreflight": ("docker.preflight", "DockerPreflightKind"),
-    "DockerReadiness": ("docker.kinds", "DockerReadinessKind"),
-    "DockerStopPreflight": ("docker.kinds", "DockerStopPreflightKind"),
-    "DockerUsers": ("docker.users", "DockerUsersKind"),
-    "EnginePreflight": ("docker.kinds", "EnginePreflightKind"),
-    "LocalCertificates": ("local.secured", "LocalCertificatesKind"),
-    "LocalNode": ("local.kinds", "LocalNodeKind"),
-    "LocalPreflight": ("local.kinds", "LocalPreflightKind"),
-    "LocalReadiness": ("local.kinds", "LocalReadinessKind"),
-    "LocalUsers": ("local.users", "LocalUsersKind"),
-    "ProvedChange": ("change_memory", "ProvedChangeKind"),
-    "Validation": ("validation", "ValidationKind"),
+KINDS = {
+    **PUBLIC,
+    "BegunChange": "change_memory",
+    "Certificates": "certificates",
+    "ProvedChange": "change_memory",
+    "Validation": "validation",
 }
-"""Custom resources that components make for themselves: a module and the name of the kind there."""
-KINDS = {**PUBLIC, **INTERNAL}
+"""Custom resources of all kinds of host: the module with the kind, called `NAMEKind`."""
+
+
+@functools.cache
+def kinds() -> Mapping[str, str]:
+    """The module with the kind of each custom resource, by the resource's name.
+
+    Components make most of them for themselves; a placement's folder names its own.
+    """
+    own = {
+        name: f"{placement}.{module}"
+        for placement in PLACEMENTS
+        for name, module in importlib.import_module(f"earshot_pulumi.{placement}").KINDS.items()
+    }
+    return {**KINDS, **own}
 
 
 def package() -> Package:
@@ -63,12 +54,15 @@ def package() -> Package:
 @functools.cache
 def kind(token: str) -> Kind:
     """The behaviour of the resources of type ``token``."""
-    if (name := former.name_of(token)) is not None:
-        if name in former.APPROVALS:
-            return former.FormerKind(InternalKind())
-        return former.FormerKind(kind(type_token(former.KINDS.get(name, name))))
-    module, name = KINDS[token.removeprefix(type_token(""))]
-    made: Kind = getattr(importlib.import_module(f"earshot_pulumi.{module}"), name)()
+    dynamic = former.name_of(token)
+    name = dynamic or token.removeprefix(type_token(""))
+    name = former.KINDS.get(name, name)
+    if name in former.GONE:
+        return former.FormerKind(InternalKind())
+    if dynamic is not None:
+        return former.FormerKind(kind(type_token(name)))
+    module = importlib.import_module(f"earshot_pulumi.{kinds()[name]}")
+    made: Kind = getattr(module, f"{name}Kind")()
     return made
 
 

@@ -37,13 +37,13 @@ def type_token(name: str) -> str:
 
 
 def output_names(resource: type[pulumi.Resource]) -> list[str]:
-    """The Python names of the outputs that ``resource`` declares."""
+    """The Python names of the outputs that ``resource``, a class of earshot's, declares."""
     return [
         name
-        for cls in resource.__mro__
-        if issubclass(cls, EarshotResource)
-        for name in inspect.get_annotations(cls)
-        if not name.startswith("_")
+        for cls in reversed(resource.__mro__)
+        if cls.__module__.startswith("earshot_pulumi.")
+        for name, kind in inspect.get_annotations(cls).items()
+        if not name.startswith("_") and "Output" in str(kind)
     ]
 
 

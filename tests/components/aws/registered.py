@@ -19,7 +19,7 @@ from pulumi.runtime import mocks
 from earshot.config.aws import AwsSpec
 from earshot.names.aws import private_name, public_name
 from tests.components.deployments import deployment_of
-from tests.components.plain_inputs import plain_inputs
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import REGION, read_aws
 from tests.doubles import gate_provider
 
@@ -28,7 +28,6 @@ ADDRESS = "aws:ec2/eip:Eip"
 ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 ATTACHMENT = "aws:ec2/volumeAttachment:VolumeAttachment"
 GATE = GATE_TYPE
-CHANGE_PREFLIGHT = "earshot:index:ChangePreflight"
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 INSTANCE = "aws:ec2/instance:Instance"
@@ -37,33 +36,13 @@ PARAMETER = "aws:ssm/parameter:Parameter"
 POLICY = "aws:iam/rolePolicy:RolePolicy"
 READY = "earshot:index:AwsReadiness"
 TURN = "earshot:index:AwsTurn"
-PREFLIGHT = "earshot:index:AwsPreflight"
+PREFLIGHT = "earshot:index:ChangePreflight"
 RECORD = "aws:route53/record:Record"
 ROLE = "aws:iam/role:Role"
 SUBNET = "aws:ec2/subnet:Subnet"
 VOLUME = "aws:ebs/volume:Volume"
 VPC = "aws:ec2/vpc:Vpc"
 ZONE = "aws:route53/zone:Zone"
-
-
-@dataclass
-class Registered:
-    """One registration, as the engine is told of it."""
-
-    type: str
-    name: str
-    inputs: dict[str, Any]
-    request: Any
-
-    @property
-    def urn(self) -> str:
-        return f"{self.type}::{self.name}"
-
-    def is_below(self, other: Registered) -> bool:
-        return str(self.request.parent).endswith(other.urn)
-
-    def depends_on(self, other: Registered) -> bool:
-        return any(urn.endswith(other.urn) for urn in self.request.dependencies)
 
 
 @dataclass
@@ -149,30 +128,6 @@ class Answers(mocks.Mocks):
 
 def _state(volume: dict[str, Any]) -> str:
     return str(volume.get("state", "available"))
-
-
-class Engine(mocks.MockMonitor):
-    """Takes down every registration, in order."""
-
-    def __init__(self, answers: Answers) -> None:
-        super().__init__(answers)
-        self.seen: list[Registered] = []
-
-    def RegisterResource(self, request: Any) -> Any:
-        inputs = plain_inputs(request, keep_unknowns=True)
-        self.seen.append(Registered(request.type, request.name, inputs, request))
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
-
-    def of(self, type: str) -> dict[str, Registered]:
-        """By name, in the order of registration."""
-        return {it.name: it for it in self.seen if it.type == type}
-
-    def one(self, type: str) -> Registered:
-        (found,) = self.of(type).values()
-        return found
-
-    def before(self, first: Registered, second: Registered) -> bool:
-        return self.seen.index(first) < self.seen.index(second)
 
 
 def registered(

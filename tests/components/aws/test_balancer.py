@@ -25,9 +25,9 @@ from tests.components.aws.registered import (
     RECORD,
     TURN,
     Answers,
-    Engine,
     registered,
 )
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, TWO_LISTENERS, read_aws, refused
 from tests.user_data.properties import properties_in
 

@@ -25,9 +25,9 @@ from tests.components.aws.registered import (
     VOLUME,
     VPC,
     ZONE,
-    Engine,
     registered,
 )
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, read_aws
 
 SEPARATE = {"controllers": {"mode": "separate"}}

@@ -31,9 +31,9 @@ from tests.components.aws.registered import (
     VPC,
     ZONE,
     Answers,
-    Engine,
     registered,
 )
+from tests.components.engine_double import Engine
 from tests.components.plain_inputs import secret_inputs, visible
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
 from tests.user_data.properties import properties_in

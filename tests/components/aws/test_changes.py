@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from earshot_pulumi.aws import changes
-from earshot_pulumi.aws.changes import ChangePreflightKind, HeldStack, problems
+from earshot_pulumi.aws import preflight
+from earshot_pulumi.aws.changes import HeldStack, problems
+from earshot_pulumi.aws.preflight import ChangePreflightKind
 from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
 from tests.components.aws.registered import (
-    CHANGE_PREFLIGHT,
     GATE,
     INSTANCE,
     PREFLIGHT,
@@ -209,6 +209,12 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert len(list(problems(held(brokers=4), after))) == 3
 
 
+@pytest.fixture(autouse=True)
+def nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_archive_problems", "_settings_problems"):
+        monkeypatch.setattr(preflight, name, lambda *_: [])
+
+
 def props(**settings: Any) -> dict[str, Any]:
     """As they come to a provider: every number is a float."""
     return dict(json.loads(json.dumps(held(**settings).to_props()), parse_int=float))
@@ -251,7 +257,7 @@ def test_a_version_has_written_the_data_when_a_node_has_served(
     reports: list[str], written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = {f"/earshot/mine/broker-{id}": text for id, text in enumerate(reports, 1)}
-    monkeypatch.setattr(changes, "reader", lambda _config, _region: lambda _names: answer)
+    monkeypatch.setattr(preflight, "reader", lambda _config, _region: lambda _names: answer)
     first = props(kafka_version="4.2.0") | {"region": REGION, "reports": list(answer)}
     reported = {key: first[key] for key in ("region", "reports")}
     checked = Called(ChangePreflightKind()).check(first, props(kafka_version="4.1.1") | reported)
@@ -274,7 +280,7 @@ def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
     def unreachable(_config: object, _region: str) -> None:
         raise EarshotError("SSM", observed="cannot be read")
 
-    monkeypatch.setattr(changes, "reader", unreachable)
+    monkeypatch.setattr(preflight, "reader", unreachable)
     first = props() | {"region": REGION, "reports": ["/earshot/mine/broker-1"]}
     assert Called(ChangePreflightKind()).check(first, props(kafka_version="4.0.0")).failures == []
     assert (
@@ -285,12 +291,11 @@ def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
 def test_nothing_that_holds_data_is_touched_before() -> None:
     for answers in (Answers(), Answers(preview=True)):
         engine = registered(read_aws(**SEPARATE), answers)
-        first, preflight = engine.one(CHANGE_PREFLIGHT), engine.one(PREFLIGHT)
-        assert first.is_below(engine.one(GATE)) and preflight.is_below(engine.one(GATE))
-        assert preflight.depends_on(first)
+        first = engine.one(PREFLIGHT)
+        assert first.is_below(engine.one(GATE))
         for kind in (INSTANCE, VOLUME):
             assert len(engine.of(kind)) == 6
-            assert all(item.depends_on(preflight) for item in engine.of(kind).values())
+            assert all(item.depends_on(first) for item in engine.of(kind).values())
         assert HeldStack.from_props(first.inputs) == held(**SEPARATE)
         names = [f"broker-{id}" for id in (1, 2, 3)] + [
             f"controller-{10000 + id}" for id in (1, 2, 3)

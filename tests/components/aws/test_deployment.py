@@ -15,16 +15,9 @@ from earshot.placement.aws import plan_aws
 from earshot.placement.aws_step import written
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
-from tests.components.aws.registered import (
-    INSTANCE,
-    PREFLIGHT,
-    READY,
-    STACK,
-    Answers,
-    Engine,
-    deployed,
-)
+from tests.components.aws.registered import INSTANCE, PREFLIGHT, READY, STACK, Answers, deployed
 from tests.components.aws.test_reports import ONE, report
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
 VALIDATION = "earshot:index:Validation"

@@ -23,9 +23,9 @@ from tests.components.aws.registered import (
     VOLUME,
     VPC,
     Answers,
-    Engine,
 )
 from tests.components.constructed import given_later
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import REGION, ZONES
 
 ARGS: dict[str, Any] = {

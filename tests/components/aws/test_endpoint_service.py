@@ -13,15 +13,9 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.rules.registry import FindingState, Severity
-from tests.components.aws.registered import (
-    GROUP,
-    INGRESS,
-    RECORD,
-    Answers,
-    Engine,
-    registered,
-)
+from tests.components.aws.registered import GROUP, INGRESS, RECORD, Answers, registered
 from tests.components.aws.test_balancer import BALANCER, EXTERNAL, TARGETS, external
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, read_aws, refused
 
 SERVICE = "aws:ec2/vpcEndpointService:VpcEndpointService"

@@ -9,15 +9,8 @@ from earshot_pulumi.aws.identity import checked
 
 from earshot.cluster_id import check_cluster_id, of_stack_name
 from earshot.errors import EarshotError
-from tests.components.aws.registered import (
-    INSTANCE,
-    PARAMETER,
-    STACK,
-    VOLUME,
-    Answers,
-    Engine,
-    registered,
-)
+from tests.components.aws.registered import INSTANCE, PARAMETER, STACK, VOLUME, Answers, registered
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import read_aws
 
 A, B = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"

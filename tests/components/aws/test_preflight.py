@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.aws import archive, preflight
-from earshot_pulumi.aws.preflight import AwsPreflightKind
+from earshot_pulumi.aws.changes import HeldStack
+from earshot_pulumi.aws.preflight import ChangePreflightKind
 from earshot_pulumi.provider.kind import UNKNOWN
 from pulumi.output import Unknown
 
@@ -19,7 +20,8 @@ from tests.config.aws_documents import ARCHIVE, read_aws
 
 def props(**changes: Any) -> dict[str, Any]:
     settings = {"1": "node.id=1\n", "2": "node.id=2\n"}
-    return {"kafka_version": "4.1.1", "archive": ARCHIVE, "properties": settings} | changes
+    held = HeldStack.of("mine", read_aws()).to_props() | {"written": "4.0.0"}
+    return held | {"archive": ARCHIVE, "properties": settings} | changes
 
 
 class Asked:
@@ -50,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
     asked.refusals = dict.fromkeys((1, 2), "Invalid value abc for configuration num.io.threads")
-    (failure,) = Called(AwsPreflightKind()).check({}, props()).failures
+    (failure,) = Called(ChangePreflightKind()).check({}, props()).failures
     assert failure == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2: "
         "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
@@ -59,12 +61,12 @@ def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
 
 def test_an_archive_that_will_not_do_is_refused(asked: Asked) -> None:
     asked.archive_problem = "`archive.url`: there is nothing"
-    (failure,) = Called(AwsPreflightKind()).check({}, props()).failures
+    (failure,) = Called(ChangePreflightKind()).check({}, props()).failures
     assert failure == "\n- `archive.url`: there is nothing"
 
 
 def test_only_what_has_changed_is_asked(asked: Asked) -> None:
-    provider = Called(AwsPreflightKind())
+    provider = Called(ChangePreflightKind())
     provider.check(props(), props())
     assert (asked.nodes, asked.archives) == ([], [])
     provider.check(props(), props(properties={"1": "node.id=1\n", "2": "node.id=2\nx=y\n"}))
@@ -75,13 +77,13 @@ def test_only_what_has_changed_is_asked(asked: Asked) -> None:
 
 def test_in_a_preview_without_names_kafka_is_not_asked(asked: Asked) -> None:
     unknown = UNKNOWN
-    assert Called(AwsPreflightKind()).check({}, props(properties=unknown)).failures == []
+    assert Called(ChangePreflightKind()).check({}, props(properties=unknown)).failures == []
     assert asked.nodes == []
 
 
 def test_a_class_that_the_archive_may_have_is_no_refusal(asked: Asked) -> None:
     asked.refusals = {1: "Invalid value a.B for configuration x: Class a.B could not be found."}
-    assert Called(AwsPreflightKind()).check({}, props()).failures == []
+    assert Called(ChangePreflightKind()).check({}, props()).failures == []
 
 
 def test_what_cannot_be_asked_is_said_and_stops_nothing(
@@ -92,7 +94,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
 
     monkeypatch.setattr(preflight, "ask_kafka", nobody)
     monkeypatch.setattr(archive, "problem", nobody)
-    assert Called(AwsPreflightKind()).check({}, props()).failures == []
+    assert Called(ChangePreflightKind()).check({}, props()).failures == []
     assert capsys.readouterr().out == (
         "it: cannot be asked\nKafka has not read the settings beforehand: it: cannot be asked\n"
     )

@@ -15,7 +15,8 @@ from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
 
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
-from tests.components.aws.registered import INSTANCE, POLICY, Answers, Engine, deployed
+from tests.components.aws.registered import INSTANCE, POLICY, Answers, deployed
+from tests.components.engine_double import Engine
 from tests.components.plain_inputs import visible
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE
 

@@ -27,10 +27,9 @@ from tests.components.aws.registered import (
     POLICY,
     ROLE,
     Answers,
-    Engine,
-    Registered,
     deployed,
 )
+from tests.components.engine_double import Engine, Registered
 from tests.config.aws_documents import ONE_LISTENER, TWO_LISTENERS
 
 NAME = "mine-validator"

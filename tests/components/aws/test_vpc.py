@@ -9,8 +9,9 @@ import pytest
 from earshot_pulumi.aws.vpc import AwsNetwork
 from pulumi.runtime import mocks
 
-from tests.components.aws.registered import SUBNET, VPC, Answers, Engine
+from tests.components.aws.registered import SUBNET, VPC, Answers
 from tests.components.constructed import constructed, given_later
+from tests.components.engine_double import Engine
 from tests.config.aws_documents import ZONES
 
 NETWORK = "earshot:index:AwsNetwork"

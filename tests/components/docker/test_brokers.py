@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from earshot.config.document import read_spec
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.project import Project
 from tests.certificates.handed_over import FILES, hand_over
+from tests.components import engine_double
 from tests.components.deployments import deployment_of
-from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
+from tests.components.plain_inputs import secret_inputs, visible
 from tests.doubles import gate_provider
 from toolchain.paths import ROOT
 
@@ -33,9 +33,7 @@ IMAGE = "docker:index/remoteImage:RemoteImage"
 PROVIDER = "pulumi:providers:docker"
 STOP = "earshot:index:DockerStopPreflight"
 READY = "earshot:index:DockerReadiness"
-ENGINE_PREFLIGHT = "earshot:index:EnginePreflight"
-PREFLIGHT = "earshot:index:DockerPreflight"
-IDENTITY = "earshot:index:ClusterIdentity"
+PREFLIGHT = "earshot:index:EnginePreflight"
 CERTIFICATES = "earshot:index:Certificates"
 KEYS = "earshot:index:DockerKeys"
 USERS = "earshot:index:DockerUsers"
@@ -53,26 +51,6 @@ BETWEEN_HOSTS = [
 ]
 
 
-@dataclass
-class Registered:
-    """One registration, as the engine is told of it."""
-
-    type: str
-    name: str
-    inputs: dict[str, Any]
-    request: Any
-
-    @property
-    def urn(self) -> str:
-        return f"{self.type}::{self.name}"
-
-    def is_below(self, other: Registered) -> bool:
-        return str(self.request.parent).endswith(other.urn)
-
-    def depends_on(self, other: Registered) -> bool:
-        return any(urn.endswith(other.urn) for urn in self.request.dependencies)
-
-
 class _Answers(mocks.Mocks):
     """Outputs as the providers and the pack would give them; in a ``preview`` of a new stack, none
     that is not an input."""
@@ -86,10 +64,8 @@ class _Answers(mocks.Mocks):
             return "", outputs
         if args.typ == IMAGE:
             outputs["imageId"] = "sha256:abc"
-        if args.typ == ENGINE_PREFLIGHT:
-            outputs["deployment"] = "made-up"
-        if args.typ == IDENTITY:
-            outputs["cluster_id"] = OWN_ID
+        if args.typ == PREFLIGHT:
+            outputs |= {"deployment": "made-up", "cluster_id": OWN_ID}
         if args.typ == CERTIFICATES:
             outputs["certificates"] = {name: f"print of {name}" for name in outputs["hosts"]}
             outputs |= {"passwords": {"app": "digest"}, "expires": "2027-01-01"}
@@ -101,21 +77,11 @@ class _Answers(mocks.Mocks):
         raise AssertionError(f"nothing is looked up: {args.token}")
 
 
-class Engine(mocks.MockMonitor):
+class Engine(engine_double.Engine):
     """Takes down every registration, in order."""
 
     def __init__(self, preview: bool = False) -> None:
         super().__init__(_Answers(preview))
-        self.seen: list[Registered] = []
-
-    def RegisterResource(self, request: Any) -> Any:
-        inputs = plain_inputs(request, keep_unknowns=True)
-        self.seen.append(Registered(request.type, request.name, inputs, request))
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
-
-    def of(self, type: str) -> dict[str, Registered]:
-        """By name, in the order of registration, which only dependencies settle."""
-        return {it.name: it for it in self.seen if it.type == type}
 
     @property
     def chain(self) -> list[str]:
@@ -156,8 +122,8 @@ def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
     shown = engine.of(GATE)["s"].inputs["containers"]
     for id, container in planned.containers.items():
         inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
-        assert container.inputs(OWN_ID) == shown[str(id)]
-        checked = dict(shown[str(id)])
+        assert container.inputs(TO_BE_MADE) == shown[str(id)], "all but the cluster's id"
+        checked = container.inputs(OWN_ID)
         assert (inputs["image"], checked.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
         assert sorted(checked.pop("envs")) == inputs["envs"]
         assert checked == {key: inputs[key] for key in checked}
@@ -179,7 +145,7 @@ def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.Mon
 
 def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
     deployed(extra={"num.io.threads": "4"})
-    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(ENGINE_PREFLIGHT).values()
+    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(PREFLIGHT).values()
     assert secret_inputs(shown.request) == {"plan", "containers"}
     assert secret_inputs(on_engines.request) == {"plan"}
     for item in engine.of(CONTAINER).values():
@@ -192,26 +158,14 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
 
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     deployed()
-    (on_engines,) = engine.of(ENGINE_PREFLIGHT).values()
+    (on_engines,) = engine.of(PREFLIGHT).values()
     (checked,) = engine.of(GATE).values()
     assert on_engines.inputs["gate"] == gate_provider.APPROVED
     made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
     assert all(it.is_below(checked) for it in [*made, on_engines])
-    (preflight,) = engine.of(PREFLIGHT).values()
-    late = (CONTAINER, VOLUME)
-    assert all(it.depends_on(on_engines) for it in [*made, preflight] if it.type not in late)
-    assert all(it.depends_on(preflight) for it in engine.of(VOLUME).values())
-    assert engine.of(CONTAINER)["broker-1"].depends_on(preflight)
-
-
-def test_no_container_is_touched_before_every_host_has_its_image(engine: Engine) -> None:
-    deployed(hosts=TWO_HOSTS, listeners=BETWEEN_HOSTS)
-    (preflight,) = engine.of(PREFLIGHT).values()
-    assert preflight.inputs["images"] == {"0": "sha256:abc", "1": "sha256:abc"}
-    assert all(preflight.depends_on(image) for image in engine.of(IMAGE).values())
-    order = [it.type for it in engine.seen]
-    assert order.index(PREFLIGHT) < order.index(CONTAINER)
+    assert all(it.depends_on(on_engines) for it in made if it.type != CONTAINER)
+    assert engine.of(CONTAINER)["broker-1"].depends_on(on_engines)
 
 
 def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
@@ -334,7 +288,7 @@ def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> 
 def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
     deployed(gate="off")
     assert engine.of(PROVIDER_TYPE) == {}
-    assert engine.of(ENGINE_PREFLIGHT)["s"].inputs["gate"] == "off"
+    assert engine.of(PREFLIGHT)["s"].inputs["gate"] == "off"
     assert len(engine.of(CONTAINER)) == 3
 
 

@@ -19,7 +19,6 @@ from earshot.placement.docker import plan_docker
 from earshot.transition import memory
 from tests.components.docker.test_brokers import (
     CONTAINER,
-    ENGINE_PREFLIGHT,
     PREFLIGHT,
     Engine,
     _Answers,
@@ -85,7 +84,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
         assert f"REPL://kafka-{id}:19192" in listeners
     asked = engine.of(PREFLIGHT)["s"].inputs
     assert asked["last"]["inter_broker"] == "REPL" and asked["plan"]["inter_broker"] == "INTERNAL"
-    assert engine.of(ENGINE_PREFLIGHT)["s"].inputs["remove"] == "unused"
+    assert asked["remove"] == "unused"
 
 
 def test_an_old_listener_has_the_port_of_what_was_proved() -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import identity, labels
-from earshot_pulumi.docker.identity import FILE, ClusterIdentityKind
+from earshot_pulumi.docker import images, labels, on_engines, preflight, volume_data
+from earshot_pulumi.docker.container_address import Engines
+from earshot_pulumi.docker.identity import FILE
 from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume
+from earshot_pulumi.docker.preflight import EnginePreflightKind
 
 from earshot.cluster_id import check_cluster_id, of_stack_name
 from tests.components.called import Called
+from tests.components.docker.test_on_engines import wanted
 
 A, B = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
-SPOTS = [["local", "earshot-s-kafka-1", 1.0], ["local", "earshot-s-kafka-2", 2.0]]
-"""As they come through Pulumi."""
 
 
 def volume(node: int = 1, **changed: str) -> SeenVolume:
@@ -34,18 +36,26 @@ def of(id: str) -> Seen:
 def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, Seen]:
     """What the engines have, in place of engines."""
     held = {"seen": Seen()}
-    monkeypatch.setattr(identity, "look", lambda engines, hosts: held["seen"])
+    no_containers = SimpleNamespace(list=lambda **_: [])
+    monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(containers=no_containers))
+    monkeypatch.setattr(on_engines, "look", lambda *_: held["seen"])
+    monkeypatch.setattr(on_engines, "problems", lambda *_: ())
+    monkeypatch.setattr(images, "absent", lambda *_: [])
+    monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
+    monkeypatch.setattr(volume_data, "version_problems", lambda *_: ())
     return held
+
+
+def props_of(folder: Path, **changes: Any) -> dict[str, Any]:
+    own = {"state_dir": str(folder), "remove": "anyway", "deployment": "d", **changes}
+    return {**replace(wanted(brokers=2), cluster_id="").to_props(), **own}
 
 
 def checked(folder: Path, olds: Mapping[str, Any], said: str | None = None) -> tuple[str, str]:
     """The id and the reason why it must not be, if there is one."""
-    props = {"stack": "s", "spots": SPOTS, "hosts": [], "state_dir": str(folder)}
-    if said is not None:
-        props["said"] = said
-    result = Called(ClusterIdentityKind()).check(dict(olds), props)
-    assert result.inputs is not None
-    return result.inputs["cluster_id"], "".join(result.failures or ())
+    before = props_of(folder, **olds) if olds else {}
+    result = Called(EnginePreflightKind()).check(before, props_of(folder, configured=said))
+    return result.inputs["cluster_id"], "".join(result.failures)
 
 
 def test_a_new_stack_gets_an_id_of_its_own(there: dict[str, Seen], tmp_path: Path) -> None:
@@ -85,8 +95,7 @@ def test_a_checkout_goes_on_with_the_data_that_it_has_kept(
     there: dict[str, Seen], tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine"
-    props = {"cluster_id": A, "state_dir": str(mine)}
-    assert Called(ClusterIdentityKind()).create(props).id == A
+    Called(EnginePreflightKind()).create(props_of(mine, cluster_id=A))
     assert (mine / FILE).read_text() == f"{A}\n"
     assert checked(mine, {})[0] != A, "there is no data to go on with"
     there["seen"] = of(A)
@@ -119,13 +128,6 @@ def test_what_an_earlier_release_deployed_from_here_keeps_its_id(
     assert f"`cluster_id: {of_stack_name('s')}`" in checked(tmp_path, {})[1], "of whom is it?"
     (tmp_path / left).write_text("{}")
     assert checked(tmp_path, {}) == (of_stack_name("s"), "")
-
-
-def test_only_the_id_makes_a_difference() -> None:
-    provider = Called(ClusterIdentityKind())
-    olds = {"cluster_id": A, "state_dir": "/a", "hosts": []}
-    assert provider.differs(olds, {**olds, "state_dir": "/b", "hosts": [1]}) is False
-    assert provider.differs(olds, {**olds, "cluster_id": B}) is True
 
 
 def test_an_id_that_no_data_holds_may_still_be_another(

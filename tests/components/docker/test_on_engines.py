@@ -10,7 +10,6 @@ import pytest
 from docker.errors import DockerException
 from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import (
     Seen,
     SeenContainer,
@@ -18,7 +17,7 @@ from earshot_pulumi.docker.on_engines import (
     SeenVolume,
     WantedStack,
 )
-from earshot_pulumi.provider.kind import UNKNOWN
+from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.cluster_id import of_stack_name
@@ -132,10 +131,9 @@ def test_a_volume_that_is_not_this_nodes_is_not_written_to() -> None:
 
 
 def test_voters_are_in_the_data() -> None:
-    reported = problems(wanted(controllers={"count": 1}), everything(wanted()))
-    assert len(reported) == 3, "each volume says so"
-    assert "was formatted for a quorum of 1,2,3 and would get one of 1" in reported[0]
-    assert "`controllers.count: 3`" in reported[0]
+    (reported,) = problems(wanted(controllers={"count": 1}), everything(wanted()))
+    assert "the quorum has the voters 1, 2, 3 and would get 1:" in reported
+    assert "`controllers.count: 3`" in reported
 
 
 def test_controllers_do_not_move_while_they_run() -> None:
@@ -229,11 +227,10 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
     assert problems(replace(now, cluster_id=OTHER), Seen(volumes=theirs)) == []
 
 
-def test_a_preview_that_does_not_know_the_id_yet_says_nothing_of_kept_data() -> None:
-    """Whoever decides the id looks at them in the same preview."""
+def test_before_the_id_is_decided_nothing_is_said_of_kept_data() -> None:
+    """Whoever decides the id looks at them."""
     now = wanted(brokers=1)
-    props = {**now.to_props(), "cluster_id": UNKNOWN, "deployment": MINE}
-    assert problems(WantedStack.from_props(props), Seen(volumes=everything(now).volumes)) == []
+    assert problems(replace(now, cluster_id=""), Seen(volumes=everything(now).volumes)) == []
 
 
 def test_volumes_of_earlier_releases_hold_the_id_of_their_stacks_name() -> None:
@@ -364,10 +361,10 @@ def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
     held = {**volume(now, 1).labels, labels.VOTERS: "1,2,3"}
     assert problems(now, Seen(volumes=(volume(now, 1, labels=held),))) == [
         (
-            "volume earshot-s-kafka-1 on Docker host local was formatted for a quorum of 1,2,3 and "
-            "would get one of 1: voters are in every node's data, and a static quorum cannot "
-            "change them. Set `controllers.count: 3` to keep them, or remove the data with "
-            "`data: delete` and `pulumi destroy`"
+            "the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
+            "node's data when it is formatted, and a static quorum cannot change them. Set "
+            "`controllers.count: 3` to keep them, or remove the data with `data: delete` and "
+            "`pulumi destroy`"
         )
     ]
 

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import host_ports, on_engines, preflight
+from earshot_pulumi.docker import host_ports, images, on_engines, preflight, running
+from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
-from earshot_pulumi.docker.preflight import DockerPreflightKind
+from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.docker.throwaway import NotAsked
-from earshot_pulumi.provider.kind import UNKNOWN
 
+from earshot.errors import EarshotError
 from earshot.topology.container import PublishedPort
 from tests.components.called import Called
-from tests.components.docker.test_on_engines import container, wanted
+from tests.components.docker.test_on_engines import MINE, container, wanted
 
 HOSTS = [
     {"name": "a", "engine": "tcp://a:2376", "external": "a.example"},
     {"name": "b", "engine": "tcp://b:2376", "external": "b.example"},
 ]
+IMAGE = "apache/kafka:4.1.1"
 PUBLISHED_ONCE = [
     {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
     {"name": "HOST", "port": 9092, "scopes": "host"},
 ]
-UNREADABLE = UNKNOWN
 
 
 class Asked:
@@ -40,38 +41,37 @@ class Asked:
         self.refusals: dict[int, str] = {}
         self.holders: dict[int, str] = {}
         self.silent = False
-        engines = SimpleNamespace(of=lambda host: host.name)
-        monkeypatch.setattr(preflight, "Engines", lambda: _Entered(engines))
+        self.absent: list[str] = []
+        """Hosts without the image."""
+        monkeypatch.setattr(Engines, "of", lambda _, host: _engine(host.name))
         monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: self.seen)
+        monkeypatch.setattr(on_engines, "problems", lambda *_: ())
+        monkeypatch.setattr(running, "running", lambda *_: ())
+        monkeypatch.setattr(images, "absent", lambda *_: self.absent)
+        monkeypatch.setattr(images, "pull", lambda *_: None)
         monkeypatch.setattr(preflight, "refusals", self._refusals)
         monkeypatch.setattr(host_ports, "holders", self._holders)
 
-    def _refusals(self, client: str, image: str, given: Mapping[int, str]) -> dict[int, str]:
+    def _refusals(self, client: Any, image: str, given: Mapping[int, str]) -> dict[int, str]:
         if self.silent:
             raise NotAsked("a container of the image i", observed="it has no Java")
-        self.settings.append((client, image, sorted(given)))
+        self.settings.append((client.name, image, sorted(given)))
         return {id: it for id, it in self.refusals.items() if id in given}
 
     def _holders(
-        self, client: str, _host: Any, image: str | None, wanted: Sequence[PublishedPort], _: Any
+        self, client: Any, _host: Any, image: str | None, wanted: Sequence[PublishedPort], _: Any
     ) -> dict[PublishedPort, str]:
         if image is None or self.silent:
             raise NotAsked("its ports", observed="it has no image yet to ask them in")
-        self.ports[client] = [it.host_port for it in wanted]
+        self.ports[client.name] = [it.host_port for it in wanted]
         return {
             it: self.holders[it.host_port or 0] for it in wanted if it.host_port in self.holders
         }
 
 
-class _Entered:
-    def __init__(self, found: object) -> None:
-        self._found = found
-
-    def __enter__(self) -> object:
-        return self._found
-
-    def __exit__(self, *_: object) -> None:
-        pass
+def _engine(name: str) -> Any:
+    """An engine without containers of this deployment."""
+    return SimpleNamespace(name=name, containers=SimpleNamespace(list=lambda **_: []))
 
 
 @pytest.fixture
@@ -79,14 +79,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return Asked(monkeypatch)
 
 
-def props(of: WantedStack, *images: object) -> dict[str, Any]:
-    """As they come to a provider: every number is a float."""
-    found = json.loads(json.dumps({**of.to_props(), "deployment": ""}), parse_int=float)
-    return {**found, "images": {str(i): image for i, image in enumerate(images or ("sha256:1",))}}
+def props(of: WantedStack) -> dict[str, Any]:
+    own = {"deployment": MINE, "remove": "anyway", "state_dir": "/s"}
+    return {**of.to_props(), **own}
 
 
 def said(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    failures = Called(DockerPreflightKind()).check(olds, news).failures
+    failures = Called(EnginePreflightKind()).check(olds, news).failures
     return "".join(failures)
 
 
@@ -100,8 +99,8 @@ def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
 
 def test_every_host_is_asked_about_its_own_nodes(asked: Asked) -> None:
     two = wanted(hosts=HOSTS)
-    assert said({}, props(two, "sha256:a", "sha256:b")) == ""
-    assert sorted(asked.settings) == [("a", "sha256:a", [1, 3]), ("b", "sha256:b", [2])]
+    assert said({}, props(two)) == ""
+    assert sorted(asked.settings) == [("a", IMAGE, [1, 3]), ("b", IMAGE, [2])]
 
 
 def test_only_what_has_changed_is_asked(asked: Asked) -> None:
@@ -109,21 +108,32 @@ def test_only_what_has_changed_is_asked(asked: Asked) -> None:
     said(now, now)
     assert asked.settings == []
     said(now, props(wanted(extra={"num.io.threads": "9"})))
-    said(now, props(wanted(), "sha256:2"))
+    said(now, props(wanted(image="mirror.lan/kafka:4.1.1")))
     said(now, props(wanted(heap="1g")))
     assert [(image, ids) for _, image, ids in asked.settings] == [
-        ("sha256:1", [1, 2, 3]),
-        ("sha256:2", [1, 2, 3]),
+        (IMAGE, [1, 2, 3]),
+        ("mirror.lan/kafka:4.1.1", [1, 2, 3]),
     ]
 
 
-def test_an_image_that_is_not_there_yet_is_asked_in_the_update(
-    asked: Asked, capsys: pytest.CaptureFixture[str]
+def test_an_image_that_is_not_there_yet_is_asked_once_the_update_has_pulled_it(
+    asked: Asked, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    asked.refusals = {1: "no"}
-    assert said({}, props(wanted(), UNREADABLE)) == ""
-    assert asked.settings == []
+    asked.refusals, asked.absent = {2: "no"}, ["b"]
+    news = props(wanted(hosts=HOSTS)) | {"state_dir": str(tmp_path)}
+    checked = Called(EnginePreflightKind()).check({}, news)
+    assert checked.failures == []
+    assert asked.settings == [("a", IMAGE, [1, 3])]
     assert capsys.readouterr().out == ""
+    with pytest.raises(EarshotError) as caught:
+        Called(EnginePreflightKind()).create(checked.inputs)
+    assert str(caught.value) == (
+        "nothing was changed:\n- Kafka 4.1.1 refuses the settings of node 2: no. Correct them in "
+        "the stack file"
+    )
+    asked.refusals.clear()
+    assert Called(EnginePreflightKind()).create(checked.inputs).outs["absent"] == []
+    assert asked.settings[1:] == [("b", IMAGE, [2])] * 2
 
 
 def test_a_port_that_a_process_holds_is_told(asked: Asked) -> None:

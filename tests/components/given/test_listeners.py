@@ -13,7 +13,8 @@ from earshot_pulumi.outputs import unknown as not_known
 from earshot_pulumi.provider.kind import InvalidInputs
 from pulumi.runtime import mocks
 
-from tests.components.aws.registered import Answers, Engine
+from tests.components.aws.registered import Answers
+from tests.components.engine_double import Engine
 
 
 @pytest.mark.parametrize(

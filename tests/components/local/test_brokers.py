@@ -12,6 +12,7 @@ from earshot_pulumi.local.brokers import LocalBrokers
 from pulumi.runtime import mocks
 
 from earshot.placement.local import plan_local
+from tests.components import engine_double
 from tests.components.deployments import deployment_of
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local
@@ -43,19 +44,11 @@ class Answers(mocks.Mocks):
         raise AssertionError(f"nothing is looked up: {args.token}")
 
 
-class Engine(mocks.MockMonitor):
+class Engine(engine_double.Engine):
     """Takes down every registration, in order."""
 
-    def __init__(self, answers: Answers) -> None:
-        super().__init__(answers)
-        self.seen: list[Any] = []
-
-    def RegisterResource(self, request: Any) -> Any:
-        self.seen.append(request)
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
-
-    def of(self, type: str) -> list[Any]:
-        return [request for request in self.seen if request.type == type]
+    def of(self, type: str) -> list[Any]:  # type: ignore[override]
+        return [it.request for it in self.seen if it.type == type]
 
 
 @pytest.fixture
@@ -86,7 +79,7 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
     assert secret_inputs(engine.of(GATE_TYPE)[0]) == {"plan"}
     assert secret_inputs(engine.of(PREFLIGHT)[0]) == {"plan"}
     assert [secret_inputs(request) for request in engine.of(NODE)] == [{"properties"}] * 3
-    assert [it.type for it in engine.seen if "num.io.threads" in visible(it)] == []
+    assert [it.type for it in engine.seen if "num.io.threads" in visible(it.request)] == []
 
 
 def test_all_that_the_gate_shows_is_checked(engine: Engine) -> None:

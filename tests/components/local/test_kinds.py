@@ -15,7 +15,6 @@ from earshot_pulumi.local.record import Record, running
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
-from earshot.transition import memory
 from tests.components.called import Called
 from tests.components.local.nodes import node, recorded
 from tests.components.local.test_quorum import planned
@@ -163,7 +162,6 @@ def test_a_memory_that_was_made_again_is_told(
     (root / "cluster.json").write_text("")
     made = Called(LocalPreflightKind()).create(props(original, plan=plan.model_dump(mode="json")))
     assert made.id == "kept"
-    assert memory.recall(root.parent).begun == (plan,)
     assert capsys.readouterr().out == (
         f"cluster.json in {root} was lost; made again from the nodes' own files\n"
     )

@@ -11,8 +11,9 @@ from earshot_pulumi.local.brokers import LocalBrokers
 from pulumi.runtime import mocks
 
 from earshot.placement.local import LocalPlan, plan_local
-from tests.components.aws.registered import Answers, Engine, Registered
+from tests.components.aws.registered import Answers
 from tests.components.deployments import deployment_of
+from tests.components.engine_double import Engine, Registered
 from tests.config.read import read_local
 
 PREFLIGHT, NODE, READY = (
@@ -103,7 +104,6 @@ def test_all_that_is_registered_of_a_cluster(tmp_path: Path) -> None:
     inputs = engine.one(PREFLIGHT).inputs
     assert {key: inputs[key] for key in inputs if not key.startswith("__") and key != "plan"} == {
         "root": str(tmp_path),
-        "state_dir": str(tmp_path.parent),
         "data": "keep",
         "remove": "unused",
         "gate": inputs["gate"],

@@ -53,7 +53,7 @@ async def plugin() -> AsyncIterator[provider_pb2_grpc.ResourceProviderStub]:
 def test_a_cancel_says_within_a_second_what_may_be_half_made(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokens = [*map(type_token, parts.KINDS), *FORMER]
+    tokens = [*map(type_token, parts.kinds()), *FORMER]
     started, released = threading.Semaphore(0), threading.Event()
     method, request = CALLS[call]
 
@@ -94,10 +94,10 @@ def test_a_cancel_says_within_a_second_what_may_be_half_made(
 def test_each_kind_says_for_itself_what_may_be_half_made() -> None:
     silent = [
         token
-        for token in map(type_token, parts.KINDS)
+        for token in map(type_token, parts.kinds())
         if parts.kind(token).interrupted == Kind.interrupted
     ]
     assert silent == []
-    for token in map(type_token, parts.KINDS):
+    for token in map(type_token, parts.kinds()):
         said = parts.kind(token).interrupted
         assert said.startswith("interrupted") and len(said) > len("interrupted: "), token

@@ -14,8 +14,9 @@ from pulumi.runtime import mocks
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from tests.components.aws.registered import Answers, Engine
+from tests.components.aws.registered import Answers
 from tests.components.called import Called
+from tests.components.engine_double import Engine
 
 
 class Found(CheckedKind):
@@ -99,7 +100,14 @@ def test_resources_of_dynamic_providers_are_read_and_deleted_as_those_of_today(
     assert deleted == [olds]
 
 
-@pytest.mark.parametrize("name", [*former.KINDS, *former.APPROVALS, *parts.INTERNAL])
+@pytest.mark.parametrize("name", [*former.KINDS, *former.GONE, *parts.kinds()])
 def test_every_type_of_earlier_releases_is_known(name: str) -> None:
     kind = parts.kind(f"pulumi-python:dynamic/earshot:{name}")
     assert isinstance(kind, former.FormerKind)
+
+
+@pytest.mark.parametrize("name", former.GONE)
+def test_a_type_that_is_gone_is_read_and_deleted_without_a_word(name: str) -> None:
+    kind = Called(parts.kind(f"earshot:index:{name}"))
+    assert kind.read({"stack": "s"}) == {"stack": "s"}
+    kind.delete({"stack": "s"})

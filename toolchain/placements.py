@@ -1,25 +1,30 @@
-"""What a placement needs before Pulumi runs, and what `make clean` removes: modules if any."""
+"""What a placement needs before Pulumi runs, and what `make clean` removes.
 
+A placement with steps of its own has them in a module `make` in its folder of components.
+"""
+
+import importlib
 import importlib.metadata
 import importlib.util
 import platform
 import shutil
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
+from toolchain.progress import say
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Origin
 
 
 def check(spec: Spec, environment: Mapping[str, str]) -> None:
     """Check that ``spec`` can be deployed from here. Raises EarshotError."""
-    if _has_module(spec.placement):
-        import_module(f"{__name__}.{spec.placement}").check(spec)
+    if module := _module(spec.placement):
+        module.check(spec)
     if PLACEMENTS[spec.placement].plugin:
         check_plugin(spec.placement, environment)
     if isinstance(spec, DockerSpec) and spec.provisioned:
@@ -28,18 +33,20 @@ def check(spec: Spec, environment: Mapping[str, str]) -> None:
 
 def repair(spec: Spec, stack: str, state_dir: Path) -> None:
     """Repair what a refresh of ``stack`` would take for changed. Raises EarshotError."""
-    if _has_module(spec.placement):
-        import_module(f"{__name__}.{spec.placement}").repair(spec, stack, state_dir)
+    if module := _module(spec.placement):
+        module.repair(spec, stack, state_dir, say)
 
 
 def remove_data(spec: Spec, stack: str, state_dir: Path) -> None:
     """Remove what a stack keeps outside ``state_dir``. Raises EarshotError."""
-    if _has_module(spec.placement):
-        import_module(f"{__name__}.{spec.placement}").remove_data(spec, stack, state_dir)
+    if module := _module(spec.placement):
+        module.remove_data(spec, stack, state_dir, say)
 
 
-def _has_module(placement: str) -> bool:
-    return importlib.util.find_spec(f"{__name__}.{placement}") is not None
+def _module(placement: str) -> Any:
+    """The placement's own module; None where it has none."""
+    name = f"earshot_pulumi.{placement}.make"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
 def check_plugin(name: str, environment: Mapping[str, str]) -> None:

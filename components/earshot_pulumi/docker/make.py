@@ -1,14 +1,14 @@
-"""Repair of a stack's containers before Pulumi refreshes its state.
+"""What `make` does for a stack of containers around Pulumi: check, repair, remove data.
 
 The official provider reads no published ports of a container that is on no network, or that its
 engine is about to start again. The update would then replace the container, and its log and exit
-status would be lost.
+status would be lost. So containers are repaired before Pulumi refreshes its state.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,23 +16,38 @@ from typing import Any, Final
 from docker.errors import DockerException
 
 from earshot.config.docker import DockerSpec
-from earshot.engine import root_cause
+from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
-from earshot.placement.docker import DockerPlan
+from earshot.placement import standpoint
+from earshot.placement.docker import planned
+from earshot.transition.memory import recall
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.container_address import ContainerAddress, Engines, inspected, is_up
+from earshot_pulumi.docker.container_address import (
+    ContainerAddress,
+    Engines,
+    check_engine,
+    inspected,
+    is_up,
+)
 from earshot_pulumi.docker.identity import own_id
-from earshot_pulumi.docker.readiness import fits, how_ended, log_of, repair
-from earshot_pulumi.driver import POLL
+from earshot_pulumi.docker.readiness import fits, how_ended, log_of
+from earshot_pulumi.docker.readiness import repair as repair_container
+from earshot_pulumi.driver import POLL, Say
 
 LONG_ENOUGH: Final = 10.0
 """Seconds that a container has to run for its engine to start it again without a pause."""
 
 
-def repair_all(
-    spec: DockerSpec, stack: str, planned: DockerPlan, state_dir: Path, say: Callable[[str], None]
-) -> None:
+def check(spec: DockerSpec) -> None:
+    """Check that every engine answers that is there. Raises EarshotError."""
+    if spec.provisioned:
+        return
+    for host in spec.hosts:
+        check_engine(host)
+
+
+def repair(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None:
     """Start, unpause and connect the containers of ``stack``, and stop those in a crash loop.
 
     A stopped container survives a refresh, and the update starts it when its turn comes. Containers
@@ -40,15 +55,72 @@ def repair_all(
     failed repair included: the update may replace that container, or reports it again. Raises
     EarshotError where an engine fails.
     """
+    if spec.provisioned:
+        _check_made(state_dir)  # only the update repairs what is on them
+        return
+    made = planned(spec, stack, state_dir)
     ids = {spec.cluster_id, own_id(stack, state_dir)} - {None}
     with Engines() as engines:
-        for node in planned.plan.nodes:
-            container = planned.containers[node.id]
-            host = planned.hosts[container.host]
-            address = ContainerAddress.of(planned.plan, node, container, host)
+        for node in made.plan.nodes:
+            container = made.containers[node.id]
+            address = ContainerAddress.of(made.plan, node, container, made.hosts[container.host])
             found = engines.inspect(str(address), address, address.name)
             if found is not None and _is_own(found, stack, node.id, ids):
                 _repair(engines, address, found, say)
+
+
+def _check_made(state_dir: Path) -> None:
+    """Raises EarshotError for an engine on a host of the stack's own that does not answer.
+
+    A refresh would end there, with the words of the provider.
+    """
+    vantages = state_dir / standpoint.FILE
+    if recall(state_dir).complete is None or not vantages.exists():
+        return
+    engines = {engine for it in standpoint.read_standpoints(vantages) for engine in it.engines}
+    for engine in sorted(engines, key=address_of):
+        try:
+            check_engine(engine)
+        except EarshotError as error:
+            raise EarshotError(
+                error.object,
+                observed=f"{error.observed}; it is on a host of this stack",
+                remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
+                "`systemctl status docker-prepare docker` and `journalctl -u docker`), start the "
+                "engine, and run the same command again; and see that this machine is in one of "
+                "`deployers`",
+            ) from None
+
+
+def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None:
+    """Remove the volumes with the labels of ``stack`` from its hosts. Raises EarshotError.
+
+    Volumes of another checkout's stack of that name stay: they hold another cluster's data.
+    ``say`` gets one line per volume.
+    """
+    if spec.provisioned:
+        return  # they are on the hosts' own volumes, which AWS keeps or has removed
+    own_ids = {spec.cluster_id, own_id(stack, state_dir)}
+    for host in spec.hosts:
+        with connect(host) as client:
+            for volume in client.volumes.list(filters={"label": f"{labels.STACK}={stack}"}):
+                held = labels.cluster_id_of(volume.attrs["Labels"])
+                if held not in own_ids:
+                    say(
+                        f"Left volume {volume.name}: its data is of cluster {held}, which this "
+                        "checkout does not know. If it is no longer needed: "
+                        f"docker volume rm {volume.name}"
+                    )
+                    continue
+                try:
+                    volume.remove()
+                except (DockerException, OSError) as reason:
+                    raise EarshotError(
+                        f"volume {volume.name} on Docker host {host.name}",
+                        observed=f"cannot be removed: {root_cause(reason)}",
+                        remedy="remove what uses it, then run the same command again",
+                    ) from None
+                say(f"Removed volume {volume.name} ...")
 
 
 def _is_own(
@@ -65,7 +137,7 @@ def _repair(
     engines: Engines,
     address: ContainerAddress,
     found: dict[str, Any],
-    say: Callable[[str], None],
+    say: Say,
 ) -> None:
     found = _settled(engines, address, found)
     if fits(found, address) and not found["State"]["Restarting"]:
@@ -75,7 +147,7 @@ def _repair(
         if found["State"]["Restarting"]:
             engines.of(address).api.stop(found["Id"], timeout=0)
         else:
-            repair(engines, address, found["Id"])
+            repair_container(engines, address, found["Id"])
     except EarshotError as error:
         say(error.line)
     except (DockerException, OSError) as reason:

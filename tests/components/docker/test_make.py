@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from earshot_pulumi.docker import labels
+from earshot_pulumi.docker import labels, make
 
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
@@ -18,7 +18,6 @@ from earshot.project import Project
 from earshot.transition import memory
 from tests.transition.test_steps import BEFORE
 from toolchain import stack as stack_module
-from toolchain.placements import docker
 from toolchain.stack import Stack, main
 
 NOBODY = "tcp://127.0.0.1:1"
@@ -31,7 +30,7 @@ def spec(engine: str) -> DockerSpec:
 
 def test_no_engine_no_stack() -> None:
     with pytest.raises(EarshotError, match="does not answer") as caught:
-        docker.check(spec(NOBODY))
+        make.check(spec(NOBODY))
     assert "apt-get install docker.io" in str(caught.value)
 
 
@@ -44,10 +43,10 @@ def test_an_engine_of_a_host_that_the_stack_made_is_asked_for_before_a_refresh(
     engines = (CandidateEngine(engine=NOBODY),)
     vantage = Standpoint(name="internal", scope=Scope.INTERNAL, engines=engines)
     (tmp_path / standpoint.FILE).write_text(to_json((vantage,)))
-    docker.repair(hosts, "mine", tmp_path)  # as after `make down`
+    make.repair(hosts, "mine", tmp_path, print)  # as after `make down`
     memory.complete(tmp_path, BEFORE, 0)
     with pytest.raises(EarshotError, match="it is on a host of this stack") as caught:
-        docker.repair(hosts, "mine", tmp_path)
+        make.repair(hosts, "mine", tmp_path, print)
     assert f"Docker engine at {NOBODY}: does not answer" in str(caught.value)
     assert "systemctl status docker-prepare docker" in str(caught.value)
 
@@ -123,10 +122,10 @@ def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
     ours = Volume("ours", **{labels.CLUSTER: OWN})
     theirs = Volume("theirs", **{labels.CLUSTER: OTHER})
     client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: [old, ours, theirs]))
-    monkeypatch.setattr(docker, "connect", lambda host: nullcontext(client))
+    monkeypatch.setattr(make, "connect", lambda host: nullcontext(client))
     if known is not None:
         (tmp_path / known).write_text(f"{OWN}\n")
-    docker.remove_data(spec(NOBODY), "mine", tmp_path)
+    make.remove_data(spec(NOBODY), "mine", tmp_path, print)
     assert [it.removed for it in (old, ours, theirs)] == removed
     reported = capsys.readouterr()
     assert f"Left volume theirs: its data is of cluster {OTHER}" in reported.out + reported.err

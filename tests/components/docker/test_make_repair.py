@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.before_refresh import repair_all
+from earshot_pulumi.docker import labels, make
 from earshot_pulumi.docker.identity import remember
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from earshot.placement.docker import plan_docker
 from tests.components.docker import test_readiness
 from tests.components.docker.test_readiness import NETWORK, OWN_ID, FakeEngine
 
@@ -38,7 +36,7 @@ def repaired(state: Path, **settings: Any) -> list[str]:
     spec = read_spec({"placement": "docker", **settings}, "test")
     assert isinstance(spec, DockerSpec)
     reported: list[str] = []
-    repair_all(spec, "s", plan_docker(spec, "s"), state, reported.append)
+    make.repair(spec, "s", state, reported.append)
     return reported
 
 

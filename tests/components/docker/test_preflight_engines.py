@@ -1,4 +1,4 @@
-"""What the ground's provider asks of engines and takes from them; engines here are doubles."""
+"""What the preflight asks of engines and takes from them; engines here are doubles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException, ImageNotFound, NotFound
-from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
+from earshot_pulumi.docker import (
+    identity,
+    images,
+    labels,
+    on_engines,
+    preflight,
+    running,
+    volume_data,
+)
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.kinds import EnginePreflightKind
 from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.preflight import EnginePreflightKind
 
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import CLUSTER_LABEL
@@ -89,6 +97,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
         yield double
 
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
+    monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
+    monkeypatch.setattr(identity, "remember", lambda *_: None)
     return double
 
 
@@ -98,6 +108,7 @@ def props(of: WantedStack, **changes: Any) -> dict[str, Any]:
         "cluster_id": OWN_ID,
         "deployment": MINE,
         "remove": "unused",
+        "state_dir": "",
         **changes,
     }
 
@@ -234,6 +245,7 @@ def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Engines, "of", of)
     monkeypatch.setattr(on_engines, "look", look)
     monkeypatch.setattr(images, "absent", lambda *_: [])
+    monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
     assert not Called(EnginePreflightKind()).check(olds, news).failures
     assert looked == ["a", "b"]

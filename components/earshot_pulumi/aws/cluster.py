@@ -1,0 +1,86 @@
+"""`AwsCluster`, also with an `aws.Provider` of the program's own."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pulumi
+
+from earshot.config.aws import AwsSpec
+from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.cluster import Cluster
+from earshot_pulumi.cluster_args import AwsClusterArgs
+from earshot_pulumi.deployment import ClusterContext
+from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
+
+AWS_ONLY: Final = (
+    "assumeRoles",
+    "assumeRoleWithWebIdentity",
+    "customCaBundle",
+    "httpProxy",
+    "httpsProxy",
+    "insecure",
+    "sharedConfigFiles",
+    "sharedCredentialsFiles",
+)
+"""Settings of an `aws.Provider` that earshot's own calls of AWS do not have."""
+AWS_READ: Final = ("profile", "accessKey", "secretKey", "token", "region", "endpoints")
+
+
+class AwsCluster(Cluster):
+    """Kafka brokers as EC2 instances; a change replaces one after the other."""
+
+    _placement = "aws"
+    _provider_type = "aws:index:Provider"
+    _exported = ("contract", "names", "ids", "incarnations")
+
+    vpc_id: pulumi.Output[str]
+    """The id of the VPC that the nodes are in."""
+    instances: pulumi.Output[dict[str, str]]
+    """By node id, the id of its instance."""
+    names: pulumi.Output[dict[str, dict[str, str]]]
+    """By node id and scope, the name that clients connect to."""
+    ids: pulumi.Output[dict[str, dict[str, str]]]
+    """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
+    reports: pulumi.Output[str | None]
+    """With a validator, the URL of its latest report."""
+    endpoint_service: pulumi.Output[dict[str, Any] | None]
+    """With `expose: privatelink`, what an `AwsEndpoint` of another stack needs: `service_name`, the
+    advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
+
+    def __init__(
+        self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        given: Any = args
+        self._reports = isinstance(given, AwsSpec) and given.validator is not None
+        self._linked = isinstance(given, AwsSpec) and bool(given.linked)
+        super().__init__(name, args, opts)
+
+    def _provided_inputs(
+        self, args: dict[str, Any], settings: Settings
+    ) -> tuple[dict[str, Any], Settings]:
+        return args, aws_settings(settings)
+
+    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
+        return replace(at, aws=StackSettings(provider.settings))
+
+    def exports(self) -> dict[str, pulumi.Output[Any]]:
+        found = {**super().exports(), "vpc": self.vpc_id}
+        if self._reports:
+            found["reports"] = self.reports
+        if self._linked:
+            found["endpoint_service"] = self.endpoint_service
+        return found
+
+
+def aws_settings(settings: Settings) -> Settings:
+    """Those of an `aws.Provider` with which earshot calls AWS, too.
+
+    Raises EarshotError where it has settings that earshot's calls do not use.
+    """
+    refuse(
+        "aws.Provider",
+        settings,
+        AWS_ONLY,
+        f"{', '.join(AWS_READ)}; a profile of ~/.aws/config may assume a role (role_arn)",
+    )
+    return {name: settings[name] for name in AWS_READ if name in settings}

@@ -1,0 +1,71 @@
+"""`DockerCluster`, also with a `docker.Provider` of the program's own."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pulumi
+from pulumi.output import Unknown
+
+from earshot.errors import EarshotError
+from earshot_pulumi.cluster import Cluster
+from earshot_pulumi.cluster_args import DockerClusterArgs
+from earshot_pulumi.deployment import ClusterContext
+from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
+
+DOCKER_ONLY: Final = ("caMaterial", "certMaterial", "keyMaterial", "context", "sshOpts")
+"""Settings of a `docker.Provider` that earshot's own connections to its engine do not have."""
+_HOST_INPUTS: Final = {"engine": "host", "cert_path": "certPath"}
+"""Settings of a `docker.Provider` by the input of `hosts` that says the same."""
+
+
+class DockerCluster(Cluster):
+    """Kafka brokers as containers on Docker hosts; a change replaces one after the other."""
+
+    _placement = "docker"
+    _provider_type = "docker:index:Provider"
+
+    def __init__(
+        self, name: str, args: DockerClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, args, opts)
+
+    def _provided_inputs(
+        self, args: dict[str, Any], settings: Settings
+    ) -> tuple[dict[str, Any], Settings]:
+        return docker_inputs(args, settings), {}
+
+    def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
+        return replace(at, provider=provider.resource)
+
+
+def docker_inputs(args: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The inputs of a `DockerCluster`, whose host is the engine of a `docker.Provider`.
+
+    Raises EarshotError where the provider is for another engine than ``args``, or has settings
+    that earshot does not use.
+    """
+    hosts = args.get("hosts") or [{}]
+    if len(hosts) != 1:
+        raise EarshotError(
+            "provider",
+            observed=f"found a docker.Provider, which has one engine, for {len(hosts)} `hosts`",
+            remedy="leave it out: the cluster makes a provider for each of its hosts",
+        )
+    refuse(
+        "docker.Provider",
+        settings,
+        DOCKER_ONLY,
+        "host (unix://, ssh:// or tcp://) and certPath, a folder with ca.pem, cert.pem and key.pem",
+    )
+    host = dict(hosts[0])
+    for key, name in _HOST_INPUTS.items():
+        wanted = settings.get(name) or None
+        if host.get(key) not in (None, wanted) and not isinstance(wanted, Unknown):
+            raise EarshotError(
+                f"hosts[0].{key}",
+                observed=f"found {host[key]}, and the docker.Provider has {name} {wanted}",
+                remedy=f"leave hosts[0].{key} out, or give the cluster another provider",
+            )
+        host[key] = wanted
+    return {**args, "hosts": [host]}

@@ -1,0 +1,54 @@
+"""An engine that is none, which takes down what a component registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pulumi.runtime import mocks
+
+from tests.components.plain_inputs import plain_inputs
+
+
+@dataclass
+class Registered:
+    """One registration, as the engine is told of it."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    request: Any
+
+    @property
+    def urn(self) -> str:
+        return f"{self.type}::{self.name}"
+
+    def is_below(self, other: Registered) -> bool:
+        return str(self.request.parent).endswith(other.urn)
+
+    def depends_on(self, other: Registered) -> bool:
+        return any(urn.endswith(other.urn) for urn in self.request.dependencies)
+
+
+class Engine(mocks.MockMonitor):
+    """Takes down every registration, in order."""
+
+    def __init__(self, answers: mocks.Mocks) -> None:
+        super().__init__(answers)
+        self.seen: list[Registered] = []
+
+    def RegisterResource(self, request: Any) -> Any:
+        inputs = plain_inputs(request, keep_unknowns=True)
+        self.seen.append(Registered(request.type, request.name, inputs, request))
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+    def of(self, type: str) -> dict[str, Registered]:
+        """By name, in the order of registration."""
+        return {it.name: it for it in self.seen if it.type == type}
+
+    def one(self, type: str) -> Registered:
+        (found,) = self.of(type).values()
+        return found
+
+    def before(self, first: Registered, second: Registered) -> bool:
+        return self.seen.index(first) < self.seen.index(second)
