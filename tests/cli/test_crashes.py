@@ -34,8 +34,8 @@ import os, sys, time
 from earshot.cli import crashes, prepare
 crashes.guarded([])
 prepare()
-print(os.getpid(), flush=True)
 try:
+    print(os.getpid(), flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     time.sleep(0.3)  # a second SIGINT does not end this
