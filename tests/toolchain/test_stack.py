@@ -325,6 +325,38 @@ def test_a_signal_ends_the_child_and_is_an_interruption(
     thread.join()
 
 
+CLOSED = """
+import os, sys
+from toolchain import stack
+child = '''
+import os, signal, sys, time
+def end(number, frame):
+    with open(sys.argv[1], "w") as file:
+        file.write(signal.Signals(number).name)
+    sys.exit(1)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, end)
+print("begun", flush=True)
+time.sleep(60)
+'''
+try:
+    stack._run([sys.executable, "-c", child, sys.argv[1]], dict(os.environ))
+except KeyboardInterrupt:
+    os._exit(130)
+"""
+
+
+def test_a_terminal_that_is_closed_reaches_pulumi_as_an_interrupt(tmp_path: Path) -> None:
+    """A shell sends the hangup to the whole group, and it would end Pulumi in mid-update."""
+    file = tmp_path / "signal"
+    command = [sys.executable, "-c", CLOSED, str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+        os.killpg(process.pid, signal.SIGHUP)
+        assert process.wait(30) == 130
+    assert file.read_text() == "SIGINT"
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [(errno.ENOSPC, "free space on that disk"), (errno.EROFS, "mount that file")],
