@@ -41,7 +41,7 @@ def executables() -> Path:
     """The folder of the executables, built where the cache has none. Raises EarshotError."""
 
     def make(fresh: Path) -> None:
-        compiler = go.ensure(PYTHON)
+        compiler = go.ensure(PYTHON, MODULE / "go.mod")
         with progress.step("Kubernetes: building its parts from Go modules (some minutes)"):
             _build(fresh, compiler)
 

