@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -95,9 +95,7 @@ def run(
         known = read_baseline(choice.baseline)
     shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
     outcome, known = _outcome(paths, choice, known)
-    for file, chosen in targets.items():
-        if file != STDOUT:
-            save(file, render(outcome, chosen))
+    unwritten = _save_all(outcome, targets)  # raised once stdout has the findings
     to_stdout = printed(targets, format, LintFormat.TEXT)
     if shown:
         if to_stdout is LintFormat.TEXT:
@@ -105,6 +103,8 @@ def run(
         else:
             to_stderr(shown)
     emit(render(outcome, to_stdout, Terminal.of(sys.stdout)))
+    if unwritten is not None:
+        raise unwritten
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
@@ -195,6 +195,18 @@ def _selected(choice: Choice) -> frozenset[str]:
                 remedy="for a stack's plan run: earshot plan --check",
             )
     return select
+
+
+def _save_all(outcome: Outcome, targets: Mapping[Path, LintFormat]) -> EarshotError | None:
+    """Writes ``outcome`` to files; the first error, after the others have been written."""
+    first = None
+    for file, chosen in targets.items():
+        if file != STDOUT:
+            try:
+                save(file, render(outcome, chosen))
+            except EarshotError as error:
+                first = first or error
+    return first
 
 
 def _fixed(paths: Sequence[Path], choice: Choice) -> str:

@@ -9,7 +9,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -87,11 +87,17 @@ def formats(
 
 
 def show(report: Report, files: dict[Path, Format], format: Format | None) -> None:
-    """Writes ``report`` to ``files`` and prints it: as `printed` says."""
-    for file, chosen in files.items():
-        if file != STDOUT:
-            save(file, render(report, chosen))
-    emit(render(report, printed(files, format, Format.TEXT), Terminal.of(sys.stdout)))
+    """Writes ``report`` to ``files`` and prints it: as `printed` says.
+
+    A file that cannot be written keeps it neither from the others nor from stdout. Raises
+    EarshotError then.
+    """
+    with ExitStack() as cleanup:
+        text = render(report, printed(files, format, Format.TEXT), Terminal.of(sys.stdout))
+        cleanup.callback(emit, text)
+        for file, chosen in reversed(files.items()):
+            if file != STDOUT:
+                cleanup.callback(save, file, render(report, chosen))
 
 
 def printed(files: Mapping[Path, Kind], format: Kind | None, text: Kind) -> Kind:

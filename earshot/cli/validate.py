@@ -120,9 +120,11 @@ def run(
         else:
             report = validate_from(standpoints, contract, options, step, choice.only, known)
     report = whole(report)
-    if named.report_file is not None:
-        save(named.report_file, render(report, Format.JSON))
-    show(report, files, format)
+    try:
+        show(report, files, format)
+    finally:
+        if named.report_file is not None:
+            save(named.report_file, render(report, Format.JSON))
     return report.exit_code
 
 

@@ -640,3 +640,13 @@ def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lint", "a.yml", "--output", "-", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)
     assert not Path("-").exists()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_findings_on_stdout(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write("a.yml", "kafka KL003")
+    write("file", "")
+    assert run(["lint", "a.yml", "-o", "file/a.json"]) == 2
+    captured = capsys.readouterr()
+    assert "KL003" in captured.out and "cannot be written" in captured.err

@@ -13,6 +13,8 @@ import pytest
 from earshot.cli import output
 from earshot.cli.output import emit, refuse_outputs, save
 from earshot.errors import EarshotError
+from earshot.report import Format
+from tests.report import samples
 from tests.skips import lacking
 from toolchain.paths import ROOT
 
@@ -169,3 +171,14 @@ def test_a_file_of_others_is_refused_whatever_its_suffix(
     with pytest.raises(EarshotError, match="exists, and is not a report of earshot"):
         refuse_outputs([file], [], force=False)
     refuse_outputs([file], [], force=True)
+
+
+def test_a_file_that_cannot_be_written_keeps_the_report_from_no_other_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    lost, kept = tmp_path / "file" / "a.json", tmp_path / "b.json"
+    with pytest.raises(EarshotError, match=r"a\.json: cannot be written"):
+        output.show(samples.all_pass(), {lost: Format.JSON, kept: Format.JSON}, None)
+    assert capsys.readouterr().out.startswith("earshot validation: PASS")
+    assert kept.exists()

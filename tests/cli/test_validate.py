@@ -93,6 +93,16 @@ def test_a_stack_says_how_much_and_keeps_its_report(
     assert captured.err == "a step \\u001b[2J\n"
 
 
+def test_a_report_that_cannot_be_kept_is_shown(
+    project: Project, double: Double, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.report_file("local").mkdir()
+    assert run(["validate", "--stack", "local"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.startswith("earshot validation: PASS")
+    assert "report.json: cannot be written" in captured.err
+
+
 def test_options_go_before_the_stack_file(project: Project, double: Double) -> None:
     arguments = ["--records", "7", "--deadline", "20", "--jars", "a.jar, b.jar"]
     more = ["--jars-dir", "jars", "--conf", "spark.master=local[2]", "--conf", "spark.a=b=c"]
