@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import struct
@@ -18,7 +19,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java, jvm_environment
@@ -26,6 +27,8 @@ from earshot.jvm.java import Java, jvm_environment
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
+PREFIX: Final = "earshot-spark-"
+LOCK: Final = "lock"
 START_SECONDS: Final = 120.0
 """A JVM that has not opened its gateway by then never will."""
 _CHATTER: Final = ("\t", "WARNING: Using incubator", "NOTE: Picked up", "Setting default", "Using")
@@ -35,7 +38,9 @@ class Jvm:
     """One running spark-submit with a directory of its own for all that it writes."""
 
     def __init__(self, home: Path, java: Java, conf: Mapping[str, str]) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="earshot-spark-"))
+        remove_abandoned()
+        self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = locked(self.directory)
         self._gateway_file = self.directory / "gateway"
         self._ended = threading.Event()
         settings = {"spark.local.dir": str(self.directory)} | dict(conf)
@@ -115,6 +120,27 @@ class Jvm:
             if self._process.stdin is not None:
                 self._process.stdin.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+        self._lock.close()
+
+
+def locked(directory: Path) -> IO[bytes]:
+    """A file of ``directory`` that this process holds a lock of until it ends, however it does."""
+    made = directory / f"{LOCK}.new"
+    file = made.open("wb")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    made.rename(directory / LOCK)  # never there without the lock
+    return file
+
+
+def remove_abandoned() -> None:
+    """Removes the directories of this user's JVMs whose starter was killed: a command that does
+    not end in time after a signal. They may hold client properties."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # locked, or of an earlier release
+            if directory.lstat().st_uid == os.geteuid() and not directory.is_symlink():
+                with (directory / LOCK).open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(directory, ignore_errors=True)
 
 
 def full_disk_remedy(reason: str) -> str:

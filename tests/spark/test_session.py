@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.spark import session as spark_session
-from earshot.spark.jvm import Jvm, full_disk_remedy
+from earshot.spark.jvm import PREFIX, Jvm, full_disk_remedy, locked, remove_abandoned
 from earshot.spark.session import (
     GUARDED,
     SMALL,
@@ -298,3 +300,21 @@ def test_a_full_disk_is_told_with_the_folder_on_it(
     remedy = full_disk_remedy("java.io.IOException: No space left on device")
     assert remedy.startswith(f"free space on the disk of {tmp_path}, or let TMPDIR name")
     assert full_disk_remedy("java.io.IOException: refused") == ""
+
+
+def test_what_a_killed_command_has_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    names = ("running", "killed", "earlier")
+    running, killed, earlier = (tmp_path / f"{PREFIX}{name}" for name in names)
+    for directory in (running, killed, earlier):
+        directory.mkdir()
+    (tmp_path / f"{PREFIX}link").symlink_to(earlier)
+    code = "import sys; from pathlib import Path; from earshot.spark.jvm import locked; "
+    code += "file = locked(Path(sys.argv[1])); import os; os._exit(1)"
+    subprocess.run([sys.executable, "-c", code, str(killed)], check=False)
+    assert (killed / "lock").exists()
+    with locked(running):
+        remove_abandoned()
+        assert running.exists() and earlier.exists() and not killed.exists()
