@@ -15,8 +15,8 @@ from earshot.rules.grouped import shape
 from earshot.rules.registry import Door, Finding, Rule
 
 
-def _found() -> dict[str, Rule]:
-    """The `RULE` of each module that is called `klNNN_subject`."""
+def _rules_by_id() -> dict[str, Rule]:
+    """Each rule by its id: the `RULE` of every module named `klNNN_subject`."""
     names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
     modules = (
         importlib.import_module(f"{rules.__name__}.{name}")
@@ -26,7 +26,7 @@ def _found() -> dict[str, Rule]:
     return {item.RULE.id: item.RULE for item in modules if hasattr(item, "RULE")}
 
 
-RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_found().items()))
+RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_rules_by_id().items()))
 
 
 def at(door: Door) -> tuple[Rule, ...]:
@@ -36,7 +36,7 @@ def at(door: Door) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What rules find, and what they accepted on something less than every server's answer."""
+    """Findings, and remarks on names accepted without an answer from every DNS server."""
 
     findings: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -49,14 +49,14 @@ def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Findin
     out. A finding about a node in a container names the container too.
     """
     return tuple(
-        _placed(facts, finding)
+        _with_container(facts, finding)
         for rule in rules
         if rule.applies(facts)
         for finding in rule.findings(facts)
     )
 
 
-def _placed(facts: ClusterFacts, finding: Finding) -> Finding:
+def _with_container(facts: ClusterFacts, finding: Finding) -> Finding:
     container = facts.containers.get(finding.node) if finding.node is not None else None
     return finding if container is None else replace(finding, container=container.name)
 
@@ -72,29 +72,29 @@ def remarks(facts: ClusterFacts) -> tuple[str, ...]:
         host = str(listener.host)
         accepted = _accepted(facts.waived(host), facts.evidence_for(listener, scope))
         if accepted is not None:
-            where = places.setdefault((host, *accepted), {})
-            where[f"listener {listener.name} (scope {scope})"] = None
+            subjects = places.setdefault((host, *accepted), {})
+            subjects[f"listener {listener.name} (scope {scope})"] = None
     alike: dict[tuple[str, str, str], dict[str, str]] = {}
-    for (host, kind, why), where in places.items():
+    for (host, kind, why), subjects in places.items():
         # the numbers of a waiver's ticket or of a DNS server are no mere numbers
         reason = shape(why, [host]) if kind == "declared" else why
-        alike.setdefault((kind, reason, ", ".join(where)), {})[host] = why
+        alike.setdefault((kind, reason, ", ".join(subjects)), {})[host] = why
     return tuple(
-        f"{where}: {shortened(list(why))} {_SAID[kind][len(why) > 1]}: {_first_of(why)}"
-        for (kind, _, where), why in alike.items()
+        f"{subjects}: {shortened(list(why))} {_REMARK_VERBS[kind][len(why) > 1]}: {_first_of(why)}"
+        for (kind, _, subjects), why in alike.items()
     )
 
 
-_SAID: Final = {
+_REMARK_VERBS: Final = {
     "waived": ("is waived", "are waived"),
     "declared": ("is taken on its declaration", "are taken on their declarations"),
     "partly": ("is not resolved by every DNS server", "are not resolved by every DNS server"),
 }
-"""Of one name, and of several."""
+"""The verb phrase for one name, and for several."""
 
 
 def _accepted(waived: str | None, evidence: Evidence | None) -> tuple[str, str] | None:
-    """How a name was accepted (a key of `_SAID`) and why; None where every server resolves it."""
+    """A key of `_REMARK_VERBS` and the reason; None if every server resolves the name."""
     if waived:
         return "waived", waived
     if evidence is not None and evidence.kind is EvidenceKind.DECLARED:

@@ -31,19 +31,21 @@ class FindingGroup:
     def subject(self) -> str:
         """`brokers 1 to 3, listener EXTERNAL (scope external)`, containers' names first."""
         containers = dict.fromkeys(it.container for it in self.findings if it.container)
-        named = several("container", list(containers)) if containers else ""
-        parts = (named, *_nodes(self.findings), self.first.where)
+        containers_text = several("container", list(containers)) if containers else ""
+        parts = (containers_text, *_nodes(self.findings), self.first.where)
         return ", ".join(filter(None, parts)) or "cluster"
 
     def __str__(self) -> str:
         """Four lines, and one more for each of the first texts where there are several."""
-        first, texts = self.first, by_key((item.observed, item) for item in self.findings)
-        if len(texts) == 1:
+        first, groups = self.first, by_key((item.observed, item) for item in self.findings)
+        if len(groups) == 1:
             lines = [f"{self.subject}: {first.observed} [{first.rule}]"]
         else:
-            lines = [f"{self.subject}: {len(texts)} findings that are alike [{first.rule}]"]
-            lines += [f"  {self._whose(said)}{text}" for text, said in list(texts.items())[:SHOWN]]
-            lines += [f"  and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
+            lines = [f"{self.subject}: {len(groups)} findings that are alike [{first.rule}]"]
+            lines += [
+                f"  {self._nodes_prefix(said)}{text}" for text, said in list(groups.items())[:SHOWN]
+            ]
+            lines += [f"  and {len(groups) - SHOWN} more"] if len(groups) > SHOWN else []
         return "\n".join(
             [
                 *lines,
@@ -53,9 +55,9 @@ class FindingGroup:
             ]
         )
 
-    def _whose(self, said: Sequence[Finding]) -> str:
-        everywhere = {it.node for it in said} == {it.node for it in self.findings}
-        names = ", ".join(_nodes(said))
+    def _nodes_prefix(self, findings: Sequence[Finding]) -> str:
+        everywhere = {it.node for it in findings} == {it.node for it in self.findings}
+        names = ", ".join(_nodes(findings))
         return f"{names}: " if names and not everywhere else ""
 
     def _of_the_first(self, field: str) -> str:
@@ -69,15 +71,15 @@ def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
 
     Hosts that are not known yet are reported once, by the rule that names them.
     """
-    alike = by_key((cause(item), item) for item in _said_once([*findings]))
+    alike = by_key((cause(item), item) for item in _without_repeated_waits([*findings]))
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
 
 
-def _said_once(findings: Sequence[Finding]) -> Iterator[Finding]:
+def _without_repeated_waits(findings: Sequence[Finding]) -> Iterator[Finding]:
     waiting = [it for it in findings if it.state is FindingState.UNKNOWN and it.remedy == WAITING]
-    kept = {id(it) for it in waiting if it.node is not None} or {id(it) for it in waiting[:1]}
-    left_out = {id(it) for it in waiting} - kept
-    return (it for it in findings if id(it) not in left_out)
+    shown_ids = {id(it) for it in waiting if it.node is not None} or {id(it) for it in waiting[:1]}
+    hidden_ids = {id(it) for it in waiting} - shown_ids
+    return (it for it in findings if id(it) not in hidden_ids)
 
 
 def cause(finding: Finding) -> object:

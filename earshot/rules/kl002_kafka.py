@@ -55,15 +55,15 @@ ZOOKEEPER: tuple[Check, ...] = (
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_controllers.early,
 )
-"""Those that Kafka makes of a broker with ZooKeeper too."""
+"""Checks that also apply to a broker with ZooKeeper."""
 OLDEST = (3, 3)
-"""Of what an unknown image may hold, as far as the rules know Kafka."""
+"""The oldest release that the rules know. An unknown image must fail in it too."""
 FIRST_KRAFT = (3, 2)
-"""What earlier ones called by that name was a preview, with rules of its own in each."""
+"""The first release checked as KRaft; earlier previews each have other rules."""
 
 
 def refusals(view: ForeignSettings) -> Iterator[Objection]:
-    """What keeps Kafka from starting with settings that others wrote; what is unknown is left."""
+    """Objections that prevent Kafka from starting with ``view``; unknown settings are skipped."""
     try:
         if view.is_kraft and view.version < FIRST_KRAFT:
             return
@@ -71,25 +71,26 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
     except Unreadable:
         return
     for check in checks:
-        for item in readable(check, view):
+        for objection in readable(check, view):
             # a voter at 0.0.0.0 is accepted, and Kafka stopped by it while it starts
-            if item.refused or (item.check == "R4a" and view.version >= (3, 8)):
-                yield item
+            if objection.refused or (objection.check == "R4a" and view.version >= (3, 8)):
+                yield objection
 
 
 def found(
-    item: Objection, node: int | None = None, role: Role = Role.BROKER, kafka: str = "Kafka"
+    objection: Objection, node: int | None = None, role: Role = Role.BROKER, kafka: str = "Kafka"
 ) -> Finding:
-    """The finding that says what Kafka makes of the setting."""
+    """The finding for ``objection``, with Kafka's reaction to the setting."""
+    effect = objection.instead or "does not start"
     return replace(
-        RULE.of_objection(item, node, role),
-        observed=f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
-        severity=Severity.ERROR if item.grave else Severity.WARNING,
+        RULE.of_objection(objection, node, role),
+        observed=f"{objection.key}: {objection.observed}; {kafka} {effect}",
+        severity=Severity.ERROR if objection.grave else Severity.WARNING,
     )
 
 
 def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
-    """Why Kafka does not start with ``settings``, as far as they are known."""
+    """Findings that prevent Kafka from starting with the known part of ``settings``."""
     refused = tuple(_startup_refusals(settings.read()))
     if settings.release is None:  # what an older Kafka takes is not certain
         older = {item.observed for item in _startup_refusals(settings.read(OLDEST))}
@@ -109,13 +110,13 @@ def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
     for key, read in readers.items():
         if key not in view.values or not is_known(view.values[key]):
             continue
-        for item in read(view.text(key)):
-            if isinstance(item, Bad):
+        for entry in read(view.text(key)):
+            if isinstance(entry, Bad):
                 yield RULE.finding(
-                    f"{key}: {without_users(item.error.object)} {item.error.observed}",
-                    item.error.allowed,
-                    item.error.remedy,
-                    listener=item.name or None,
+                    f"{key}: {without_users(entry.error.object)} {entry.error.observed}",
+                    entry.error.allowed,
+                    entry.error.remedy,
+                    listener=entry.name or None,
                     inputs=(key,),
                 )
     for objection in refusals(view):
@@ -131,8 +132,8 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
         if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
     )
     for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
-        for item in objected:
-            yield found(item)
+        for objection in objected:
+            yield found(objection)
 
 
 def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
@@ -143,10 +144,10 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
     redpanda `validate_multi_node_property_config` of `src/v/config/node_config.cc`.
     """
     ports: dict[int, str] = {}
-    for item in endpoints:
-        other, address = ports.setdefault(item.bind.port, item.name), item.advertised
-        if other != item.name:
-            observed = f"listens on port {item.bind.port}, as {other} does"
+    for endpoint in endpoints:
+        other, address = ports.setdefault(endpoint.bind.port, endpoint.name), endpoint.advertised
+        if other != endpoint.name:
+            observed = f"listens on port {endpoint.bind.port}, as {other} does"
             expected, remedy = "a port of its own for each listener", "move it to another port"
         elif address and (why := why_unusable(address)):
             observed = f"{why}; no client can connect to it"
@@ -159,10 +160,10 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
         else:
             continue
         yield RULE.finding(
-            f"{setting}: {item.name} {observed}",
+            f"{setting}: {endpoint.name} {observed}",
             expected,
             remedy,
-            listener=item.name,
+            listener=endpoint.name,
             inputs=(setting,),
             source=REDPANDA,
         )
@@ -174,8 +175,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     kafka = f"Kafka {version}" if facts.kafka_version else f"Kafka (taken for {version})"
     memo: Memo = {}
     for id, settings in facts.settings.items():
-        for item in objections(settings.values, version, memo):
-            yield found(item, id, settings.role, kafka)
+        for objection in objections(settings.values, version, memo):
+            yield found(objection, id, settings.role, kafka)
 
 
 RULE = Rule(

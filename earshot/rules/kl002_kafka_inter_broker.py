@@ -75,8 +75,8 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     if protocol is None or not protocol.sasl:
         return
     used = view.text(MECHANISM, "GSSAPI").strip()
-    own = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
-    key = own if own in view.values else ENABLED  # the listener's own counts first
+    own_key = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
+    key = own_key if own_key in view.values else ENABLED  # the listener's own counts first
     text = view.text(key, "GSSAPI")
     enabled = [item.strip() for item in text.split(",")] if text.strip() else []
     if used not in enabled:

@@ -26,18 +26,18 @@ def without_key(view: StrictSettings) -> Iterator[Objection]:
         protocol = view.protocols.get(name)
         if protocol is None or not protocol.tls or view.has("ssl.keystore.location"):
             continue
-        own = f"{_PREFIX}{name.lower()}."
-        if any(key.removeprefix(own).startswith(_KEYS) for key in view.values):
+        prefix = f"{_PREFIX}{name.lower()}."
+        if any(key.removeprefix(prefix).startswith(_KEYS) for key in view.values):
             continue
         names = {f"{_PREFIX}{it.lower()}" for it in (*view.listeners, *view.controllers)}
-        others = [key for key in view.values if key.startswith(_PREFIX) and ".ssl.k" in key]
-        lost = [key for key in others if key.partition(".ssl.")[0] not in names]
+        store_keys = [key for key in view.values if key.startswith(_PREFIX) and ".ssl.k" in key]
+        lost = [key for key in store_keys if key.partition(".ssl.")[0] not in names]
         passed = f" ({lost[0]} {OF_NO_LISTENER})" if lost else ""
         yield Objection(
             "K1",
             "listeners",
             f"{name} is {protocol}, and no key store or PEM certificate is set for it{passed}",
-            f"ssl.keystore.location, or {own}ssl.keystore.location",
+            f"ssl.keystore.location, or {prefix}ssl.keystore.location",
             "set the key store, or another protocol for this listener",
             name,
             instead="starts, and ends every TLS handshake",
@@ -54,16 +54,17 @@ def without_login(container: Container, settings: BrokerSettings) -> Iterator[Ob
     try:
         view.has(_JAAS)
         sasl = {
-            name: found
+            name: listener_protocol
             for name in view.listeners
-            if (found := view.protocols.get(name)) is not None and found.sasl
+            if (listener_protocol := view.protocols.get(name)) is not None
+            and listener_protocol.sasl
         }
         for name, protocol in sasl.items():
-            own = f"{_PREFIX}{name.lower()}."
-            enabled = view.values.get(f"{own}{_ENABLED}") or view.text(_ENABLED, "GSSAPI")
+            prefix = f"{_PREFIX}{name.lower()}."
+            enabled = view.values.get(f"{prefix}{_ENABLED}") or view.text(_ENABLED, "GSSAPI")
             for mechanism in filter(None, map(str.strip, enabled.split(","))):
-                if not _has_login(view.values, own, mechanism):
-                    key = f"{own}{mechanism.lower()}.{_JAAS}"
+                if not _has_login(view.values, prefix, mechanism):
+                    key = f"{prefix}{mechanism.lower()}.{_JAAS}"
                     yield Objection(
                         "K2",
                         "listeners",
@@ -77,8 +78,8 @@ def without_login(container: Container, settings: BrokerSettings) -> Iterator[Ob
         return
 
 
-def _has_login(values: Mapping[str, str], own: str, mechanism: str) -> bool:
-    return f"{own}{mechanism.lower()}.{_JAAS}" in values
+def _has_login(values: Mapping[str, str], prefix: str, mechanism: str) -> bool:
+    return f"{prefix}{mechanism.lower()}.{_JAAS}" in values
 
 
 def _hides_options(name: str, text: str) -> bool:

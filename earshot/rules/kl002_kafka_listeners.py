@@ -37,12 +37,12 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
     by_default = not view.has("listener.security.protocol.map")
     check = "M4" if by_default else "M5"
     expected = "an entry in listener.security.protocol.map for every listener"
-    held = "is not set" if by_default else f"has {', '.join(view.protocols)}"
-    named = [("listeners", name) for name in view.listeners]
-    named += [(KEY, name) for name in (view.advertised if view.has(KEY) else ())]
-    for key, name in named:
+    map_text = "is not set" if by_default else f"has {', '.join(view.protocols)}"
+    names_by_key = [("listeners", name) for name in view.listeners]
+    names_by_key += [(KEY, name) for name in (view.advertised if view.has(KEY) else ())]
+    for key, name in names_by_key:
         if name not in view.protocols:
-            observed = f"{name} has no protocol: listener.security.protocol.map {held}"
+            observed = f"{name} has no protocol: listener.security.protocol.map {map_text}"
             remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
             yield Objection(check, key, observed, expected, remedy, name)
 
@@ -51,9 +51,9 @@ def some(view: StrictSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
         names = ", ".join(view.advertised)
-        held = f"holds nothing for clients: {names} belong to the controller"
+        observed = f"holds nothing for clients: {names} belong to the controller"
         expected = "at least one listener that is not in controller.listener.names"
-        yield Objection("A2", KEY, held if names else "is empty", expected)
+        yield Objection("A2", KEY, observed if names else "is empty", expected)
 
 
 def bound(view: StrictSettings) -> Iterator[Objection]:
@@ -146,15 +146,15 @@ def _guessed(view: StrictSettings, name: str, refused: bool) -> Objection:
     """
     refused = refused and view.listeners[name].host == ANY_IPV4
     static = view.id in view.voters
-    own = f"{name}://{view.voters[view.id]}" if static else name
+    entry = f"{name}://{view.voters[view.id]}" if static else name
     return Objection(
         "C10",
         KEY,
         f"lacks {name}, which listens on every interface",
         "the controller's own entry of the voters, advertised",
-        remedy=f"advertise {own}, which Kafka 3.9 and later allow"
+        remedy=f"advertise {entry}, which Kafka 3.9 and later allow"
         if view.is_broker
-        else f"advertise {own}, or in an image that refuses it bind that",
+        else f"advertise {entry}, or in an image that refuses it bind that",
         listener=name,
         instead="" if refused else "hands out a name that depends on its version",
         grave=refused or not static,

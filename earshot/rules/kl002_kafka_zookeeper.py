@@ -51,8 +51,8 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
 def flags(view: StrictSettings) -> Iterator[Objection]:
     """Z5: what is true or false, and says neither."""
     for key, first in ((GENERATION, (0,)), (MIGRATION, (3, 4))):
-        known = first <= view.version < (4, 0) and view.has(key)
-        if known and view.text(key).strip().lower() not in ("true", "false"):
+        is_known = first <= view.version < (4, 0) and view.has(key)
+        if is_known and view.text(key).strip().lower() not in ("true", "false"):
             yield Objection("Z5", key, f"is {view.text(key)!r}", "true or false")
 
 
@@ -62,10 +62,10 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
         return
     name = view.text(CONTROL_PLANE).upper()
     if name not in view.advertised or name == view.inter_broker:
-        others = [item for item in view.advertised if item != view.inter_broker]
+        client_listeners = [item for item in view.advertised if item != view.inter_broker]
         observed = f"is {name}"
         observed += ", as inter.broker.listener.name is" if name in view.advertised else ""
-        expected = f"one of {', '.join(others) or 'the advertised listeners'}"
+        expected = f"one of {', '.join(client_listeners) or 'the advertised listeners'}"
         yield Objection(
             "Z1c", CONTROL_PLANE, observed, expected, f"take {CONTROL_PLANE} away", name
         )

@@ -45,7 +45,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         if (node := nodes.get(id)) is None:
             continue  # its settings cannot be read: KL002 says so
-        whole = _alone(node, container)
+        whole = _broker_alone(node, container)
         for listener in node.listeners:
             yield from _bound(facts, node, listener, container)
             if listener.known and not listener.forwarded:
@@ -62,23 +62,27 @@ def _bound(
             return
         published = container.published_at(listener.bind_port)
         behind = f", behind the published port {published[0]}" if published else ""
-        where = f"which inside the container is the container alone{behind}"
+        scope_text = f"which inside the container is the container alone{behind}"
         expected = f"a listener on all of the container's interfaces ({anywhere})"
         remedy += ", and keep what it advertises"
     elif ip_of(host) is None and not container.answers_to(host) and not container.on_host_network:
-        where = f"and {host} is no name of the container"
+        scope_text = f"and {host} is no name of the container"
         expected = f"{_ANY}, or one of its names: {', '.join(sorted(container.names))}"
     else:
         return
-    observed = f"listens on {listener.bind}, {where}"
+    observed = f"listens on {listener.bind}, {scope_text}"
     yield RULE.finding(observed, expected, remedy, node=node, listener=listener.name)
 
 
 def _loopback_will_do(facts: ClusterFacts, listener: Listener, container: Container) -> bool:
     if container.on_host_network:
         return set(listener.scopes) <= {Scope.HOST}
-    alone = facts.plan is not None and len(facts.plan.nodes) == 1
-    return listener.scopes == (Scope.CONTROLLER,) and alone and is_loopback(str(listener.host))
+    is_single_node = facts.plan is not None and len(facts.plan.nodes) == 1
+    return (
+        listener.scopes == (Scope.CONTROLLER,)
+        and is_single_node
+        and is_loopback(str(listener.host))
+    )
 
 
 def _walked(
@@ -100,19 +104,19 @@ def _walked(
         yield from _published_inside(facts, node, listener, container)
 
 
-def _alone(node: Node, container: Container) -> Deployment:
+def _broker_alone(node: Node, container: Container) -> Deployment:
     """The node by itself, each listener on all interfaces: where it binds is checked apart."""
-    own = container
+    broker_container = container
     if container.on_host_network:  # its names are the machine's
-        own = replace(container, name="the node", hostname="")
+        broker_container = replace(container, name="the node", hostname="")
     endpoints = tuple(
         Endpoint(it.name, Address("", it.bind_port), it.advertised if it.known else None)
         for it in node.listeners
     )
-    broker = Broker(own.name, own, node.id, endpoints)
-    networks = tuple(JoinedNetwork(it.name) for it in own.networks)
-    peer = Container(_PEER, networks=networks, network_mode=own.network_mode)
-    return Deployment({own.name: own, _PEER: peer}, (broker,))
+    broker = Broker(broker_container.name, broker_container, node.id, endpoints)
+    networks = tuple(JoinedNetwork(it.name) for it in broker_container.networks)
+    peer = Container(_PEER, networks=networks, network_mode=broker_container.network_mode)
+    return Deployment({broker_container.name: broker_container, _PEER: peer}, (broker,))
 
 
 def _fails(

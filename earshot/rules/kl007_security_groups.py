@@ -78,12 +78,12 @@ def _compare(
         closed = _is_closed(plan, listener, rules)
         missing = f"anybody, and clients of scope {who} need it" if closed else ""
         return _Access(strangers, expected, missing, unread, clients_known=False)
-    wanted = admitted(plan, listener, clients)
-    within, lets_in = _Audience(wanted), _Audience(rule.source for rule in rules)
+    planned = admitted(plan, listener, clients)
+    within, lets_in = _Audience(planned), _Audience(rule.source for rule in rules)
     return _Access(
         tuple(rule for rule in rules if not within.may_have(rule.source)),
-        _listed(wanted) or "none: a machine's own traffic needs no rule",
-        _listed(source for source in wanted if not lets_in.has(source)),
+        _listed(planned) or "none: a machine's own traffic needs no rule",
+        _listed(source for source in planned if not lets_in.has(source)),
         unread,
     )
 
@@ -94,8 +94,8 @@ def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]
         return False
     # perhaps only the machine itself connects
     between = listener.name in (plan.controller, plan.inter_broker)
-    alone = len(plan.nodes) == 1 and between and Scope.EXTERNAL not in listener.scopes
-    return not alone and not set(listener.scopes) <= {Scope.HOST}
+    is_single_node = len(plan.nodes) == 1 and between and Scope.EXTERNAL not in listener.scopes
+    return not is_single_node and not set(listener.scopes) <= {Scope.HOST}
 
 
 class _Audience:

@@ -27,7 +27,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         listener = node.listener(name)
         if listener is None:
             continue
-        if Scope.INTERNAL in listener.scopes or _alone(facts, node, listener):
+        if Scope.INTERNAL in listener.scopes or _is_single_node(facts, node, listener):
             yield from _public(facts, node, listener)
             continue
         yield RULE.finding(
@@ -38,14 +38,14 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _alone(facts: ClusterFacts, node: Node, listener: Listener) -> bool:
+def _is_single_node(facts: ClusterFacts, node: Node, listener: Listener) -> bool:
     """Whether the node connects only to itself, as with apache/kafka's own defaults.
 
     That the others connect to themselves is for KL003.
     """
     settings = facts.settings.get(node.id)
-    alone = settings is not None and asks_itself_alone(settings.values)
-    return alone or is_loopback(str(listener.host))
+    has_own_quorum = settings is not None and asks_itself_alone(settings.values)
+    return has_own_quorum or is_loopback(str(listener.host))
 
 
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Finding]:

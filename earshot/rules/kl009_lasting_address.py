@@ -22,8 +22,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     An address of another machine (a load balancer's, another broker's) is left to KL012. Private
     addresses and IPv6 addresses stay with their interface when an instance stops.
     """
-    held = (item for instance in facts.instances.values() for item in instance.elastic or ())
-    elastic = {ip_of(item) for item in held if isinstance(item, str)}
+    elastic_ips = (item for instance in facts.instances.values() for item in instance.elastic or ())
+    elastic = {ip_of(item) for item in elastic_ips if isinstance(item, str)}
     external: dict[str, None] = {}
     for node, listener, scope in facts.advertised():
         instance = facts.instances.get(node.id)
@@ -44,14 +44,16 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[str
     """The public addresses behind the host that are to be this node's own."""
     host = str(listener.host)
     if ip_of(host) is not None:
-        found: Iterable[str] = (host,)
+        addresses: Iterable[str] = (host,)
     elif (name := read_name(host)) is not None:
-        found = (name.address,)
+        addresses = (name.address,)
     else:
         evidence = facts.evidence_for(listener, Scope.EXTERNAL)
-        own = [ip_of(text) for text in facts.addresses.get(node.id, ())]
-        found = (text for text in (evidence.addresses if evidence else ()) if ip_of(text) in own)
-    for text in found:
+        node_ips = [ip_of(text) for text in facts.addresses.get(node.id, ())]
+        addresses = (
+            text for text in (evidence.addresses if evidence else ()) if ip_of(text) in node_ips
+        )
+    for text in addresses:
         address = ip_of(text)
         if address and address.version == 4 and kind_of(text) is NameKind.PUBLIC_ADDRESS:
             yield text
@@ -64,11 +66,13 @@ def _violation(
     name = host if host == address else f"{host}, which is {address}"
     # the address may yet turn out to be the Elastic IP that is still to be made
     unknown = any(isinstance(item, UnknownHost) for item in elastic)
-    held = f"has the Elastic IP {', '.join(map(str, elastic))}" if elastic else "has no Elastic IP"
+    observed = (
+        f"has the Elastic IP {', '.join(map(str, elastic))}" if elastic else "has no Elastic IP"
+    )
     if unknown:
-        held = "has an Elastic IP that is not known yet"
+        observed = "has an Elastic IP that is not known yet"
     return RULE.finding(
-        f"advertises {name}, and {label(node)} {held}",
+        f"advertises {name}, and {label(node)} {observed}",
         f"an Elastic IP of {label(node)}, or a name that leads to one",
         node=node,
         listener=listener,

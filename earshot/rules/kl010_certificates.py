@@ -28,10 +28,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each node: names per host, then what concerns the certificate as a whole."""
     for node in facts.nodes:
         listeners = [item for item in node.listeners if item.protocol.tls]
-        held = facts.certificates.get(node.id)
+        certificate = facts.certificates.get(node.id)
         if not listeners:
             continue
-        if held is None:
+        if certificate is None:
             yield RULE.finding(
                 "has TLS, and its certificate is not known",
                 "a certificate for every host that it advertises",
@@ -39,43 +39,43 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 state=FindingState.UNKNOWN,
             )
             continue
-        yield from _names(node, listeners, held)
-        yield from _times(facts, node, held)
-        yield from _uses(node, held)
+        yield from _names(node, listeners, certificate)
+        yield from _times(facts, node, certificate)
+        yield from _uses(node, certificate)
     yield from _shared(facts)
 
 
-def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Iterator[Finding]:
+def _names(node: Node, listeners: list[Listener], cert: ShownCertificate) -> Iterator[Finding]:
     seen: set[str] = set()
     for listener in listeners:
         for host in listener.hosts:
-            if not isinstance(host, str) or host in seen or held.names.cover(host):
+            if not isinstance(host, str) or host in seen or cert.names.cover(host):
                 continue
             seen.add(host)
             verb = "advertises" if host == listener.host else "is reached first at"
             yield RULE.finding(
-                f"{verb} {host}, and its certificate is for {held.names}",
+                f"{verb} {host}, and its certificate is for {cert.names}",
                 f"{host} among its alternative names; a common name counts for nothing",
                 node=node,
                 listener=listener,
             )
 
 
-def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[Finding]:
+def _times(facts: ClusterFacts, node: Node, cert: ShownCertificate) -> Iterator[Finding]:
     now = facts.now
     if now is None:
         return
-    if held.not_before > now:
+    if cert.not_before > now:
         yield RULE.finding(
-            f"its certificate is valid from {held.not_before:{_DAY}}, and it is {now:{_DAY}}",
+            f"its certificate is valid from {cert.not_before:{_DAY}}, and it is {now:{_DAY}}",
             "a certificate that is valid now",
             node=node,
             remedy="wait for that day, set this machine's clock, or have it issued again",
         )
-    elif held.not_after <= now + NOTICE:
-        is_over = held.not_after <= now
+    elif cert.not_after <= now + NOTICE:
+        is_over = cert.not_after <= now
         yield RULE.finding(
-            f"its certificate {'ended' if is_over else 'ends'} on {held.not_after:{_DAY}}",
+            f"its certificate {'ended' if is_over else 'ends'} on {cert.not_after:{_DAY}}",
             f"a certificate that is valid for {NOTICE.days} days",
             node=node,
             remedy="have it, or what ends of its chain, issued again",
@@ -83,18 +83,21 @@ def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[
         )
 
 
-def _uses(node: Node, held: ShownCertificate) -> Iterator[Finding]:
+def _uses(node: Node, cert: ShownCertificate) -> Iterator[Finding]:
     """The authorities that it chains to, and its permitted uses."""
-    if held.missing:
+    if cert.missing:
         yield RULE.finding(
-            f"the certificate of {held.missing} is neither sent along with its own nor trusted",
+            f"the certificate of {cert.missing} is neither sent along with its own nor trusted",
             "every certificate up to an authority that clients trust",
             node=node,
             remedy="write it behind the node's own in the same PEM file",
         )
-    if (refused := held.refusal) is not None:
+    if (refused := cert.refusal) is not None:
         yield RULE.finding(refused.observed, refused.expected, node=node, remedy=refused.remedy)
-    sides = {"servers (serverAuth)": held.for_servers, "clients (clientAuth)": held.for_clients}
+    sides = {
+        "servers (serverAuth)": cert.for_servers,
+        "clients (clientAuth)": cert.for_clients,
+    }
     lacking = [side for side, is_good in sides.items() if not is_good]
     if lacking:
         yield RULE.finding(
@@ -108,11 +111,11 @@ def _uses(node: Node, held: ShownCertificate) -> Iterator[Finding]:
 def _shared(facts: ClusterFacts) -> Iterator[Finding]:
     firsts: dict[str, Node] = {}
     for node in facts.nodes:
-        held = facts.certificates.get(node.id)
-        if held is None:
+        cert = facts.certificates.get(node.id)
+        if cert is None:
             continue
-        first = firsts.setdefault(held.key, node)
-        if first is not node and not any("*" in name for name in held.names.dns):
+        first = firsts.setdefault(cert.key, node)
+        if first is not node and not any("*" in name for name in cert.names.dns):
             yield RULE.finding(
                 f"has the same key as {label(first)}",
                 "a key of its own: who gets hold of one can pass for both",

@@ -25,28 +25,28 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         host = str(listener.host)
         if evidence is None or facts.waived(host) or listener.forwarded:
             continue  # a forwarder has addresses of its own: KL024
-        shown = [text for text in evidence.addresses if kind_of(text) not in _LEFT_TO_KL003]
-        own = facts.addresses.get(node.id, ())
-        strangers = [text for text in shown if ip_of(text) not in _numbers(own)]
+        addresses = [text for text in evidence.addresses if kind_of(text) not in _LEFT_TO_KL003]
+        node_ips = facts.addresses.get(node.id, ())
+        strangers = [text for text in addresses if ip_of(text) not in _numbers(node_ips)]
         if not strangers:
             continue
         if ip_of(host) is not None:
-            name, whose = bracketed(host), f", which {_whose(host, owners)}"
+            name, owners_text = bracketed(host), f", which {_whose(host, owners)}"
         else:
-            said = (f"{_said(text, evidence)} {_whose(text, owners)}" for text in strangers)
-            name = f"{host}, which resolves to {', '.join(shown)}"
-            whose = f": {', '.join(said)}"
-        if not own:
-            whose = f"; the addresses of {label(node)} are not known"
+            descriptions = (f"{_said(text, evidence)} {_whose(text, owners)}" for text in strangers)
+            name = f"{host}, which resolves to {', '.join(addresses)}"
+            owners_text = f": {', '.join(descriptions)}"
+        if not node_ips:
+            owners_text = f"; the addresses of {label(node)} are not known"
         yield RULE.finding(
-            f"advertises {name}{whose}",
-            f"addresses of {label(node)} itself{': ' if own else ''}{', '.join(own)}",
+            f"advertises {name}{owners_text}",
+            f"addresses of {label(node)} itself{': ' if node_ips else ''}{', '.join(node_ips)}",
             node=node,
             listener=listener,
             scope=scope,
             evidence=evidence,
-            state=FindingState.VIOLATED if own else FindingState.UNKNOWN,
-            remedy="" if own else "hand in the node's own addresses",
+            state=FindingState.VIOLATED if node_ips else FindingState.UNKNOWN,
+            remedy="" if node_ips else "hand in the node's own addresses",
         )
 
 

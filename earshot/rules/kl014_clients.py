@@ -66,8 +66,8 @@ _DEMANDS = (
 
 def refusals(service: str, container: Container) -> Iterator[Finding]:
     """What the image of a client lacks, which runs its own script and has all of its variables."""
-    own = (*START_SCRIPTS, "/kafka/config", "/etc/schema-registry", "/etc/kafka-connect")
-    if container.unknown or any(path.startswith(own) for path in container.mounts):
+    image_paths = (*START_SCRIPTS, "/kafka/config", "/etc/schema-registry", "/etc/kafka-connect")
+    if container.unknown or any(path.startswith(image_paths) for path in container.mounts):
         return
     image = repository_of(container.image)
     for demand in _DEMANDS:

@@ -35,8 +35,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         settings = BrokerSettings(
             container.settings.values, not container.unknown, images.release_of(container.image)
         )
-        for item in (*refusals(container, settings, plain=True), *changed(container)):
-            yield replace(item, node=id)
+        for refusal in (*refusals(container, settings, plain=True), *changed(container)):
+            yield replace(refusal, node=id)
 
 
 def changed(container: Container) -> Iterator[Finding]:
@@ -75,14 +75,14 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
             inputs=("zookeeper.connect", "image"),
         )
         return
-    known = Image(family, release, images.is_old_of_bitnami(image))
-    demands = [item for item in image_demands.DEMANDS if item.holds(known, settings.values)]
+    known_image = Image(family, release, images.is_old_of_bitnami(image))
+    demands = [item for item in image_demands.DEMANDS if item.holds(known_image, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
     if container.has_own_script:
         return
     if plain and settings.values.get("process.roles"):
-        yield from _cluster_id(container, known)
+        yield from _cluster_id(container, known_image)
     as_given = plain and not container.unknown
     if settings.complete or (family is Family.BITNAMI and as_given):
         yield from _missing(container, settings, demands)
@@ -110,8 +110,8 @@ def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
     """An id that Kafka does not take when the script formats the storage of a KRaft node."""
     env, name = container.env, images.cluster_id_variables(image.family)[0]
     id = env.get(name, "")
-    others = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
-    if image.family is Family.BITNAMI and any(env.get(item) for item in others):
+    alternatives = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
+    if image.family is Family.BITNAMI and any(env.get(item) for item in alternatives):
         return
     if id and is_known(id) and image.refuses_cluster_id(id):
         yield RULE.finding(
@@ -152,8 +152,8 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
     if demand.as_yes:
         return not is_known(env.get(name, "")) or bool(_YES.fullmatch(env.get(name, "")))
     alias = name.replace(images.BITNAMI_PREFIX, images.PREFIX)
-    others = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
-    if any(env.get(item) for item in others) or (demand.may_be_empty and name in env):
+    variables = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
+    if any(env.get(item) for item in variables) or (demand.may_be_empty and name in env):
         return True
     key = container.property_of(name)
     return bool(key) and bool(settings.values.get(key))
@@ -168,9 +168,9 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
         return
     advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
     if advertised or not container.env.get("HOSTNAME_COMMAND"):
-        what = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
+        given = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
         yield RULE.finding(
-            f"sets {what}, and {container.image} refuses to start",
+            f"sets {given}, and {container.image} refuses to start",
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),

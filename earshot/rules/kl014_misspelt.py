@@ -87,12 +87,12 @@ def misspelt(container: Container) -> Iterator[Misspelt]:
 
 def _of_another(family: Family, name: str, key: str) -> str:
     """The property that ``name`` sets in other images; empty where it sets one here."""
-    found = ""
+    other_family = ""
     if family is Family.BITNAMI and not key:
-        found = broker_property(Family.APACHE, name)
+        other_family = broker_property(Family.APACHE, name)
     elif family is not Family.BITNAMI and name.startswith(BITNAMI_PREFIX):
-        found = broker_property(Family.BITNAMI, name)
-    return found if found in _MEANT else ""
+        other_family = broker_property(Family.BITNAMI, name)
+    return other_family if other_family in _MEANT else ""
 
 
 def _meant(key: str) -> str:
@@ -101,5 +101,5 @@ def _meant(key: str) -> str:
         return ""
     if key in _MIXED:
         return _MIXED[key]
-    found = next(iter(difflib.get_close_matches(key, _MEANT, 1, _NEAR)), "")
-    return "" if key.endswith(f".{found}") else found  # of something else that has the same
+    match = next(iter(difflib.get_close_matches(key, _MEANT, 1, _NEAR)), "")
+    return "" if key.endswith(f".{match}") else match  # of something else that has the same

@@ -56,8 +56,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for client, tried in let_in:
         if client.service not in misled and all(_takes_desktop(it.trace) for it in tried):
             by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
-    for host, listed in by_host.items():
-        yield _desktop_only(host, listed)
+    for host, findings in by_host.items():
+        yield _desktop_only(host, findings)
 
 
 def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
@@ -105,25 +105,25 @@ def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> It
 
     A client tries its other addresses then: if one may let it in, it is no more than a warning.
     """
-    asked: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
-    for client, entrances in let_in:
-        lost = all(item.answer is Answer.NO for item in entrances)
-        for item in entrances:
-            hop, end = failing(item.hops), item.trace.end
+    mismatches: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
+    for client, entries in let_in:
+        lost = all(item.answer is Answer.NO for item in entries)
+        for entry in entries:
+            hop, end = failing(entry.hops), entry.trace.end
             if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, Arrival):
                 key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
-                asked.append(((*key, client.protocol, client.setting, lost), client.service))
+                mismatches.append(((*key, client.protocol, client.setting, lost), client.service))
                 break
-    for (broker, listener, wanted, spoken, setting, lost), clients in by_key(asked).items():
+    for (broker, listener, expected, spoken, setting, lost), clients in by_key(mismatches).items():
         verb = "speaks" if len(clients) == 1 else "speak"
         yield RULE.finding(
             f"{shortened(list(clients))} {verb} {spoken} to {listener} of {broker}, which is "
-            f"{wanted}",
+            f"{expected}",
             "the protocol of the listener",
             listener=listener,
             container=clients[0],
             severity=None if lost else Severity.WARNING,
-            remedy=f"set the client's security.protocol to {wanted}, or bootstrap to a listener "
+            remedy=f"set the client's security.protocol to {expected}, or bootstrap to a listener "
             f"with {spoken}",
             inputs=(setting,),
         )
@@ -136,11 +136,11 @@ def _sent_in_vain(
     sent: dict[_Failed, list[str]] = {}
     answers: dict[Hashable, Sequence[_Failed]] = {}
     for client, entrances in clients:
-        for item in entrances:
-            end = item.trace.end
+        for entry in entrances:
+            end = entry.trace.end
             if not isinstance(end, Arrival) or end.endpoint.is_controller:
                 continue
-            if item.answer is Answer.NO:
+            if entry.answer is Answer.NO:
                 continue
             key = _alike(deployment, client, end)
             if key not in answers:
@@ -160,15 +160,15 @@ def _takes_desktop(trace: Trace) -> bool:
 
 
 def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
-    named = shortened(list(dict.fromkeys(item.service for item in clients)))
+    services = shortened(list(dict.fromkeys(item.service for item in clients)))
     return RULE.finding(
         f"{clients[0].setting}: {host} is a name of Docker Desktop, and on Linux nothing gives it "
-        f"to {named}",
+        f"to {services}",
         "a name that every Docker engine gives",
         container=clients[0].service,
         severity=Severity.WARNING,
-        remedy=f'write extra_hosts: ["{host}:host-gateway"] for {named}, or bootstrap to a name of '
-        "the broker on a network that both are on",
+        remedy=f'write extra_hosts: ["{host}:host-gateway"] for {services}, or bootstrap to '
+        "a name of the broker on a network that both are on",
         inputs=(clients[0].setting,),
     )
 
@@ -178,8 +178,8 @@ def _alike(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Hasha
     place = client.service
     container = deployment.containers.get(place)
     names = container.names | {place.lower()} if container else {place}
-    itself = bool(names & deployment.advertised_hosts) or place in deployment.by_service
-    outlook = place if itself else deployment.outlook(place)
+    needs_own_walk = bool(names & deployment.advertised_hosts) or place in deployment.by_service
+    outlook = place if needs_own_walk else deployment.outlook(place)
     broker = arrival.broker
     profiles, listener = broker.container.profiles, arrival.endpoint.name
     return (outlook, broker.cluster, profiles, listener, client.protocol)
@@ -212,8 +212,8 @@ def _misled(deployment: Deployment, sent: Iterable[Sent]) -> Iterator[_Failed]:
 def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str]) -> Finding:
     service, listener = failed.service, failed.listener
     endpoint = deployment.by_service[service].named(listener)
-    named = list(dict.fromkeys(clients))
-    verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
+    services = list(dict.fromkeys(clients))
+    verb = "bootstrap to {} and are" if len(services) > 1 else "bootstraps to {} and is"
     expected = "an address that works where these clients are"
     remedy = f"give {service} the listener {listener} as well"
     if endpoint:
@@ -226,7 +226,7 @@ def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str])
         expected, inputs = "one protocol on all brokers", "listener.security.protocol.map"
         remedy = f"map {listener} to one protocol on all brokers of the cluster"
     return RULE.finding(
-        f"{shortened(named)} {verb.format(listener)} {failed.problem}",
+        f"{shortened(services)} {verb.format(listener)} {failed.problem}",
         expected,
         listener=listener,
         container=service,

@@ -49,21 +49,21 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
             if endpoint.advertised is None or is_loopback(endpoint.advertised.host):
                 continue
             trace = deployment.trace(broker.service, endpoint.advertised)
-            way = trace.end
+            arrival = trace.end
             # of several that have the name, any may answer
             is_shared = len({it.broker.service for it in trace.ends if isinstance(it, Arrival)}) > 1
-            others = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
-            same = [it for it in others if not deployment.apart(broker.service, it)]
-            others += [broker.service] if broker.is_broker else []
-            if isinstance(way, Arrival) and way.broker is not broker and not is_shared:
-                whose = f"which is {way.broker.service}"
+            endpoints = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
+            same = [it for it in endpoints if not deployment.apart(broker.service, it)]
+            endpoints += [broker.service] if broker.is_broker else []
+            if isinstance(arrival, Arrival) and arrival.broker is not broker and not is_shared:
+                holder_text = f"which is {arrival.broker.service}"
                 remedy = _to_advertise(deployment, broker, endpoint)
-            elif (isinstance(way, Unknown) or is_shared) and same:
-                whose, remedy = f"as {same[0]} does", "give each broker its own name or port"
+            elif (isinstance(arrival, Unknown) or is_shared) and same:
+                holder_text, remedy = f"as {same[0]} does", "give each broker its own name or port"
             else:
                 continue
             yield RULE.finding(
-                f"advertises {endpoint.advertised}, {whose}",
+                f"advertises {endpoint.advertised}, {holder_text}",
                 "an address of its own for every broker",
                 remedy,
                 listener=endpoint.name,
@@ -78,9 +78,9 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
     for broker in deployment.brokers:
         if not broker.is_broker:
             continue
-        others = [item for item in deployment.members(broker) if item is not broker]
+        peers = [item for item in deployment.members(broker) if item is not broker]
         for name, users in by_key(
-            (it.inter_broker, it) for it in others if it.named(it.inter_broker)
+            (it.inter_broker, it) for it in peers if it.named(it.inter_broker)
         ).items():
             endpoint = broker.named(name)
             if endpoint is not None:
@@ -143,10 +143,10 @@ def _to_advertise(deployment: Deployment, broker: Broker, endpoint: Endpoint) ->
         return kl016_quorum.UNNAMED
     if broker.container.on_host_network and endpoint.advertised is not None:
         host = endpoint.advertised.host
-    own = Address(host, endpoint.bind.port)
-    if own == endpoint.advertised:
+    own_address = Address(host, endpoint.bind.port)
+    if own_address == endpoint.advertised:
         return "put the brokers on one network"
-    return f"advertise {endpoint.name}://{own}"
+    return f"advertise {endpoint.name}://{own_address}"
 
 
 RULE = Rule(

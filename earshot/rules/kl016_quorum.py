@@ -72,15 +72,15 @@ def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: A
     """What is wrong where ``broker`` expects ``voter`` at ``address``, or an empty text."""
     if hop := not_reached(deployment, broker.service, address, voter):
         return hop.because
-    way = deployment.way(broker.service, address)
-    known = any(item.is_controller for item in voter.endpoints or ())
-    return _no_controllers(way) if known and isinstance(way, Arrival) else ""
+    arrival = deployment.way(broker.service, address)
+    has_controller = any(item.is_controller for item in voter.endpoints or ())
+    return _no_controllers(arrival) if has_controller and isinstance(arrival, Arrival) else ""
 
 
 def _lost(deployment: Deployment, broker: Broker, address: Address) -> str:
     """The same of a controller that the file does not show; one of another file may be meant."""
-    others = [item for item in deployment.brokers if item.is_controller and item.is_kafka]
-    if not others or (broker.is_controller and others == [broker]):
+    controllers = [item for item in deployment.brokers if item.is_controller and item.is_kafka]
+    if not controllers or (broker.is_controller and controllers == [broker]):
         return ""
     trace = deployment.trace(broker.service, address)
     if isinstance(trace.end, Arrival):
@@ -89,11 +89,13 @@ def _lost(deployment: Deployment, broker: Broker, address: Address) -> str:
     return hop.because if hop else ""
 
 
-def _no_controllers(way: Arrival) -> str:
+def _no_controllers(arrival: Arrival) -> str:
     """What a client that wants a controller finds at another listener, or an empty text."""
-    if way.endpoint.is_controller:
+    if arrival.endpoint.is_controller:
         return ""
-    return f"it is the listener {way.endpoint.name} of {way.broker.service}, no controller's"
+    return (
+        f"it is the listener {arrival.endpoint.name} of {arrival.broker.service}, no controller's"
+    )
 
 
 def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
@@ -142,14 +144,14 @@ def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 
 def _lists(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
-    for broker, usual, others in _minority(deployment, nodes, _ids_of_voters):
-        own = _ids_of_voters(broker)
+    for broker, usual, rest in _minority(deployment, nodes, _ids_of_voters):
+        own_ids = _ids_of_voters(broker)
         yield rule.finding(
-            f"{VOTERS} lists {_counted(own)}, and that of {shortened(others)} lists "
+            f"{VOTERS} lists {_counted(own_ids)}, and that of {shortened(rest)} lists "
             f"{_counted(usual)}",
             "the same voters on every node",
             container=broker.service,
-            remedy=f"give it the list of {others[0]}",
+            remedy=f"give it the list of {rest[0]}",
             inputs=(VOTERS,),
         )
 
@@ -170,20 +172,20 @@ def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterato
         if it.cluster_id is not None and not deployment.apart(it.service, nodes[0].service)
     ]
     if random and len(together) > 1:
-        others = [item.service for item in together if item is not random[0]]
+        rest = [item.service for item in together if item is not random[0]]
         yield rule.finding(
             f"sets no cluster id, and {random[0].container.image} makes a random one: "
-            f"{shortened(others)} of the same cluster will not have it",
+            f"{shortened(rest)} of the same cluster will not have it",
             "one cluster id on all nodes",
             container=random[0].service,
             remedy="set KAFKA_KRAFT_CLUSTER_ID to the same value on all nodes",
             inputs=("image",),
         )
         return
-    for broker, usual, others in _minority(deployment, nodes, lambda item: item.cluster_id or None):
+    for broker, usual, rest in _minority(deployment, nodes, lambda item: item.cluster_id or None):
         yield rule.finding(
-            f"has the cluster id {broker.cluster_id}, and {shortened(others)} of the same cluster "
-            f"{'has' if len(others) == 1 else 'have'} {usual}: Kafka refuses it "
+            f"has the cluster id {broker.cluster_id}, and {shortened(rest)} of the same cluster "
+            f"{'has' if len(rest) == 1 else 'have'} {usual}: Kafka refuses it "
             "(INCONSISTENT_CLUSTER_ID)",
             "one cluster id on all nodes",
             container=broker.service,
@@ -198,14 +200,14 @@ def _protocols(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> I
         ("controllers", lambda item: item.quorum_protocol),
         ("other brokers", _between_brokers),
     )
-    for peer, asked in questions:
-        for broker, usual, others in _minority(deployment, nodes, asked):
+    for peer, protocol_of in questions:
+        for broker, usual, rest in _minority(deployment, nodes, protocol_of):
             yield rule.finding(
-                f"speaks {asked(broker)} with {peer}, and {shortened(others)} "
-                f"{'speaks' if len(others) == 1 else 'speak'} {usual}",
+                f"speaks {protocol_of(broker)} with {peer}, and {shortened(rest)} "
+                f"{'speaks' if len(rest) == 1 else 'speak'} {usual}",
                 "one protocol on all nodes of a cluster",
                 container=broker.service,
-                remedy=f"map the listener to {usual}, or to {asked(broker)} on all nodes",
+                remedy=f"map the listener to {usual}, or to {protocol_of(broker)} on all nodes",
                 inputs=("listener.security.protocol.map",),
             )
 
@@ -216,19 +218,19 @@ def _between_brokers(broker: Broker) -> Hashable | None:
 
 
 def _minority(
-    deployment: Deployment, nodes: Sequence[Broker], asked: Callable[[Broker], T | None]
+    deployment: Deployment, nodes: Sequence[Broker], value_of: Callable[[Broker], T | None]
 ) -> Iterator[tuple[Broker, T, list[str]]]:
     """Nodes that differ from what most answer (of equal numbers the first), with who does."""
-    known = [(item, answer) for item in nodes if (answer := asked(item)) is not None]
-    counts = Counter(answer for _, answer in known)
+    answers = [(item, answer) for item in nodes if (answer := value_of(item)) is not None]
+    counts = Counter(answer for _, answer in answers)
     if len(counts) < 2:
         return
     usual, _ = counts.most_common(1)[0]
-    holders = [item for item, answer in known if answer == usual]
-    for item, answer in known:
-        beside = [it.service for it in holders if not deployment.apart(item.service, it.service)]
+    holders = [item for item, answer in answers if answer == usual]
+    for broker, answer in answers:
+        beside = [it.service for it in holders if not deployment.apart(broker.service, it.service)]
         if answer != usual and beside:
-            yield item, usual, beside
+            yield broker, usual, beside
 
 
 def _weight(
@@ -239,13 +241,13 @@ def _weight(
     return Severity.WARNING if doubtful else None
 
 
-def _to_list(deployment: Deployment, id: int, voter: Broker, listed: Address) -> str:
-    """What to do about a voter that is not where it is ``listed``."""
-    named = deployment.host_of(voter, listed.port)
-    if named is None:
+def _to_list(deployment: Deployment, id: int, voter: Broker, address: Address) -> str:
+    """What to do about a voter that is not at its listed ``address``."""
+    host_name = deployment.host_of(voter, address.port)
+    if host_name is None:
         return UNNAMED
-    host = listed.host if voter.container.on_host_network else named
+    host = address.host if voter.container.on_host_network else host_name
     port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
-    if f"{host}:{port}" == str(listed):
+    if f"{host}:{port}" == str(address):
         return "put the nodes on one network"
     return f"write {id}@{host}:{port}, on every node"

@@ -20,24 +20,24 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
     A broker that publishes its listener has clients of its own, which are walked by themselves.
     """
-    asked: set[tuple[str, str]] = set()
+    checked_pairs: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
         for listener, port in _entrances(deployment, broker):
             for other in deployment.members(broker):
-                if other is broker or (other.service, listener) in asked:
+                if other is broker or (other.service, listener) in checked_pairs:
                     continue
-                asked.add((other.service, listener))
+                checked_pairs.add((other.service, listener))
                 if _may_publish(other, listener):
                     continue
-                where = f"published port {port} of {broker.service}"
-                sent = sent_to(deployment, Bootstrap(HOST, where, ()), other, listener)
+                entrance = f"published port {port} of {broker.service}"
+                sent = sent_to(deployment, Bootstrap(HOST, entrance, ()), other, listener)
                 problem = _problem(deployment, sent)
                 if not problem:
                     continue
-                own = _own_name(deployment, sent, broker)
-                asked.add((broker.service, own))  # names that differ are one cause
+                own_name = _own_name(deployment, sent, broker)
+                checked_pairs.add((broker.service, own_name))  # names that differ are one cause
                 observed = f"{problem}, and {_clients(broker, port)}"
-                yield _finding(rule, sent, broker.service, own, observed)
+                yield _finding(rule, sent, broker.service, own_name, observed)
 
 
 def _entrances(deployment: Deployment, broker: Broker) -> Iterator[tuple[str, PublishedPort]]:
@@ -45,16 +45,16 @@ def _entrances(deployment: Deployment, broker: Broker) -> Iterator[tuple[str, Pu
     as far as is known."""
     if broker.container.on_host_network or "ports" in broker.container.unknown:
         return
-    for item in outside(deployment, broker):
-        fixed = [port for port in item.ports if port.host_port is not None]
-        if fixed and _may_return(broker, item):
-            yield item.endpoint.name, fixed[0]
+    for walk in outside(deployment, broker):
+        fixed = [port for port in walk.ports if port.host_port is not None]
+        if fixed and _may_return(broker, walk):
+            yield walk.endpoint.name, fixed[0]
 
 
-def _may_return(broker: Broker, item: Outside) -> bool:
-    end = item.sent.end
+def _may_return(broker: Broker, walk: Outside) -> bool:
+    end = walk.sent.end
     is_other = isinstance(end, Arrival) and end.broker is not broker
-    return not is_other and failing((*item.hops, *item.sent.hops)) is None
+    return not is_other and failing((*walk.hops, *walk.sent.hops)) is None
 
 
 def _may_publish(broker: Broker, listener: str) -> bool:

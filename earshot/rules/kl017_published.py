@@ -32,25 +32,25 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
         walks = [*outside(deployment, broker)]
-        for item in walks:
-            yield from _fails(deployment, broker, item)
+        for walk in walks:
+            yield from _fails(deployment, broker, walk)
         yield from _sent_to_names(deployment, broker, walks)
     yield from kl017_members.check(deployment, RULE)
 
 
-def _fails(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:
+def _fails(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
     """The first hop of one walk that fails; names are for `_sent_to_names`."""
-    hop = failing(item.hops)
+    hop = failing(walk.hops)
     if hop is not None and hop.stage is Stage.WAY:
-        yield _cut_off(broker, item)
-    elif hop is not None and is_loopback(item.endpoint.bind.host):
-        yield _bound_to_loopback(broker, item)
-    elif not item.ports:
-        yield from _by_another_port(deployment, broker, item)
-    elif is_loopback(item.sent.address.host):
-        yield from _sent_to_localhost(broker, item)
-    elif not any(isinstance(it, HiddenPort) for it in item.ports):
-        yield from _sent_elsewhere(deployment, broker, item)
+        yield _cut_off(broker, walk)
+    elif hop is not None and is_loopback(walk.endpoint.bind.host):
+        yield _bound_to_loopback(broker, walk)
+    elif not walk.ports:
+        yield from _by_another_port(deployment, broker, walk)
+    elif is_loopback(walk.sent.address.host):
+        yield from _sent_to_localhost(broker, walk)
+    elif not any(isinstance(it, HiddenPort) for it in walk.ports):
+        yield from _sent_elsewhere(deployment, broker, walk)
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
@@ -70,11 +70,12 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
             taken.append((service, port))
             if not clashing:
                 continue
-            (late, mine), (early, other) = (service, port), clashing[0]
+            (late, late_port), (early, early_port) = (service, port), clashing[0]
             if late not in brokers:
-                (late, mine), (early, other) = (early, other), (late, mine)
+                (late, late_port), (early, early_port) = (early, early_port), (late, late_port)
             yield RULE.finding(
-                f"publishes {mine}, and {early} publishes {other}: Docker starts only one of them",
+                f"publishes {late_port}, and {early} publishes {early_port}: "
+                "Docker starts only one of them",
                 "a port of the machine for each container",
                 container=late,
                 remedy="publish another port of the machine, and advertise that one",
@@ -82,22 +83,22 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _cut_off(broker: Broker, item: Outside) -> Finding:
+def _cut_off(broker: Broker, walk: Outside) -> Finding:
     names = ", ".join(it.name for it in broker.container.networks)
     return RULE.finding(
-        f"publishes {item.ports[0]}, and {names} is internal: Docker publishes no port there",
+        f"publishes {walk.ports[0]}, and {names} is internal: Docker publishes no port there",
         "a network that is not internal",
-        listener=item.endpoint.name,
+        listener=walk.endpoint.name,
         container=broker.service,
         remedy=f"put {broker.service} on another network as well, or publish the port no more",
         inputs=("ports", "networks"),
     )
 
 
-def _bound_to_loopback(broker: Broker, item: Outside) -> Finding:
-    name, bind = item.endpoint.name, item.endpoint.bind
+def _bound_to_loopback(broker: Broker, walk: Outside) -> Finding:
+    name, bind = walk.endpoint.name, walk.endpoint.bind
     return RULE.finding(
-        f"publishes {item.ports[0]}, and {name} listens on {bind}, which is the container alone: "
+        f"publishes {walk.ports[0]}, and {name} listens on {bind}, which is the container alone: "
         "no client connects there",
         "a listener on all interfaces of the container",
         listener=name,
@@ -107,102 +108,102 @@ def _bound_to_loopback(broker: Broker, item: Outside) -> Finding:
     )
 
 
-def _by_another_port(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:
+def _by_another_port(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
     """What is advertised is published, and leads to no listener.
 
     No more than a warning where another container may bring clients to the address, and of an
     image that is not known: something else may listen in it. An address of the container itself is
     none that another one brings clients to.
     """
-    leads = broker.container.behind(item.sent.address.port)
+    leads = broker.container.behind(walk.sent.address.port)
     binds = {it.bind.port for it in broker.endpoints or ()}
     if not leads or any(it.container_port in binds for it in leads):
         return
-    host, dead = item.sent.address.host.lower(), leads[0]
-    is_name = item.sent.end is End.NOWHERE
+    host, dead = walk.sent.address.host.lower(), leads[0]
+    is_name = walk.sent.end is End.NOWHERE
     is_own = broker.container.answers_to(host)
     certain = is_loopback(host) or (
         broker.is_image_known and (is_name or is_own or host in GATEWAYS)
     )
-    remedy = f"publish {dead.host_port}:{item.endpoint.bind.port}"
+    remedy = f"publish {dead.host_port}:{walk.endpoint.bind.port}"
     if is_name:
         remedy = f"publish {dead} no more, or give clients outside the containers a listener of "
         remedy += "their own behind it that advertises localhost"
     problem = f"its published port {dead} leads to no listener of the container"
     yield _mismatch(
         broker,
-        item,
-        f"listens on {item.endpoint.bind.port}, and {problem}",
+        walk,
+        f"listens on {walk.endpoint.bind.port}, and {problem}",
         remedy,
         None if certain else Severity.WARNING,
     )
 
 
-def _sent_to_localhost(broker: Broker, item: Outside) -> Iterator[Finding]:
+def _sent_to_localhost(broker: Broker, walk: Outside) -> Iterator[Finding]:
     """Its port on the machine must lead back to this broker."""
-    end, port = item.sent.end, item.sent.address.port
+    end, port = walk.sent.end, walk.sent.address.port
     if isinstance(end, Arrival) and end.broker is broker:
         return
-    fixed = [it for it in item.ports if it.host_port is not None]
+    fixed = [it for it in walk.ports if it.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     if any(it.for_loopback for it in fitting) or any(
-        isinstance(it, HiddenPort) for it in item.ports
+        isinstance(it, HiddenPort) for it in walk.ports
     ):
         return  # of two that publish one port it is said already; a variable may hold this one
-    bind = item.endpoint.bind.port
+    bind = walk.endpoint.bind.port
     remedy = f"publish {port}:{bind}"
     if fitting:
-        yield _elsewhere(broker, item, fitting[0], "advertise the address that it is published on")
+        yield _elsewhere(broker, walk, fitting[0], "advertise the address that it is published on")
     elif not fixed:
-        why = f"its port is published without a port of the machine: {item.ports[0]}"
-        yield _mismatch(broker, item, why, remedy)
+        why = f"its port is published without a port of the machine: {walk.ports[0]}"
+        yield _mismatch(broker, walk, why, remedy)
     else:
-        remedy += f", or advertise {item.endpoint.name}://localhost:{fixed[0].host_port}"
+        remedy += f", or advertise {walk.endpoint.name}://localhost:{fixed[0].host_port}"
         why = f"the published port is {fixed[0]}"
         if isinstance(end, Arrival):
-            why = f"{item.sent.address} on the machine is {end.broker.service}"
-        yield _mismatch(broker, item, f"listens on {bind}, and {why}", remedy)
+            why = f"{walk.sent.address} on the machine is {end.broker.service}"
+        yield _mismatch(broker, walk, f"listens on {bind}, and {why}", remedy)
 
 
-def _sent_elsewhere(deployment: Deployment, broker: Broker, item: Outside) -> Iterator[Finding]:
+def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
     """Advertised under an address of the machine, or of what may be before it.
 
     No more than a warning where something before it may translate ports; nothing of a name whose
     port is published on loopback alone, as a hosts file may give it to loopback.
     """
-    host, port = item.sent.address.host, item.sent.address.port
-    fixed = [it for it in item.ports if it.host_port is not None]
+    host, port = walk.sent.address.host, walk.sent.address.port
+    fixed = [it for it in walk.ports if it.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     containers = deployment.containers.values()
     if any(it.answers_to(host) for it in containers):
         return
     if fitting:
         if ip_of(host) is not None and all(it.for_host_only for it in fitting):
-            yield _elsewhere(broker, item, fitting[0], f"advertise localhost:{port}")
+            yield _elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
         return
-    if not fixed or not isinstance(item.sent.end, Unknown):
+    if not fixed or not isinstance(walk.sent.end, Unknown):
         return
     if any(it.behind(port) for it in containers):
         return  # another container may pass it on
     first = fixed[0]
-    proposed = f"{item.endpoint.name}://{Address(host, first.host_port or port)}"
+    proposed = f"{walk.endpoint.name}://{Address(host, first.host_port or port)}"
     yield _mismatch(
         broker,
-        item,
+        walk,
         f"the published port is {first}",
-        f"publish {port}:{item.endpoint.bind.port}, or advertise {proposed}, unless a proxy or "
+        f"publish {port}:{walk.endpoint.bind.port}, or advertise {proposed}, unless a proxy or "
         "router translates the port",
         None if host.lower() in GATEWAYS else Severity.WARNING,
     )
 
 
-def _elsewhere(broker: Broker, item: Outside, port: PublishedPort, instead: str) -> Finding:
+def _elsewhere(broker: Broker, walk: Outside, port: PublishedPort, instead: str) -> Finding:
     """The port is there, on another address of the machine than the one that is advertised."""
-    where = f"{port.host_ip} alone ({port}), where {item.sent.address.host} does not lead"
+    bound_to = f"{port.host_ip} alone ({port}), where {walk.sent.address.host} does not lead"
     return RULE.finding(
-        f"advertises {item.sent.address}, and the port is published on {where}",
+        f"advertises {walk.sent.address}, and the port is published on {bound_to}",
         "a port published on the address that the advertised name leads to",
-        listener=item.endpoint.name,
+        listener=walk.endpoint.name,
         container=broker.service,
         remedy=f"publish {port.host_port}:{port.container_port} on all addresses of the machine, "
         f"or {instead}",
@@ -211,17 +212,17 @@ def _elsewhere(broker: Broker, item: Outside, port: PublishedPort, instead: str)
 
 
 def _mismatch(
-    broker: Broker, item: Outside, why: str, remedy: str, severity: Severity | None = None
+    broker: Broker, walk: Outside, why: str, remedy: str, severity: Severity | None = None
 ) -> Finding:
     """What is advertised is not what is published."""
     joint = " and" if why.startswith("listens") else ", and"
-    inputs = ("advertised.listeners",) if is_loopback(item.sent.address.host) else _BY_PORT
-    if all(it.host_port is None for it in item.ports) and item.ports:
+    inputs = ("advertised.listeners",) if is_loopback(walk.sent.address.host) else _BY_PORT
+    if all(it.host_port is None for it in walk.ports) and walk.ports:
         inputs = ("ports", "advertised.listeners")
     return RULE.finding(
-        f"advertises {item.sent.address}{joint} {why}",
-        f"a published port that leads to {item.endpoint.bind.port}, advertised unchanged",
-        listener=item.endpoint.name,
+        f"advertises {walk.sent.address}{joint} {why}",
+        f"a published port that leads to {walk.endpoint.bind.port}, advertised unchanged",
+        listener=walk.endpoint.name,
         container=broker.service,
         severity=severity,
         remedy=remedy,
@@ -275,18 +276,18 @@ def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | No
     return None
 
 
-def _shown_ports(deployment: Deployment, broker: Broker, item: Outside) -> str:
+def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
     """The port by which clients outside come in, or an empty text where none shows them.
 
     A port that Docker chooses may be there to be shown alone. Another container, under whose name
     the listener is advertised, may pass its own port on.
     """
-    if item.ports:
-        if failing(item.hops) is not None:
+    if walk.ports:
+        if failing(walk.hops) is not None:
             return ""
-        shown = [it for it in item.ports if it.host_port is not None or isinstance(it, HiddenPort)]
+        shown = [it for it in walk.ports if it.host_port is not None or isinstance(it, HiddenPort)]
         return str(shown[0]) if shown else ""
-    address = item.sent.address
+    address = walk.sent.address
     proxy = deployment.containers.get(address.host)
     if (
         proxy is None
@@ -311,8 +312,8 @@ def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
     """Services bootstrap to this listener: then others need not be meant."""
     return any(
-        isinstance(way := deployment.way(item.service, address), Arrival)
-        and way.endpoint == endpoint
+        isinstance(arrival := deployment.way(item.service, address), Arrival)
+        and arrival.endpoint == endpoint
         for item in deployment.bootstraps
         for address in item.addresses
     )

@@ -42,22 +42,23 @@ def _findings(kafka: StrimziKafka) -> Iterator[Finding]:
 
 
 def _distinct(
-    kafka: StrimziKafka, what: str, value: Callable[[StrimziListener], object]
+    kafka: StrimziKafka, field: str, value: Callable[[StrimziListener], object]
 ) -> Iterator[Finding]:
     holders: dict[object, StrimziListener] = {}
     for listener in kafka.listeners:
-        found = value(listener)
-        if found is None:
+        field_value = value(listener)
+        if field_value is None:
             continue
-        other = holders.setdefault(found, listener)
+        other = holders.setdefault(field_value, listener)
         if other is not listener:
-            whose = f", as {other.name} has" if what != "name" and other.name else ""
+            also = f", as {other.name} has" if field != "name" and other.name else ""
             yield RULE.finding(
-                f"has the {what} {found}{whose or ' a second time'}; Strimzi refuses the resource",
-                f"a {what} of its own for every listener",
+                f"has the {field} {field_value}{also or ' a second time'}; "
+                "Strimzi refuses the resource",
+                f"a {field} of its own for every listener",
                 listener=listener.name or None,
-                remedy=f"give one of them another {what}",
-                inputs=(f"{listener.place}.{what}",),
+                remedy=f"give one of them another {field}",
+                inputs=(f"{listener.place}.{field}",),
             )
 
 
@@ -113,8 +114,8 @@ def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
         if not listener.brokers:
             missing.append("brokers[].host")
         elif kafka.brokers is not None and all(item.id is not None for item in listener.brokers):
-            named = {item.id for item in listener.brokers if item.has_host}
-            lacking = [str(id) for id in range(min(kafka.brokers, 1_000)) if id not in named]
+            broker_ids = {item.id for item in listener.brokers if item.has_host}
+            lacking = [str(id) for id in range(min(kafka.brokers, 1_000)) if id not in broker_ids]
             if lacking:
                 missing.append(f"the host of broker {', '.join(lacking)}")
     if missing:
@@ -135,15 +136,15 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
         if not host:
             continue
         place = f"{broker.place}.advertisedHost"
-        found = partial(RULE.finding, node=broker.id, listener=listener.name, inputs=(place,))
+        finding = partial(RULE.finding, node=broker.id, listener=listener.name, inputs=(place,))
         if kind_of(host) is NameKind.ANY_ADDRESS:
-            yield found(
+            yield finding(
                 f"advertises {host}, which is no address of anybody",
                 "a name that the clients can resolve",
                 "advertise a name at which the clients reach this broker",
             )
         elif listener.type in BEYOND and is_loopback(host):
-            yield found(
+            yield finding(
                 f"advertises {host} to clients outside the cluster: each of them takes itself for "
                 "the broker",
                 "a name that leads to the broker from where the clients are",
@@ -153,7 +154,7 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
             )
         # where no port is set, it is the one that Kubernetes or the cloud chooses
         if why := why_unusable(Address(host, broker.advertised_port or 1)):
-            yield found(
+            yield finding(
                 f"advertises an address that {why}; no client can connect to it",
                 "one name or IP address, and one port from 1 to 65535",
                 "write one host and one port",

@@ -56,8 +56,8 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
 def enables_plain(view: StrictSettings, listener: str) -> bool:
     """Whether users of ``listener`` certainly may log in by PLAIN."""
     key = "sasl.enabled.mechanisms"
-    own = f"listener.name.{listener.lower()}.{key}"
-    text = view.values.get(own, view.values.get(key, ""))
+    listener_key = f"listener.name.{listener.lower()}.{key}"
+    text = view.values.get(listener_key, view.values.get(key, ""))
     return "PLAIN" in [part.strip() for part in text.split(",")]
 
 

@@ -29,12 +29,12 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     protocols = view.protocols
     tls = [name for name in view.listeners if name in protocols and protocols[name].tls]
     for key, (old, sound) in _OLD.items():
-        for held, listener in with_prefixes(view, key):
-            named = [item.strip() for item in view.text(held).split(",")]
-            found = [item for item in named if old.fullmatch(item)]
-            if found and tls and listener in (None, *tls):
-                observed = f"{held} names {', '.join(found)}"
-                yield Objection("old", held, observed, sound, listener=listener)
+        for full_key, listener in with_prefixes(view, key):
+            versions = [item.strip() for item in view.text(full_key).split(",")]
+            old_versions = [item for item in versions if old.fullmatch(item)]
+            if old_versions and tls and listener in (None, *tls):
+                observed = f"{full_key} names {', '.join(old_versions)}"
+                yield Objection("old", full_key, observed, sound, listener=listener)
 
 
 RULE = Rule(

@@ -17,15 +17,15 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     """Objections to the listeners that the node itself connects to."""
     brokers = (view.inter_broker,) if view.is_broker else ()
     for name in dict.fromkeys((*brokers, *view.controllers)):
-        own = f"listener.name.{name.lower()}.{KEY}"
-        held = next((key for key in (own, KEY) if key in view.values), None)
+        own_key = f"listener.name.{name.lower()}.{KEY}"
+        given = next((key for key in (own_key, KEY) if key in view.values), None)
         protocol = view.protocols.get(name)
-        if held is None or protocol is None or not protocol.tls or view.text(held).strip():
+        if given is None or protocol is None or not protocol.tls or view.text(given).strip():
             continue
         yield Objection(
             "unverified",
-            held,
-            f"{held} is empty: nodes take any certificate of a trusted authority for that of the "
+            given,
+            f"{given} is empty: nodes take any certificate of a trusted authority for that of the "
             "node they want",
             "https, Kafka's default, and certificates for the advertised hosts",
             listener=name,

@@ -24,8 +24,10 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
         if any(key.startswith(f"{_PREFIX}{name.lower()}.") for name in names):
             continue
         observed = f"{key} is of no listener, and Kafka does not read it"
-        listed = ", ".join(name.lower() for name in names)
-        yield Objection("prefix", key, observed, f"{_PREFIX} and one of {listed}, in lower case")
+        names_text = ", ".join(name.lower() for name in names)
+        yield Objection(
+            "prefix", key, observed, f"{_PREFIX} and one of {names_text}, in lower case"
+        )
 
 
 RULE = Rule(

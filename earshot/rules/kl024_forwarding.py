@@ -17,10 +17,14 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Per listener, once for all brokers: they have one path."""
     plan = facts.plan
     for name in plan.listener_names if plan is not None else ():
-        held = [item for node in facts.nodes if (item := node.listener(name)) is not None]
-        if plan is None or not held:
+        node_listeners = [
+            node_listener
+            for node in facts.nodes
+            if (node_listener := node.listener(name)) is not None
+        ]
+        if plan is None or not node_listeners:
             continue
-        yield from _of(plan, held[0], len(held))
+        yield from _of(plan, node_listeners[0], len(node_listeners))
 
 
 def _of(plan: ClusterPlan, listener: Listener, brokers: int) -> Iterator[Finding]:

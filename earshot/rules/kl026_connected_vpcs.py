@@ -58,20 +58,24 @@ def _names(
     """What is wrong with the names in ``hosts``; one finding for all that have one cause."""
     causes: dict[tuple[FindingState, str], list[str]] = {}
     has_unknown = any(isinstance(host, UnknownHost) for host in hosts)
-    if has_unknown and not vpc.resolver and (found := _cause_in_zone(vpc)):
+    if has_unknown and not vpc.resolver and (zone_cause := _cause_in_zone(vpc)):
         # records of a zone that is still to be made
-        causes[found] = [f"names of {vpc.zone}"]
-    for host, item in hosts.items():
+        causes[zone_cause] = [f"names of {vpc.zone}"]
+    for host, host_listener in hosts.items():
         if isinstance(host, UnknownHost):
             continue
-        if ip_of(host) is None and not facts.waived(host) and (found := _cause(vpc, host, item)):
-            causes.setdefault(found, []).append(host)
+        if (
+            ip_of(host) is None
+            and not facts.waived(host)
+            and (zone_cause := _cause(vpc, host, host_listener))
+        ):
+            causes.setdefault(zone_cause, []).append(host)
     for (state, cause), names in causes.items():
         is_wrong = state is FindingState.VIOLATED
         observed = f"clients in {_shown(vpc)} do not resolve {shortened(names)}: {cause}"
         if not is_wrong:
-            what = f"clients in {_shown(vpc)} resolve {shortened(names)}"
-            observed = f"whether {what} is not known: {cause}"
+            lookup_text = f"clients in {_shown(vpc)} resolve {shortened(names)}"
+            observed = f"whether {lookup_text} is not known: {cause}"
         yield RULE.finding(
             observed,
             _SEEN,
@@ -89,8 +93,8 @@ def _cause(vpc: ConnectedVpc, host: str, listener: Listener) -> tuple[FindingSta
     """Why ``host`` does not resolve in ``vpc``, or why that is not known; None where it does."""
     lookup = vpc.lookups.get(host.lower())
     if lookup is not None and lookup.answered:
-        said = f"{lookup.diagnosis} at {lookup.resolver}"
-        return None if lookup.ok else (FindingState.VIOLATED, said)
+        diagnosis = f"{lookup.diagnosis} at {lookup.resolver}"
+        return None if lookup.ok else (FindingState.VIOLATED, diagnosis)
     if lookup is not None:
         return FindingState.UNKNOWN, f"{lookup.resolver} did not answer"
     if vpc.zone and host.lower().endswith(f".{vpc.zone}"):
@@ -111,12 +115,14 @@ def _cause_in_zone(vpc: ConnectedVpc) -> tuple[FindingState, str] | None:
 
 def _listeners(facts: ClusterFacts) -> dict[str, dict[str | UnknownHost, Listener]]:
     """By listener of scope internal, the hosts that clients connect to."""
-    found: dict[str, dict[str | UnknownHost, Listener]] = {}
+    by_host: dict[str, dict[str | UnknownHost, Listener]] = {}
     for node in facts.plan.brokers if facts.plan is not None else ():
-        for item in node.listeners:
-            if Scope.INTERNAL in item.scopes:
-                found.setdefault(item.name, {}).update(dict.fromkeys(item.hosts, item))
-    return found
+        for listener in node.listeners:
+            if Scope.INTERNAL in listener.scopes:
+                by_host.setdefault(listener.name, {}).update(
+                    dict.fromkeys(listener.hosts, listener)
+                )
+    return by_host
 
 
 def _shown(vpc: ConnectedVpc) -> str:

@@ -333,14 +333,14 @@ def holds_for(specifier: str, version: str) -> bool:
 
     Raises ValueError for anything else. `packaging` would not do: 4.1.1 is above its 4.1.
     """
-    found = _numbers(version)
+    release = _numbers(version)
     for part in specifier.split(","):
         match = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*", part, re.ASCII)
         if match is None:
             raise ValueError(f"version specifier {specifier!r}: {part!r} is no comparison")
         # compared as far as the specifier goes: 4.1.1 is neither above nor below 4.1
-        wanted = _numbers(match[2])
-        if not _COMPARE[match[1]](found[: len(wanted)], wanted):
+        bound = _numbers(match[2])
+        if not _COMPARE[match[1]](release[: len(bound)], bound):
             return False
     return True
 
