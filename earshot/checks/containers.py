@@ -60,28 +60,28 @@ class ContainerRun:
 
     def register(
         self,
-        item: RegisteredContainer,
+        registered: RegisteredContainer,
         policy: ResolverPolicy,
         addresses: tuple[str, ...] | None = None,
     ) -> CheckResult:
-        """What ``item`` shows by itself.
+        """What ``registered`` shows by itself.
 
         ``policy`` has the resolvers for the names that it advertises; ``addresses`` are those of
         the machine that its engine runs on, none where they are not known. If they are left out,
         each name that leads to an address gives a finding of state unknown.
         """
-        self._registered[item.urn] = item
-        if not brokers_among([item.service]):
-            return CheckResult(() if item.behind_gate else _undecided(item.service))
-        found = _alone(item.service)
-        self._said[item.urn] = found
-        if item.behind_gate:
+        self._registered[registered.urn] = registered
+        if not brokers_among([registered.service]):
+            return CheckResult(() if registered.behind_gate else _undecided(registered.service))
+        found = _alone(registered.service)
+        self._said[registered.urn] = found
+        if registered.behind_gate:
             return CheckResult(tuple(it for it in found if it.is_certain_error))
-        facts = _with_names(item.service.container, policy, self._asked, addresses or ())
+        facts = _with_names(registered.service.container, policy, self._asked, addresses or ())
         compares = addresses != ()
         rules = [it for it in _OF_ONE if compares or it is not kl012_same_broker.RULE]
-        named = tuple(_of_names(facts, item.service.name, rules))
-        return CheckResult((*_not_known_yet(item.service), *found, *named), remarks(facts))
+        named = tuple(_of_names(facts, registered.service.name, rules))
+        return CheckResult((*_not_known_yet(registered.service), *found, *named), remarks(facts))
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -95,10 +95,10 @@ class ContainerRun:
         registered = sorted(self._registered.values(), key=lambda item: item.urn)
         for engine in dict.fromkeys(item.engine for item in registered):
             listed = [item for item in registered if item.engine == engine]
-            found += self._together(listed, stack)
+            found += self._stack_findings(listed, stack)
         return StackEvaluation(tuple(found))
 
-    def _together(
+    def _stack_findings(
         self, listed: Sequence[RegisteredContainer], stack: RegisteredStack
     ) -> Iterator[tuple[str, Finding]]:
         services = _distinct({item.urn: in_stack(item.service, item.urn, stack) for item in listed})
@@ -144,13 +144,19 @@ def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
         for what in item.container.unknown
     )
     taken: set[str] = set()
-    found = {}
-    for urn, item in services.items():
-        name = urn if item.name in taken or "its name" in item.container.unknown else item.name
+    by_name = {}
+    for urn, service in services.items():
+        name = (
+            urn
+            if service.name in taken or "its name" in service.container.unknown
+            else service.name
+        )
         taken.add(name)
-        container = replace(item.container, open_networks=item.container.open_networks or is_open)
-        found[urn] = replace(item, name=name, container=container)
-    return found
+        container = replace(
+            service.container, open_networks=service.container.open_networks or is_open
+        )
+        by_name[urn] = replace(service, name=name, container=container)
+    return by_name
 
 
 def _with_names(
@@ -224,7 +230,7 @@ def _unknown(
 
 def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
     """What the containers' own networks declare about the names in the plan, for `gather`."""
-    found: dict[EvidenceKey, Declaration] = {}
+    declared_hosts: dict[EvidenceKey, Declaration] = {}
     for node, listener, scope in facts.advertised():
         container = facts.containers.get(node.id)
         host = listener.host
@@ -238,8 +244,8 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
         else:
             continue
         addresses = tuple(sorted(container.addresses))
-        found[listener.name, scope, host] = Declaration(why, addresses)
-    return found
+        declared_hosts[listener.name, scope, host] = Declaration(why, addresses)
+    return declared_hosts
 
 
 def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:

@@ -38,12 +38,12 @@ _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
     """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
     check = _Check()
-    found = check(services, deployment(services))
-    if not found:
+    findings = check(services, deployment(services))
+    if not findings:
         return ()
     from earshot.checks.remedies import with_lines  # slow to import, and for mistakes alone
 
-    return with_lines(services, found, check)
+    return with_lines(services, findings, check)
 
 
 class _Check:
@@ -61,17 +61,17 @@ class _Check:
             if service.name in kafka:
                 by_service[service.name], starts = self._of_one(service)
                 broken |= set() if starts else {service.name}
-        for item in whole.brokers:
-            if not item.is_kafka:
-                refused = kl002_kafka.redpanda_refusals(item.endpoints or (), "command")
-                by_service[item.service] = tuple(
-                    replace(it, container=item.service) for it in refused
+        for broker in whole.brokers:
+            if not broker.is_kafka:
+                refused = kl002_kafka.redpanda_refusals(broker.endpoints or (), "command")
+                by_service[broker.service] = tuple(
+                    replace(it, container=broker.service) for it in refused
                 )
-                broken |= {item.service} if by_service[item.service] else set()
-        for item in whole.brokers:
-            unbound = tuple(_unbound(whole, item)) if item.service not in broken else ()
-            by_service[item.service] = (*by_service.get(item.service, ()), *unbound)
-            broken |= {item.service} if unbound else set()
+                broken |= {broker.service} if by_service[broker.service] else set()
+        for broker in whole.brokers:
+            unbound = tuple(_unbound(whole, broker)) if broker.service not in broken else ()
+            by_service[broker.service] = (*by_service.get(broker.service, ()), *unbound)
+            broken |= {broker.service} if unbound else set()
         clients = tuple(
             found
             for item in services
@@ -85,11 +85,11 @@ class _Check:
     def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._known:
             settings = settings_of(service)
-            found = tuple(refusals(service, settings))
-            starts = not any(item.is_certain_error for item in found)
+            refused = tuple(refusals(service, settings))
+            starts = not any(item.is_certain_error for item in refused)
             if starts:
-                found += tuple(unusable(service, settings))
-            self._known[id(service)] = service, found, starts
+                refused += tuple(unusable(service, settings))
+            self._known[id(service)] = service, refused, starts
         return self._known[id(service)][1:]
 
 
@@ -103,16 +103,16 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
             continue
         meant = whole.names.resolve(broker.service, host)
         if isinstance(meant, NoName):
-            what = meant.because
+            reason = meant.because
         elif isinstance(meant, Resolution) and not meant.doubt:
-            others = [it.service for it in meant.targets if isinstance(it, Member)]
-            if whole.names.owner(broker.service) in others or not others:
+            target_names = [it.service for it in meant.targets if isinstance(it, Member)]
+            if whole.names.owner(broker.service) in target_names or not target_names:
                 continue
-            what = f"{host} is {shortened(others)}"
+            reason = f"{host} is {shortened(target_names)}"
         else:
             continue
         yield kl002_kafka.RULE.finding(
-            f"listeners: {endpoint.name} listens on {endpoint.bind}, and {what}; Kafka does not "
+            f"listeners: {endpoint.name} listens on {endpoint.bind}, and {reason}; Kafka does not "
             "start",
             "0.0.0.0, or a name of the container",
             listener=endpoint.name,
@@ -126,18 +126,18 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
 
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
     """Why a broker does not start, or else which of its addresses nothing can use."""
-    found = tuple(refusals(service, settings))
-    if any(item.is_certain_error for item in found):
-        return found
-    return (*found, *unusable(service, settings))
+    refused = tuple(refusals(service, settings))
+    if any(item.is_certain_error for item in refused):
+        return refused
+    return (*refused, *unusable(service, settings))
 
 
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """The addresses of a broker that Kafka takes, and that nothing can bind or connect to."""
     derived = not service.properties and "listeners" not in service.container.settings.values
-    for item in kl002_kafka.unusable(settings.read(), has_keys=True):
-        if not (derived and item.inputs == ("listeners",)):  # made from what is advertised
-            yield replace(item, container=service.name)
+    for finding in kl002_kafka.unusable(settings.read(), has_keys=True):
+        if not (derived and finding.inputs == ("listeners",)):  # made from what is advertised
+            yield replace(finding, container=service.name)
 
 
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
@@ -147,20 +147,20 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     values that reach Kafka in another form.
     """
     plain = not (service.command or service.is_built)
-    found = [*kl014_image.refusals(service.container, settings, plain=plain)]
-    found = found or [*kl002_kafka.startup_refusals(settings)]
+    image_refusals = [*kl014_image.refusals(service.container, settings, plain=plain)]
+    image_refusals = image_refusals or [*kl002_kafka.startup_refusals(settings)]
     empty = with_empty(service, settings)
     if empty is not settings:
-        found = found or [*kl002_kafka.startup_refusals(empty)]
-    if not found:
+        image_refusals = image_refusals or [*kl002_kafka.startup_refusals(empty)]
+    if not image_refusals:
         logins = kl002_kafka_keys.without_login(service.container, settings)
-        found = [kl002_kafka.found(item) for item in logins]
+        image_refusals = [kl002_kafka.found(item) for item in logins]
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
-    for item in found[:1]:
-        cause = next((it for it in misspelt if it.explains(item)), None)
-        yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
-    if not found:
+    for finding in image_refusals[:1]:
+        cause = next((it for it in misspelt if it.explains(finding)), None)
+        yield replace(cause.as_cause_of(finding) if cause else finding, container=service.name)
+    if not image_refusals:
         mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
         yield from (replace(item, container=service.name) for item in mild)
 
@@ -179,24 +179,24 @@ def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
 
 
 def advice_on_services(
-    services: Sequence[Service], said: Iterable[Finding] = (), but: Iterable[str] = ()
+    services: Sequence[Service], reported: Iterable[Finding] = (), but: Iterable[str] = ()
 ) -> tuple[Finding, ...]:
     """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
-    something is ``said``."""
-    named = {item.container for item in said} | set(but)
+    something is ``reported``."""
+    containers = {item.container for item in reported} | set(but)
     inside = [item.container for item in services]
-    found: list[Finding] = []
+    advice: list[Finding] = []
     for service in brokers_among(services):
-        if service.name in named:
+        if service.name in containers:
             continue
         settings = settings_of(service)
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
         is_among_containers = any(item.answers_to(host) for item in inside for host in hosts)
         silent = _ABOUT_CLIENTS if is_among_containers else ()
-        listed = (item for item in _findings(settings) if item.rule not in silent)
-        found += [replace(item, container=service.name) for item in listed]
-    return _first(found)
+        candidates = (item for item in _findings(settings) if item.rule not in silent)
+        advice += [replace(item, container=service.name) for item in candidates]
+    return _first(advice)
 
 
 def _findings(settings: BrokerSettings) -> Iterator[Finding]:

@@ -47,18 +47,20 @@ def evaluate_stack(
         instance = stack.get(broker.holder)
         if instance is None:
             continue
-        own = around.setdefault(broker.holder, instance_network(stack, instance))
-        facts = instance_facts(broker.written, own.own_name)
+        network = around.setdefault(broker.holder, instance_network(stack, instance))
+        facts = instance_facts(broker.written, network.own_name)
         if facts.plan is not None:
             read.append(_Member(broker, facts.plan, facts.settings))
     zones = Zones(stack)
-    found = StackEvaluation()
+    evaluation = StackEvaluation()
     for members in _clusters(read):
         policy = (policies or {}).get(members[0].broker.holder, ResolverPolicy())
         cluster = _Cluster(members, around)
         checked = cluster.evaluate(zones, policy, asked)
-        found = StackEvaluation(found.findings + checked.findings, found.remarks + checked.remarks)
-    return found
+        evaluation = StackEvaluation(
+            evaluation.findings + checked.findings, evaluation.remarks + checked.remarks
+        )
+    return evaluation
 
 
 class _Member(NamedTuple):
@@ -71,16 +73,16 @@ class _Member(NamedTuple):
 
 def _clusters(read: list[_Member]) -> list[list[_Member]]:
     """Brokers that share a quorum and its names, as long as each has an id of its own."""
-    found: dict[tuple[str, ...], list[_Member]] = {}
+    clusters: dict[tuple[str, ...], list[_Member]] = {}
     for member in read:
         holder, values = member.broker.holder, member.broker.written.settings.values
         quorum = next(filter(None, map(values.get, QUORUM)), holder)
         (id,) = member.settings
         key: tuple[str, ...] = (quorum, member.plan.inter_broker, member.plan.controller)
-        while any(id in other.settings for other in found.get(key, ())):
+        while any(id in other.settings for other in clusters.get(key, ())):
             key = (*key, holder)
-        found.setdefault(key, []).append(member)
-    return list(found.values())
+        clusters.setdefault(key, []).append(member)
+    return list(clusters.values())
 
 
 class _Cluster:

@@ -62,25 +62,25 @@ class InstanceBroker:
 
 def skipped_rules(written: UserDataFile) -> dict[str, str]:
     """By rule id, why a rule is not asked about all or a part of ``written``."""
-    found = {}
+    reasons = {}
     path = written.path or "its properties file"
     computed = [key for key in written.computed if key not in written.places]
     if not written.whole:
-        found["KL008"] = f"the earlier content of {path} is not known"
+        reasons["KL008"] = f"the earlier content of {path} is not known"
     elif computed:
-        found["KL008"] = f"the instance computes {', '.join(computed)}"
+        reasons["KL008"] = f"the instance computes {', '.join(computed)}"
     if not mistakes_in_user_data([written]) and (unread := _unread(written)):
-        found["KL011"] = f"{unread}; it may be right, and is not looked up"
-    return found
+        reasons["KL011"] = f"{unread}; it may be right, and is not looked up"
+    return reasons
 
 
 def _unread(written: UserDataFile) -> str:
     """The first listener that Kafka may take, and not every client."""
     values = written.settings.values
     for key in filter(values.get, _ADDRESSES):
-        for item in read_listeners(values[key]):
-            if isinstance(item, Bad):
-                return f"{key}: {item.error.object} {item.error.observed}"
+        for entry in read_listeners(values[key]):
+            if isinstance(entry, Bad):
+                return f"{key}: {entry.error.object} {entry.error.observed}"
     return ""
 
 
@@ -106,11 +106,11 @@ class InstanceRun:
         The same holder may come again.
         """
         self._brokers[holder] = [self._broker(holder, item, policy) for item in written]
-        listed = self._brokers[holder]
-        computed = (found for item in listed for found in _computed(item.written))
-        said = tuple(found for item in listed for found in item.findings)
-        advice = () if said else advice_in_user_data(item.written for item in listed)
-        return (*said, *computed, *advice)
+        brokers = self._brokers[holder]
+        computed = (found for item in brokers for found in _computed(item.written))
+        reported = tuple(found for item in brokers for found in item.findings)
+        advice = () if reported else advice_in_user_data(item.written for item in brokers)
+        return (*reported, *computed, *advice)
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> InstanceBroker:
         facts = replace(instance_facts(written), waivers=policy.waivers)
@@ -123,9 +123,11 @@ class InstanceRun:
             holder, written, tuple(replace(item, node=id, role=role) for item in refused)
         )
         rules = [it for it in at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
-        found = evaluate(facts, rules)
-        shown = [item for item in found if not (_is_open(item) or broker.has_said(item))]
-        return replace(broker, findings=(*broker.findings, *shown, *self._claim(holder, facts)))
+        findings = evaluate(facts, rules)
+        new_findings = [item for item in findings if not (_is_open(item) or broker.has_said(item))]
+        return replace(
+            broker, findings=(*broker.findings, *new_findings, *self._claim(holder, facts))
+        )
 
     def _claim(self, holder: str, facts: ClusterFacts) -> Iterator[Finding]:
         """What earlier instances advertise already."""
@@ -159,9 +161,9 @@ def _computed(written: UserDataFile) -> Iterator[Finding]:
     """What only the instance knows: neither a preview nor an update ever checks it."""
     for key in written.computed:
         if key in written.places or key.endswith("listeners"):
-            where = "a listener's host" if key in written.places else key
+            subject = "a listener's host" if key in written.places else key
             yield kl011_resolves.RULE.finding(
-                f"{where} is computed on the instance: {written.shown(key)}",
+                f"{subject} is computed on the instance: {written.shown(key)}",
                 "a name that the program gives it",
                 state=FindingState.UNKNOWN,
                 remedy="advertise the name of a resource (an Elastic IP, a record), or prove the "
@@ -179,23 +181,23 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
     id = node_id(values)
     node = next((item for item in plan.nodes if item.id == id), None)
     if node is None:
-        listed = ", ".join(str(item.id) for item in plan.nodes)
-        yield f"{written.path} sets up node {id}, and the plan that was checked has {listed}"
+        ids = ", ".join(str(item.id) for item in plan.nodes)
+        yield f"{written.path} sets up node {id}, and the plan that was checked has {ids}"
         return
     planned = settings(plan, node)
     for key in _ADDRESSES:
-        there, wanted = values.get(key), planned.get(key)
-        if _entries(there) != _entries(wanted):
+        actual, expected = values.get(key), planned.get(key)
+        if _entries(actual) != _entries(expected):
             yield (
-                f"node {id}: {written.path} has {key}={there or '(nothing)'}, and the plan that "
-                f"was checked {wanted or '(nothing)'}"
+                f"node {id}: {written.path} has {key}={actual or '(nothing)'}, and the plan that "
+                f"was checked {expected or '(nothing)'}"
             )
 
 
 def _entries(text: str | None) -> object:
-    found = list(read_listeners(text)) if text else []
-    good = dict(readable(found))
-    return good if len(good) == len(found) else text
+    entries = list(read_listeners(text)) if text else []
+    good = dict(readable(entries))
+    return good if len(good) == len(entries) else text
 
 
 @dataclass
@@ -267,29 +269,29 @@ def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> 
     if name is not None:
         return _of_ec2(host, name, scope, network)
     if scope is Scope.EXTERNAL:
-        found = zones.beyond(host)
+        zone_record = zones.beyond(host)
     else:
-        found = zones.inside(host, network.vpc, network.dns)
+        zone_record = zones.inside(host, network.vpc, network.dns)
     unnamed = "a record or a zone is not known yet, or its VPC is not known here"
-    return replace(found, why=unnamed) if found.undecided else found
+    return replace(zone_record, why=unnamed) if zone_record.undecided else zone_record
 
 
 def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) -> RecordLookup:
-    known = [item for item in network.elastic if isinstance(item, str)]
+    elastic_ips = [item for item in network.elastic if isinstance(item, str)]
     public = name.kind is NameKind.EC2_PUBLIC
     if network.dns is None:
         return RecordLookup(why="the DNS attributes of its VPC are not known here", undecided=True)
     if network.dns.off:
         off = " and ".join(network.dns.off)
         return RecordLookup(why=f"{off} of the VPC: off, so that AWS gives no such name")
-    unknown = public and len(known) < len(network.elastic)
+    unknown = public and len(elastic_ips) < len(network.elastic)
     if network.region is None or network.private is None or unknown:
         return RecordLookup(why="the addresses of its instance are not known yet", undecided=True)
-    held = name.address if public and name.address in (*known, *network.addresses) else ""
-    interface = Interface(network.region, network.private, held, elastic=held in known)
-    found = declaration(host, scope, interface, network.dns)
-    if found:
-        return RecordLookup(found)
+    address = name.address if public and name.address in (*elastic_ips, *network.addresses) else ""
+    interface = Interface(network.region, network.private, address, elastic=address in elastic_ips)
+    declared = declaration(host, scope, interface, network.dns)
+    if declared:
+        return RecordLookup(declared)
     why = resolution(host, location_of(scope, "aws"), interface, network.dns).why
     return RecordLookup(why=why)
 
@@ -316,9 +318,11 @@ def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
     if not keys:
         return plan
 
-    def rest(item: Listener) -> Listener:
-        scopes = (it for it in item.scopes if (item.name, it, str(item.host)) not in keys)
-        return item.model_copy(update={"scopes": tuple(scopes)})
+    def rest(listener: Listener) -> Listener:
+        scopes = (
+            it for it in listener.scopes if (listener.name, it, str(listener.host)) not in keys
+        )
+        return listener.model_copy(update={"scopes": tuple(scopes)})
 
     nodes = (
         node.model_copy(update={"listeners": tuple(map(rest, node.listeners))})

@@ -74,17 +74,17 @@ _LINKED = (
 
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     brokers = {item.name for item in manifest.brokers}
     every = manifest.deployment()
     linked = {item.name: [*_linked(item, every)] for item in manifest.containers}
     for broker in manifest.brokers:
-        found += [*_refusals(broker)] or linked[broker.name]
-    broken = {item.container for item in found}
-    found += [it for name, listed in linked.items() if name not in brokers for it in listed]
+        findings += [*_refusals(broker)] or linked[broker.name]
+    broken = {item.container for item in findings}
+    findings += [it for name, listed in linked.items() if name not in brokers for it in listed]
     whole = manifest.deployment(broken) if broken else every
-    found += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
-    return (*found, *_between_nodes(manifest, broken))
+    findings += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
+    return (*findings, *_between_nodes(manifest, broken))
 
 
 def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
@@ -106,14 +106,14 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
         *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.REPLICAS)),
         *never_ready(single, whole),
     ]
-    said: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for finding in (*refused, *between):
         of_template = replace(
             finding, container=templates.get(finding.container, finding.container)
         )
         cause = (of_template.container, finding.listener, finding.inputs)
-        if cause not in said:
-            said.add(cause)
+        if cause not in reported:
+            reported.add(cause)
             yield of_template
 
 
@@ -149,12 +149,12 @@ def asks_for_a_service(manifest: Manifest) -> bool:
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
-    found = [*refusals(broker.service, settings)] or [*_unreplaced(broker)]
-    if settings.release is None and not any(_HOSTNAME in item.observed for item in found):
+    refused = [*refusals(broker.service, settings)] or [*_unreplaced(broker)]
+    if settings.release is None and not any(_HOSTNAME in item.observed for item in refused):
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
-        known = {item.observed for item in earlier}
-        found = [item for item in found if item.observed in known]
-    yield from found or unusable(broker.service, settings)
+        earlier_texts = {item.observed for item in earlier}
+        refused = [item for item in refused if item.observed in earlier_texts]
+    yield from refused or unusable(broker.service, settings)
 
 
 def _unreplaced(broker: PodContainer) -> Iterator[Finding]:

@@ -117,12 +117,12 @@ def advice_in_user_data(
     written: Iterable[UserDataFile], release: Release = None
 ) -> tuple[Finding, ...]:
     """How secure these brokers are: one piece of advice, or none."""
-    found = (
+    advice = (
         finding
         for item in written
         for finding in advice_on_settings(settings_in(item.written, release, complete=item.whole))
     )
-    return tuple(islice(found, 1))
+    return tuple(islice(advice, 1))
 
 
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:

@@ -58,33 +58,35 @@ def check_plan(
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
-    own = dict(addresses or {})
+    node_addresses = dict(addresses or {})
     not_known_yet = isinstance(containers, NotKnown)
-    held = {} if containers is None or isinstance(containers, NotKnown) else dict(containers)
+    node_containers = (
+        {} if containers is None or isinstance(containers, NotKnown) else dict(containers)
+    )
     facts = replace(
         ClusterFacts.of(plan, placement),
-        addresses=own,
+        addresses=node_addresses,
         waivers=policy.waivers,
-        containers=held,
+        containers=node_containers,
         instances=cloud.instances if cloud else {},
         clients=cloud.clients if cloud else None,
         certificates=certificates or {},
         now=datetime.now(UTC),
     )
     declared = cloud.declared if cloud else declared
-    found = (
+    evidence_by_key = (
         evidence(facts, policy, declared=declared)
         if in_containers(placement)
         else gather(plan, policy, placement, declared)
     )
     connected = looked_up(plan, cloud.connected, policy) if cloud else ()
-    facts = replace(facts, evidence=found, connected=connected)
+    facts = replace(facts, evidence=evidence_by_key, connected=connected)
     silent: Collection[str] = ()
     notes = remarks(facts)
-    if not_known_yet or any(item.unknown for item in held.values()):
+    if not_known_yet or any(item.unknown for item in node_containers.values()):
         # which names their networks hold is not known yet: KL006 says so
         silent = {rule.id for rule in RULES if rule.compares_names}
-    elif in_containers(placement) and all(own.get(node.id) == () for node in plan.nodes):
+    elif in_containers(placement) and all(node_addresses.get(node.id) == () for node in plan.nodes):
         # the caller does not know the hosts' addresses
         silent = {kl012_same_broker.RULE.id}
         notes += tuple(_not_compared(facts))
@@ -120,10 +122,10 @@ def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator
             kl006_container_ports.RULE, "containers", "nothing yet: the update checks it"
         )
     elif missing and in_containers(facts.placement):
-        what = f"the containers of {numbered('node', missing)}"
+        missing_text = f"the containers of {numbered('node', missing)}"
         yield _unknown(
             kl006_container_ports.RULE,
-            what,
+            missing_text,
             "state `nodes.ID.container`, what each container publishes and is called",
         )
 
@@ -149,10 +151,10 @@ def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding
         yield _unknown(rule, around, remedy)
 
 
-def _unknown(rule: Rule, what: str, remedy: str) -> Finding:
-    """The finding that ``rule`` cannot be checked, for ``what`` is not known."""
+def _unknown(rule: Rule, subject: str, remedy: str) -> Finding:
+    """The finding that ``rule`` cannot be checked, for ``subject`` is not known."""
     return rule.finding(
-        f"{what}: not known yet",
+        f"{subject}: not known yet",
         "its value, checked again when it is known",
         state=FindingState.UNKNOWN,
         remedy=remedy,
@@ -161,13 +163,13 @@ def _unknown(rule: Rule, what: str, remedy: str) -> Finding:
 
 def check_planned(spec: Spec, planned: PlacementPlan, policy: ResolverPolicy) -> CheckResult:
     """The check of what ``spec`` comes to, with what its placement adds to the plan."""
-    held = planned.containers.items()
+    containers = planned.containers.items()
     return check_plan(
         planned.plan,
         spec.placement,
         policy,
         addresses=dict.fromkeys((node.id for node in planned.plan.nodes), ()) | planned.addresses,
-        containers={id: read_container(item.inputs(_ANY_ID)) for id, item in held},
+        containers={id: read_container(item.inputs(_ANY_ID)) for id, item in containers},
         cloud=planned.cloud,
         certificates=planned.certificates,
     )

@@ -65,9 +65,9 @@ def _probed_listener(container: PodContainer, broker: Broker) -> str:
     release = settings_of(container.service).release
     for check in container.pod.checks:
         closed = release is not None and release >= _REFUSES
-        for item in broker.for_clients if check.is_kafka or closed else ():
-            if item.bind.port == check.port:
-                return item.name
+        for endpoint in broker.for_clients if check.is_kafka or closed else ():
+            if endpoint.bind.port == check.port:
+                return endpoint.name
     return ""
 
 

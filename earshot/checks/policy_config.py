@@ -54,14 +54,14 @@ class PolicyConfig:
         return [item for item in checked.findings if self._level(item) is Level.ADVISORY]
 
     def _level(self, finding: Finding) -> Level:
-        own = self.levels.get(finding.rule)
+        level = self.levels.get(finding.rule)
         rule = next(rule for rule in RULES if rule.id == finding.rule)
-        if own is Level.DISABLED:
-            return own
+        if level is Level.DISABLED:
+            return level
         if finding.state is not FindingState.VIOLATED or finding.severity is not rule.severity:
             return Level.ADVISORY
         default = Level.MANDATORY if rule.severity is Severity.ERROR else Level.ADVISORY
-        return own or default
+        return level or default
 
 
 def read_config(document: Mapping[str, Any]) -> PolicyConfig:
@@ -92,8 +92,10 @@ def read_config(document: Mapping[str, Any]) -> PolicyConfig:
     if problems:
         raise ValueError("; ".join(problems))
     ids = [rule.id for rule in RULES]
-    known = {id: levels.get(id, default) for id in ids}
-    return PolicyConfig(policy, {id: level for id, level in known.items() if level is not None})
+    all_levels = {id: levels.get(id, default) for id in ids}
+    return PolicyConfig(
+        policy, {id: level for id, level in all_levels.items() if level is not None}
+    )
 
 
 def unknown_ids(keys: Iterable[str]) -> list[str]:
@@ -104,8 +106,8 @@ def unknown_ids(keys: Iterable[str]) -> list[str]:
     if not wrong:
         return []
     rules = ", ".join(rule.id for rule in RULES)
-    others = ", ".join(OTHER_POLICIES)
-    text = f"{rules}, each with {STACK_SUFFIX} for checks at the end, {others}"
+    other_policies = ", ".join(OTHER_POLICIES)
+    text = f"{rules}, each with {STACK_SUFFIX} for checks at the end, {other_policies}"
     return [f"{', '.join(wrong)}: no such policy; allowed: {text}"]
 
 

@@ -122,12 +122,16 @@ def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
 
 def _own_names(planned: PlacementPlan) -> dict[str, str]:
     """What certainly is this machine: its addresses, and a name whose own address is bound."""
-    found = {it: it for names in planned.names.values() for it in names.addresses}
+    own_names = {it: it for names in planned.names.values() for it in names.addresses}
     for node in planned.plan.nodes:
-        for item in node.listeners:
-            if item.known and ip_of(str(item.host)) is None and item.bind_host != "0.0.0.0":
-                found.setdefault(str(item.host).lower(), item.bind_host)
-    return found
+        for listener in node.listeners:
+            if (
+                listener.known
+                and ip_of(str(listener.host)) is None
+                and listener.bind_host != "0.0.0.0"
+            ):
+                own_names.setdefault(str(listener.host).lower(), listener.bind_host)
+    return own_names
 
 
 def _deployment(

@@ -46,11 +46,11 @@ def sent_from_connected(
         return sent_in_cloud(planned, cloud, ClientLocation.PEERED_VPC, node, name)
     hops = [_resolved_in(planned, vpc, node, listener)]
     if hops[0].answer is not Answer.NO:
-        way = "routes lead to the brokers and back"
-        routed = Hop(Stage.WAY, Answer.YES, way)
+        routes_text = "routes lead to the brokers and back"
+        routed = Hop(Stage.WAY, Answer.YES, routes_text)
         if not vpc.is_routed:
             answer = Answer.UNKNOWN if vpc.is_routed is None else Answer.NO
-            routed = Hop(Stage.WAY, answer, f"nothing says that {way}")
+            routed = Hop(Stage.WAY, answer, f"nothing says that {routes_text}")
         hops += [_admitted(cloud, node, listener, [ip_network(vpc.cidr)]), routed]
     return listener.advertised if listener.known else None, hops
 
@@ -59,9 +59,9 @@ def _resolved_in(planned: PlacementPlan, vpc: ConnectedVpc, node: Node, listener
     host, internal = str(listener.host), planned.names[node.id].hosts.get(Scope.INTERNAL)
     is_in_zone = listener.host == internal or host.lower().endswith(f".{vpc.zone}")
     if vpc.zone and is_in_zone and vpc.is_associated is not None:
-        said = "is" if vpc.is_associated else "is not"
+        verb = "is" if vpc.is_associated else "is not"
         answer = Answer.YES if vpc.is_associated else Answer.NO
-        return Hop(Stage.RESOLVE, answer, f"the private zone {vpc.zone} {said} associated")
+        return Hop(Stage.RESOLVE, answer, f"the private zone {vpc.zone} {verb} associated")
     return _by_kind(planned, ClientLocation.PEERED_VPC, node, listener)
 
 
@@ -86,21 +86,21 @@ def _by_kind(
         kind = NameKind.EC2_PUBLIC
     elif listener.host == hosts.get(Scope.INTERNAL):
         kind = NameKind.EC2_PRIVATE
-    shown = host.strip("()").removesuffix(": not known yet")
+    host_text = host.strip("()").removesuffix(": not known yet")
     return Hop(
-        Stage.RESOLVE, _ANSWERS[outlook(kind, location).reaches], f"{shown}: {TABLE[kind].note}"
+        Stage.RESOLVE, _ANSWERS[outlook(kind, location).reaches], f"{host_text}: {TABLE[kind].note}"
     )
 
 
 def _let_in(cloud: Cloud, location: ClientLocation, node: Node, listener: Listener) -> Hop:
     """All clients that are named must be let in to the listener's port."""
     inside = location is ClientLocation.SAME_VPC
-    wanted: Sequence[IpRange | Members] = (
+    sources: Sequence[IpRange | Members] = (
         cloud.clients.internal if inside else cloud.clients.external
     )
-    if not wanted:
+    if not sources:
         return Hop(Stage.WAY, Answer.NO, "no clients beyond the VPC are named")
-    return _admitted(cloud, node, listener, wanted)
+    return _admitted(cloud, node, listener, sources)
 
 
 def _admitted(

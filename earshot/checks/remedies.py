@@ -40,7 +40,7 @@ def with_lines(
     trials = MOST_SERVICES // len(services)
     tried: dict[tuple[LineToWrite, ...], set[_Kind] | None] = {}
     """Many findings have one cause, and are cured by the same lines."""
-    found = []
+    with_remedies = []
     for finding in findings:
         proved: list[RemedyLines] = []
         for candidate in candidates(whole, finding) if len(tried) < trials else ():
@@ -50,8 +50,10 @@ def with_lines(
                 proved.append(candidate)
             if len(tried) == trials:
                 break
-        found.append(_with_best(finding, proved) if proved else _with_reason(whole, finding))
-    return tuple(found)
+        with_remedies.append(
+            _with_best(finding, proved) if proved else _with_reason(whole, finding)
+        )
+    return tuple(with_remedies)
 
 
 def _trial(whole: Whole, lines: Sequence[LineToWrite], check: Check) -> set[_Kind] | None:
@@ -61,8 +63,8 @@ def _trial(whole: Whole, lines: Sequence[LineToWrite], check: Check) -> set[_Kin
     if _writes_unusable(services, {line.service for line in lines}):
         return None
     later = deployment(services)
-    found = {_kind(item) for item in check(services, later)}
-    return None if _loses_a_port(whole, later) else found
+    remaining = {_kind(item) for item in check(services, later)}
+    return None if _loses_a_port(whole, later) else remaining
 
 
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
@@ -102,21 +104,23 @@ def _with_reason(whole: Whole, finding: Finding) -> Finding:
     broker = whole.deployment.by_service.get(finding.container)
     if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
         return finding
-    listed = broker.for_clients
-    named = [item for item in listed if item.name == finding.listener] or listed
-    spoken = protocols_of(whole, broker)
-    reasons = [obstacle(whole, broker, it.name, spoken.get(it.name.upper(), "")) for it in named]
-    if not named or not all(reasons):
+    endpoints = broker.for_clients
+    matching = [item for item in endpoints if item.name == finding.listener] or endpoints
+    protocols = protocols_of(whole, broker)
+    reasons = [
+        obstacle(whole, broker, it.name, protocols.get(it.name.upper(), "")) for it in matching
+    ]
+    if not matching or not all(reasons):
         return finding
     return replace(finding, remedy=f"{finding.remedy} (no lines are shown: {reasons[0]})")
 
 
 def applied(services: Sequence[Service], lines: Iterable[LineToWrite]) -> tuple[Service, ...]:
     """``services`` as they are once ``lines`` are written."""
-    found = {item.name: item for item in services}
+    by_name = {item.name: item for item in services}
     for line in lines:
-        found[line.service] = _applied(found[line.service], line)
-    return tuple(found.values())
+        by_name[line.service] = _applied(by_name[line.service], line)
+    return tuple(by_name.values())
 
 
 def _applied(service: Service, line: LineToWrite) -> Service:
@@ -141,8 +145,8 @@ def _moved(published: Iterable[PublishedPort], line: LineToWrite) -> Iterator[Pu
         gone, come = read_port(line.replaces, "ports"), read_port(line.value, "ports")
     except EarshotError:  # a port of a node in a Swarm
         gone, come = [], []
-    for item in published:
-        yield from come if item in gone else (item,)
+    for port in published:
+        yield from come if port in gone else (port,)
 
 
 def _with_best(finding: Finding, proved: Sequence[RemedyLines]) -> Finding:

@@ -39,9 +39,9 @@ def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
     What only speaks Kafka's protocol has none of Kafka's properties to write.
     """
     others = {item.service for item in whole.deployment.brokers if not item.is_kafka}
-    for item in _candidates(whole, finding):
-        if all(line.service not in others or line.setting == "ports" for line in item.lines):
-            yield item
+    for candidate in _candidates(whole, finding):
+        if all(line.service not in others or line.setting == "ports" for line in candidate.lines):
+            yield candidate
 
 
 def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
@@ -73,8 +73,8 @@ def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
 def _for_clients_of(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     """Remedies for clients of ``listener`` whose advertised address does not work for them."""
     members = tuple(item.service for item in whole.deployment.members(broker))
-    own = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
-    key = (listener, members, own, tuple(protocols_of(whole, broker).items()))
+    endpoints = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
+    key = (listener, members, endpoints, tuple(protocols_of(whole, broker).items()))
     if key not in whole.kept:
         whole.kept[key] = tuple(_for_misled_clients(whole, broker, listener))
     yield from whole.kept[key]
@@ -84,14 +84,14 @@ def _for_misled_clients(whole: Whole, broker: Broker, listener: str) -> Iterator
     clients, brokers = misled(whole.deployment, broker, listener)
     if not brokers:
         return
-    named = shortened([*dict.fromkeys(item.service for item in clients)])
-    spoken = protocols_of(whole, broker)
+    services_text = shortened([*dict.fromkeys(item.service for item in clients)])
+    protocols = protocols_of(whole, broker)
     for endpoint in broker.for_clients:
         # with another protocol a client would need more than an address
-        alike = spoken.get(endpoint.name.upper()) == spoken.get(listener.upper(), "")
+        alike = protocols.get(endpoint.name.upper()) == protocols.get(listener.upper(), "")
         if endpoint.name != listener and alike:
             lines = bootstrapped(whole, clients, broker, endpoint.name)
-            yield RemedyLines(f"bootstrap {named} to {endpoint.name}", lines)
+            yield RemedyLines(f"bootstrap {services_text} to {endpoint.name}", lines)
     yield from _readvertised(whole, brokers, listener, clients)
     yield from _with_own_listener(whole, brokers, listener, clients)
 
@@ -147,9 +147,11 @@ def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
     places: dict[int, Address] = {}
     for node in whole.deployment.brokers:
         if node.cluster == asking.cluster and node.id is not None and node.id in asking.voters:
-            own = next((item for item in node.endpoints or () if item.is_controller), None)
-            if own is not None and not node.container.on_host_network:
-                places[node.id] = Address(node.service, own.bind.port)
+            controller_endpoint = next(
+                (item for item in node.endpoints or () if item.is_controller), None
+            )
+            if controller_endpoint is not None and not node.container.on_host_network:
+                places[node.id] = Address(node.service, controller_endpoint.bind.port)
     voters = {**asking.voters, **places}
     text = ",".join(f"{id}@{address}" for id, address in voters.items())
     lines = tuple(
@@ -162,9 +164,9 @@ def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
 
 def _id(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
     taken = {item.id for item in whole.deployment.brokers if item.cluster == broker.cluster}
-    listed = [id for id in broker.voters if id not in taken]
+    free_ids = [id for id in broker.voters if id not in taken]
     free = next(id for id in range(1, len(taken) + 2) if id not in taken)
-    id = listed[0] if listed else free
+    id = free_ids[0] if free_ids else free
     for key in ("node.id", "broker.id"):
         if key in whole.settings(broker).values:
             yield RemedyLines("give it an id of its own", (whole.line(broker, key, str(id)),))
@@ -186,9 +188,13 @@ def _taken(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
         lines = [port_line(broker, port, free, port.container_port)]
         text = advertised_text(whole, broker)
         for endpoint in broker.endpoints or ():
-            there = endpoint.advertised
-            if there and endpoint.bind.port == port.container_port and is_loopback(there.host):
-                text = with_entry(text, endpoint.name, Address(there.host, free))
+            advertised = endpoint.advertised
+            if (
+                advertised
+                and endpoint.bind.port == port.container_port
+                and is_loopback(advertised.host)
+            ):
+                text = with_entry(text, endpoint.name, Address(advertised.host, free))
                 lines.append(whole.line(broker, "advertised.listeners", text))
         remedy = "publish a port of its own, and advertise that one"
         yield RemedyLines(remedy, tuple(lines), is_choice=True)
@@ -206,18 +212,18 @@ def _published_as_advertised(
 ) -> Iterator[RemedyLines]:
     """Lines that advertise the published address, and lines that publish the advertised one."""
     assert endpoint.advertised is not None
-    there = endpoint.advertised
+    advertised = endpoint.advertised
     published = broker.container.published_at(endpoint.bind.port)
     for port in published:
-        if port.host_port not in (None, there.port):
-            to = Address(there.host, port.host_port or 0)
+        if port.host_port not in (None, advertised.port):
+            to = Address(advertised.host, port.host_port or 0)
             yield _advertised(whole, broker, endpoint.name, to)
-        elif port.for_host_only and port.host_port and not is_loopback(there.host):
+        elif port.for_host_only and port.host_port and not is_loopback(advertised.host):
             to = Address("localhost", port.host_port)
             yield replace(_advertised(whole, broker, endpoint.name, to), is_choice=True)
-    for port in published or broker.container.behind(there.port):
+    for port in published or broker.container.behind(advertised.port):
         if type(port) is PublishedPort and port.host_port is not None:
-            line = port_line(broker, port, there.port, endpoint.bind.port)
+            line = port_line(broker, port, advertised.port, endpoint.bind.port)
             yield RemedyLines(f"publish {line.value}", (line,), is_choice=bool(published))
 
 
@@ -228,17 +234,17 @@ def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
         for port in broker.container.published_at(endpoint.bind.port):
             if port.host_port is not None and endpoint.name != broker.inter_broker:
                 to = Address("localhost", port.host_port)
-                found = _advertised(whole, broker, endpoint.name, to)
-                yield replace(found, is_choice=True)
+                readvertised = _advertised(whole, broker, endpoint.name, to)
+                yield replace(readvertised, is_choice=True)
     for endpoint in clients:
         for port in broker.container.published_at(endpoint.bind.port):
             if port.host_port is None or type(port) is not PublishedPort:
                 continue
-            own = added_listener(whole, broker, endpoint.name, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
-            if own is None:
+            added = added_listener(whole, broker, endpoint.name, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
+            if added is None:
                 continue
-            lines = own.lines(Address("localhost", port.host_port))
-            moved = port_line(broker, port, port.host_port, own.port)
+            lines = added.lines(Address("localhost", port.host_port))
+            moved = port_line(broker, port, port.host_port, added.port)
             remedy = "give clients on the machine a listener of their own"
             yield RemedyLines(remedy, (*lines, moved), is_choice=True)
 
@@ -269,13 +275,13 @@ def _with_own_listener(
     lines: list[LineToWrite] = []
     port = 0
     for broker in brokers:
-        own = added_listener(whole, broker, listener, ("INTERNAL", "DOCKER"), INTERNAL_PORT)
-        if own is None or (port and own.port != port):
+        added = added_listener(whole, broker, listener, ("INTERNAL", "DOCKER"), INTERNAL_PORT)
+        if added is None or (port and added.port != port):
             return
-        port = own.port
-        lines += own.lines(Address(known_as(whole.deployment, broker, clients), port))
+        port = added.port
+        lines += added.lines(Address(known_as(whole.deployment, broker, clients), port))
         if between:
-            lines.append(whole.line(broker, "inter.broker.listener.name", own.name))
+            lines.append(whole.line(broker, "inter.broker.listener.name", added.name))
     moved = moved_to(whole, clients, brokers, dict.fromkeys((it.service for it in brokers), port))
     remedy = "give other brokers" if between else "give clients in containers"
     yield RemedyLines(f"{remedy} a listener of their own", (*lines, *moved))
@@ -294,20 +300,20 @@ def misled(
     they do not get to, and the brokers that send them there."""
     members = [*deployment.members(broker)]
     clients, brokers = [], set()
-    for item in deployment.bootstraps:
+    for bootstrap in deployment.bootstraps:
         met = {
             it.service
-            for address in item.addresses
-            if isinstance(way := deployment.way(item.service, address), Arrival)
-            and way.endpoint.name == listener
-            for it in deployment.members(way.broker)
+            for address in bootstrap.addresses
+            if isinstance(arrival := deployment.way(bootstrap.service, address), Arrival)
+            and arrival.endpoint.name == listener
+            for it in deployment.members(arrival.broker)
         }
         wrong = {
             it.service
             for it in members
-            if it.service in met and _fails(deployment, item.service, it, listener)
+            if it.service in met and _fails(deployment, bootstrap.service, it, listener)
         }
-        clients += [item] if wrong else []
+        clients += [bootstrap] if wrong else []
         brokers |= wrong
     return list(dict.fromkeys(clients)), [it for it in members if it.service in brokers]
 
@@ -321,11 +327,11 @@ def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) ->
 
 def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
     """The name that ``clients`` have for a broker already, or its service's."""
-    for item in clients:
-        for address in item.addresses:
-            way = deployment.way(item.service, address)
-            named = broker.container.answers_to(address.host) and ip_of(address.host) is None
-            if isinstance(way, Arrival) and way.broker is broker and named:
+    for client in clients:
+        for address in client.addresses:
+            arrival = deployment.way(client.service, address)
+            is_answered = broker.container.answers_to(address.host) and ip_of(address.host) is None
+            if isinstance(arrival, Arrival) and arrival.broker is broker and is_answered:
                 return address.host
     return broker.service
 
@@ -349,19 +355,19 @@ def moved_to(
     """``clients`` with each address at the port of the broker that it leads to, or of the next;
     no address where a broker has none of ``ports``."""
     lines = []
-    for item in clients:
+    for client in clients:
         rest = list(brokers)
         new = []
-        for address in item.addresses:
-            way = whole.deployment.way(item.service, address)
+        for address in client.addresses:
+            arrival = whole.deployment.way(client.service, address)
             called = (it for it in rest if it.container.answers_to(address.host))
             following = rest[0] if rest else brokers[0]
-            to = way.broker if isinstance(way, Arrival) else next(called, following)
+            to = arrival.broker if isinstance(arrival, Arrival) else next(called, following)
             rest = [broker for broker in rest if broker is not to]
             host = address.host if to.container.answers_to(address.host) else to.service
             new += [Address(host, ports[to.service])] if to.service in ports else []
-        before, after = (",".join(map(str, it)) for it in (item.addresses, dict.fromkeys(new)))
-        text = whole.by_name[item.service].container.env.get(item.setting)
+        before, after = (",".join(map(str, it)) for it in (client.addresses, dict.fromkeys(new)))
+        text = whole.by_name[client.service].container.env.get(client.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None
-        lines.append(LineToWrite(item.service, item.setting, after, before if is_part else ""))
+        lines.append(LineToWrite(client.service, client.setting, after, before if is_part else ""))
     return tuple(lines)

@@ -133,19 +133,19 @@ class AddedListener:
         """The lines that add it, the advertised one first."""
         values = self.whole.settings(self.broker).values
         text = advertised_text(self.whole, self.broker)
-        found = [self._line("advertised.listeners", f"{text},{self.name}://{advertised}")]
+        lines = [self._line("advertised.listeners", f"{text},{self.name}://{advertised}")]
         service = self.whole.by_name[self.broker.service]
         derived = "listeners" not in values or not is_set(service, "listeners")
         if not (derived and self.port == advertised.port):
             listened = on_one_line(values.get("listeners", "")) or "PLAINTEXT://:9092"
-            found.append(self._line("listeners", f"{listened},{self.name}://0.0.0.0:{self.port}"))
+            lines.append(self._line("listeners", f"{listened},{self.name}://0.0.0.0:{self.port}"))
         key = "listener.security.protocol.map"
         protocols = on_one_line(values.get(key, "")) or ",".join(
             f"{item.name}:{item.name if item.name in _PROTOCOLS else 'PLAINTEXT'}"
             for item in self.broker.endpoints or ()
         )
-        found.append(self._line(key, f"{protocols},{self.name}:{self.protocol}"))
-        return (*found, *self._copied())
+        lines.append(self._line(key, f"{protocols},{self.name}:{self.protocol}"))
+        return (*lines, *self._copied())
 
     def _line(self, key: str, value: str) -> LineToWrite:
         return self.whole.line(self.broker, key, value)
@@ -185,16 +185,16 @@ def added_listener(
 
 def obstacle(whole: Whole, broker: Broker, listener: str, protocol: str) -> str:
     """Why a listener like ``listener`` cannot be written down, or an empty text."""
-    own = dict(_own(whole, broker, listener))
+    settings = dict(_own(whole, broker, listener))
     if protocol == "PLAINTEXT":
         return ""
     if protocol in ("SSL", "SASL_SSL"):
         return f"the certificate of {listener} has to be good for the new address, too"
     if protocol != "SASL_PLAINTEXT":
         return f"the protocol of {listener} is not known"
-    if not any(key.endswith(_LOGIN) for key in own):
+    if not any(key.endswith(_LOGIN) for key in settings):
         return f"the logins of {listener} stand elsewhere, as in a JAAS file"
-    if any(reveals(key, value) or not is_known(value) for key, value in own.items()):
+    if any(reveals(key, value) or not is_known(value) for key, value in settings.items()):
         return f"the settings of {listener} hold a secret"
     return ""
 
