@@ -99,10 +99,10 @@ class AddressSpec(Frozen):
 
     def ports(self, ids: Sequence[int]) -> dict[int, str]:
         """The ports of ``host`` with strategy port, each with what it is for."""
-        found = {self.port_of(id): f"broker {id}" for id in ids}
+        owners = {self.port_of(id): f"broker {id}" for id in ids}
         if self.bootstrap_port is not None:
-            found[self.bootstrap_port] = "the bootstrap"
-        return found
+            owners[self.bootstrap_port] = "the bootstrap"
+        return owners
 
     def with_bootstrap(self) -> Self:
         """The same with a port for the bootstrap: `base_port`, if there is none yet."""

@@ -158,10 +158,11 @@ class AwsSpec(ClusterSpec):
         return self
 
     def _link_problems(self) -> Iterator[str]:
-        for item in self.listeners:
-            if item.name in self.linked and item.scopes != (Scope.EXTERNAL,):
+        for listener in self.listeners:
+            if listener.name in self.linked and listener.scopes != (Scope.EXTERNAL,):
                 yield (
-                    f"listeners.{item.name}.scopes: found {', '.join(item.scopes)} with expose "
+                    f"listeners.{listener.name}.scopes: found "
+                    f"{', '.join(listener.scopes)} with expose "
                     f"privatelink; allowed: {Scope.EXTERNAL}, for its name resolves in the "
                     "consumers' VPCs alone"
                 )
@@ -199,8 +200,8 @@ class AwsSpec(ClusterSpec):
                 yield f"volumes.{id}: found {volume}, which node {holder} has already"
         for id in self.drained:
             if id in self.ids:
-                found = f"found broker {id}, which stays and gets replicas"
-                yield f"drained: {found}; allowed: brokers that are no more"
+                problem = f"found broker {id}, which stays and gets replicas"
+                yield f"drained: {problem}; allowed: brokers that are no more"
 
     def _name_problems(self) -> Iterator[str]:
         if self.naming == "zone" and self.zone is None:
@@ -214,7 +215,7 @@ class AwsSpec(ClusterSpec):
 
     def _client_problems(self) -> Iterator[str]:
         yield from clear_text_problems(self.listeners, self.clear_text)
-        named = bool(self.clients.ranges) or self.clients.anywhere
+        has_clients = bool(self.clients.ranges) or self.clients.anywhere
         if self.place == "private" and (direct := self.directly_external):
             names = ", ".join(direct)
             yield (
@@ -222,18 +223,18 @@ class AwsSpec(ClusterSpec):
                 "public, for an Elastic IP works in a public subnet only, or `expose: nlb` and the "
                 "address strategy port"
             )
-        if not named and any(
+        if not has_clients and any(
             Scope.EXTERNAL in item.scopes and item.name not in self.linked
             for item in self.listeners
         ):
             why = "no client could connect to a listener for scope external"
             yield f"clients.ranges: is missing; {why}"
-        if named and not self.external:
+        if has_clients and not self.external:
             yield "clients: found external ones, and no listener has the scope external"
         if self.validator is not None and not self.validator.client and self.security is None:
-            for item in self.listeners:
-                if Scope.INTERNAL in item.scopes and item.protocol.startswith("SASL"):
-                    yield f"validator.client: is missing; {item.name} takes {item.protocol}"
+            for listener in self.listeners:
+                if Scope.INTERNAL in listener.scopes and listener.protocol.startswith("SASL"):
+                    yield f"validator.client: is missing; {listener.name} takes {listener.protocol}"
 
     def _secret_problems(self) -> Iterator[str]:
         """Why keys and properties of one's own do not go with `security`."""
@@ -244,8 +245,8 @@ class AwsSpec(ClusterSpec):
             own.append(("validator.", self.validator.client, self.validator.secrets))
         for key, client, _ in own:
             if client:
-                found = "found beside `security`, which says how to come in"
-                yield f"{key}client: {found}; take it away"
+                problem = "found beside `security`, which says how to come in"
+                yield f"{key}client: {problem}; take it away"
         for key, _, files in own:
             for name in filter(is_secret_file, files):
                 yield f"{key}secrets.{name}: found beside `security`, which has a file of that name"
@@ -281,10 +282,10 @@ class AwsSpec(ClusterSpec):
 
     @property
     def balanced(self) -> tuple[str, ...]:
-        held = self.listeners if self.expose is not None else ()
+        listeners = self.listeners if self.expose is not None else ()
         return tuple(
             item.name
-            for item in held
+            for item in listeners
             if item.address.strategy is Strategy.PORT and item.address.host is None
         )
 
@@ -354,11 +355,11 @@ class AwsSpec(ClusterSpec):
     @cached_property
     def zone_of(self) -> dict[int, str]:
         """Each node's zone by its id; brokers and separate controllers are spread in turn."""
-        found: dict[int, str] = {}
+        zones: dict[int, str] = {}
         for ids in (list(self.ids), [id for id in self.controller_ids if id not in self.ids]):
             pinned = {id: zone for id, zone in self.pinned.items() if id in ids}
-            found |= spread(ids, self.vpc.zones, pinned)
-        return found
+            zones |= spread(ids, self.vpc.zones, pinned)
+        return zones
 
     def name_of(self, id: int) -> str:
         """What node ``id`` is called: `broker-1`, `controller-10001`."""

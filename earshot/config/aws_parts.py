@@ -138,10 +138,10 @@ class InstanceSpec(Frozen):
     def _agrees(self) -> Self:
         if not _TYPE.fullmatch(self.type):
             raise ValueError(f"type: found {shown(self.type)}; allowed: a type such as m7g.large")
-        own = architecture_of(self.type)
-        if self.architecture not in (None, own):
+        architecture = architecture_of(self.type)
+        if self.architecture not in (None, architecture):
             raise ValueError(
-                f"architecture: found {self.architecture} for {self.type}; allowed: {own}"
+                f"architecture: found {self.architecture} for {self.type}; allowed: {architecture}"
             )
         return self
 

@@ -114,8 +114,8 @@ class BalancerSpec(Frozen):
 
     def _link_problems(self, zone: ZoneSpec | None) -> Iterator[str]:
         if not self.private_link:
-            found = [key for key in ("name", "principals", "private_dns") if getattr(self, key)]
-            for key in [*found, *(["acceptance"] if self.acceptance != "required" else [])]:
+            keys = [key for key in ("name", "principals", "private_dns") if getattr(self, key)]
+            for key in [*keys, *(["acceptance"] if self.acceptance != "required" else [])]:
                 yield f"expose.{key}: found with kind nlb; allowed: with kind privatelink"
             return
         if self.public:

@@ -18,16 +18,16 @@ def clear_text_problems(
     ``waived`` maps listener names to reasons. Without TLS anyone on the network path can read and
     change packets, credentials included (RFC 8446, section 1).
     """
-    listed = list(listeners)
+    all_listeners = list(listeners)
     exposed = {
         item.name: item
-        for item in listed
+        for item in all_listeners
         if Scope.EXTERNAL in item.scopes and not item.protocol.tls
     }
-    for name, item in exposed.items():
+    for name, listener in exposed.items():
         if name not in waived:
             yield (
-                f"listeners.{name}.protocol: found {item.protocol} for scope {Scope.EXTERNAL}, "
+                f"listeners.{name}.protocol: found {listener.protocol} for scope {Scope.EXTERNAL}, "
                 "so that anyone on the network path can read and change what is sent; allowed: "
                 f"{_TLS}, or a reason under clear_text.{name}"
             )

@@ -110,9 +110,9 @@ class ValidationSpec(Frozen):
     """Seconds for the whole validation."""
 
 
-def _with_protocol(item: L, otherwise: Protocol) -> L:
-    said = "protocol" in item.model_fields_set
-    return item if said else item.model_copy(update={"protocol": otherwise})
+def _with_protocol(listener: L, otherwise: Protocol) -> L:
+    is_given = "protocol" in listener.model_fields_set
+    return listener if is_given else listener.model_copy(update={"protocol": otherwise})
 
 
 class ClusterSpec(Frozen):
@@ -175,25 +175,27 @@ class ClusterSpec(Frozen):
         if not isinstance(value, Mapping):
             raise ValueError(f"found {shown(value)}; allowed: a map of broker properties")
         problems: list[str] = []
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         for key, item in value.items():
             if isinstance(key, str) and reveals(key, str(item)):
                 problems.append(f"{key} would hold a secret in clear; allowed: {INSTEAD}")
                 continue
             try:
-                found[key] = check_property(key, item)
+                properties[key] = check_property(key, item)
             except ValueError as error:
                 problems.append(str(error))
         refuse(problems)
-        return found
+        return properties
 
     @field_validator("listeners")
     @classmethod
     def _distinct(cls, value: tuple[ListenerSpec, ...]) -> tuple[ListenerSpec, ...]:
         if not value:
             raise ValueError("found none; allowed: at least one listener")
-        found = repeated(item.name for item in value)
-        refuse(f"{name} is defined {times} times; names are distinct" for name, times in found)
+        repeated_names = repeated(item.name for item in value)
+        refuse(
+            f"{name} is defined {times} times; names are distinct" for name, times in repeated_names
+        )
         return value
 
     @model_validator(mode="after")
@@ -223,22 +225,22 @@ class ClusterSpec(Frozen):
 
     def mechanisms(self, security: SecuritySpec) -> tuple[Mechanism, ...]:
         """All by which users log in, that of ``security`` first."""
-        own = (item.mechanism for item in self.listeners if item.mechanism is not None)
-        return tuple(dict.fromkeys((security.mechanism, *own)))
+        mechanisms = (item.mechanism for item in self.listeners if item.mechanism is not None)
+        return tuple(dict.fromkeys((security.mechanism, *mechanisms)))
 
     def mechanism(self, listener: str, security: SecuritySpec) -> Mechanism:
         """That by which users log in on ``listener``."""
-        own = (item.mechanism for item in self.listeners if item.name == listener)
-        return next(own, None) or security.mechanism
+        mechanisms = (item.mechanism for item in self.listeners if item.name == listener)
+        return next(mechanisms, None) or security.mechanism
 
     def _security_problems(self) -> Iterator[str]:
         yield from token_problems(self.extra)
         if self.security is None:
-            for item in self.listeners:
+            for listener in self.listeners:
                 for key in ("mechanism", "client_auth"):
-                    if (value := getattr(item, key)) is not None:
+                    if (value := getattr(listener, key)) is not None:
                         yield (
-                            f"listeners.{item.name}.{key}: found {value} without `security`; "
+                            f"listeners.{listener.name}.{key}: found {value} without `security`; "
                             "allowed: with it; without it `extra` has Kafka's own settings"
                         )
             if self.controllers.protocol is Protocol.PLAINTEXT:
@@ -270,12 +272,15 @@ class ClusterSpec(Frozen):
                     f"allowed: protocol {name}, or a name that is no protocol's"
                 )
         ports: dict[int, str] = {}
-        for item in self.listeners:
-            holder = ports.setdefault(item.port, item.name)
-            if holder != item.name:
-                yield f"listeners.{item.name}.port: found {item.port}, which {holder} has already"
-            key = f"listeners.{item.name}.advertised"
-            yield from strangers(key, "broker", item.advertised, self.ids)
+        for listener in self.listeners:
+            holder = ports.setdefault(listener.port, listener.name)
+            if holder != listener.name:
+                yield (
+                    f"listeners.{listener.name}.port: found {listener.port}, which "
+                    f"{holder} has already"
+                )
+            key = f"listeners.{listener.name}.advertised"
+            yield from strangers(key, "broker", listener.advertised, self.ids)
         if any(Scope.INTERNAL in item.scopes for item in self.listeners):
             yield from address_problems(
                 self.listeners, self.ids, self.inter_broker_name, self.balanced
@@ -289,16 +294,16 @@ class ClusterSpec(Frozen):
         if any(item.name == name for item in self.listeners):
             yield f"controllers.name: found {name}, which is a client listener's name already"
         if self.controllers.mode == "combined" and self.voters > self.brokers:
-            found = f"found {self.voters} voters on {self.brokers} broker(s)"
-            yield f"controllers.count: {found}; allowed: at most one per broker, or mode separate"
+            problem = f"found {self.voters} voters on {self.brokers} broker(s)"
+            yield f"controllers.count: {problem}; allowed: at most one per broker, or mode separate"
 
     def _replica_problems(self) -> Iterator[str]:
         if self.replicas > self.brokers:
-            found = f"found {self.replicas} replicas on {self.brokers} broker(s)"
-            yield f"replication_factor: {found}; allowed: at most one per broker"
+            problem = f"found {self.replicas} replicas on {self.brokers} broker(s)"
+            yield f"replication_factor: {problem}; allowed: at most one per broker"
         if self.min_insync > self.replicas:
-            found = f"found {self.min_insync} of {self.replicas} replicas"
-            yield f"min_insync_replicas: {found}, so that no record could ever be acknowledged"
+            problem = f"found {self.min_insync} of {self.replicas} replicas"
+            yield f"min_insync_replicas: {problem}, so that no record could ever be acknowledged"
 
     @property
     def ids(self) -> Sequence[int]:

@@ -23,40 +23,42 @@ def address_problems(
     The stack makes a balancer for the listeners named in ``balanced``.
     """
     taken: dict[tuple[str, int], str] = {}
-    for item in listeners:
-        address, key = item.address, f"listeners.{item.name}.address"
-        if address.forwards and item.name == inter_broker:
+    for listener in listeners:
+        address, key = listener.address, f"listeners.{listener.name}.address"
+        if address.forwards and listener.name == inter_broker:
             yield (
                 f"{key}.strategy: found {address.strategy} on the listener between brokers; "
                 f"allowed: {Strategy.OWN}, {Strategy.GIVEN}, for brokers must reach each other "
                 "before anything forwards to them; give clients a listener of their own"
             )
-        if address.strategy is Strategy.GIVEN and (missing := set(ids) - set(item.advertised)):
+        if address.strategy is Strategy.GIVEN and (missing := set(ids) - set(listener.advertised)):
             found = ", ".join(map(str, sorted(missing)[:3]))
             yield (
-                f"listeners.{item.name}.advertised: has no address for broker {found}; strategy "
+                f"listeners.{listener.name}.advertised: has no address for broker "
+                f"{found}; strategy "
                 f"{Strategy.GIVEN} takes one for each broker"
             )
-        if address.strategy is Strategy.SNI and not item.protocol.tls:
+        if address.strategy is Strategy.SNI and not listener.protocol.tls:
             yield (
-                f"{key}.strategy: found {Strategy.SNI} with {item.protocol}, which shows no name "
+                f"{key}.strategy: found {Strategy.SNI} with {listener.protocol}, "
+                "which shows no name "
                 "when a client connects; allowed: SSL, SASL_SSL"
             )
         if address.strategy is Strategy.PORT:
-            yield from _port_problems(item, ids, item.name in balanced)
+            yield from _port_problems(listener, ids, listener.name in balanced)
             host = _folded(address.host) or f"the balancer of {', '.join(balanced)}"
-            for port, whose in address.ports(ids).items():
-                holder = taken.setdefault((host, port), item.name)
-                if holder != item.name:
+            for port, owner in address.ports(ids).items():
+                holder = taken.setdefault((host, port), listener.name)
+                if holder != listener.name:
                     yield (
-                        f"{key}: found port {port} of {host} for {whose}, which {holder} has "
+                        f"{key}: found port {port} of {host} for {owner}, which {holder} has "
                         "already; choose a `base_port` whose ports do not overlap"
                     )
                     break
 
 
-def _port_problems(item: ListenerSpec, ids: Sequence[int], is_balanced: bool) -> Iterator[str]:
-    address, key = item.address, f"listeners.{item.name}.address"
+def _port_problems(listener: ListenerSpec, ids: Sequence[int], is_balanced: bool) -> Iterator[str]:
+    address, key = listener.address, f"listeners.{listener.name}.address"
     base, last = address.base_port or 0, max(ids)
     if address.host is None and not is_balanced:
         yield (
@@ -69,11 +71,11 @@ def _port_problems(item: ListenerSpec, ids: Sequence[int], is_balanced: bool) ->
             f"{key}.base_port: found {base} with broker {last}, which would have the port "
             f"{base + last}; allowed: {limit}"
         )
-    own = [id for id in ids if address.port_of(id) == address.bootstrap_port]
-    if own:
+    clashing_ids = [id for id in ids if address.port_of(id) == address.bootstrap_port]
+    if clashing_ids:
         yield (
             f"{key}.bootstrap_port: found {address.bootstrap_port}, which is the port of broker "
-            f"{own[0]}; allowed: a port that no broker has"
+            f"{clashing_ids[0]}; allowed: a port that no broker has"
         )
     outside = [id for id in ids if address.port_of(id) not in NODE_PORTS]
     if outside and len(outside) < len(ids):

@@ -63,10 +63,10 @@ class ConnectedVpcSpec(Frozen):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        found = [key for key in ("peering", "transit_gateway") if getattr(self, key) is not None]
-        if len(found) != 1:
-            what = " and ".join(found) or "neither peering nor transit_gateway"
-            refuse([f"peering: found {what}; allowed: one of peering, transit_gateway"])
+        links = [key for key in ("peering", "transit_gateway") if getattr(self, key) is not None]
+        if len(links) != 1:
+            links_text = " and ".join(links) or "neither peering nor transit_gateway"
+            refuse([f"peering: found {links_text}; allowed: one of peering, transit_gateway"])
         if ip_network(self.cidr).version != 4:
             refuse([f"cidr: found {self.cidr}; allowed: an IPv4 range"])
         return self

@@ -99,8 +99,8 @@ class DockerHost(Frozen):
     @model_validator(mode="after")
     def _certificates(self) -> Self:
         if self.cert_path is not None and not (self.engine or "").startswith("tcp://"):
-            found = f"found {shown(self.cert_path)} for the engine {shown(self.engine)}"
-            raise ValueError(f"cert_path: {found}; allowed: with an engine at tcp://HOST:PORT")
+            problem = f"found {shown(self.cert_path)} for the engine {shown(self.engine)}"
+            raise ValueError(f"cert_path: {problem}; allowed: with an engine at tcp://HOST:PORT")
         return self
 
     @property
@@ -221,27 +221,30 @@ class DockerSpec(ClusterSpec):
         """A version that only the image names, and no listener for `localhost` on several hosts."""
         if not isinstance(value, Mapping):
             return value
-        found = dict(value)
-        image, hosts = found.get("image"), found.get("hosts")
-        if isinstance(image, str) and "kafka_version" not in found:
+        settings = dict(value)
+        image, hosts = settings.get("image"), settings.get("hosts")
+        if isinstance(image, str) and "kafka_version" not in settings:
             tag = tag_of(image)
             if family_of(image) is Family.APACHE and _KAFKA_TAG.fullmatch(tag):
-                found["kafka_version"] = tag
+                settings["kafka_version"] = tag
         if isinstance(hosts, Mapping):
             aws = hosts.get("aws")
             hosts = list(aws.get("host_zones") or ()) if isinstance(aws, Mapping) else []
-        if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in found:
-            found["listeners"] = tuple(item for item in _LISTENERS if item.name != "HOST")
-        if isinstance(ids := found.get("broker_ids"), (list, tuple)) and "brokers" not in found:
-            found["brokers"] = len(ids)
-        return found
+        if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in settings:
+            settings["listeners"] = tuple(item for item in _LISTENERS if item.name != "HOST")
+        if (
+            isinstance(ids := settings.get("broker_ids"), (list, tuple))
+            and "brokers" not in settings
+        ):
+            settings["brokers"] = len(ids)
+        return settings
 
     @field_validator("network")
     @classmethod
     def _with_names(cls, value: str | None) -> str | None:
         if value in WITHOUT_NAMES:
-            found = f"found {value}, on which Docker resolves no names"
-            raise ValueError(f"{found}; allowed: a network made by `docker network create`")
+            problem = f"found {value}, on which Docker resolves no names"
+            raise ValueError(f"{problem}; allowed: a network made by `docker network create`")
         return value
 
     @field_validator("image")
@@ -303,9 +306,9 @@ class DockerSpec(ClusterSpec):
         yield from strangers("names", "node", self.names, self.node_ids)
         for name, times in repeated(self.name_of(id).lower() for id in self.node_ids):
             yield f"names: {name} would be the name of {times} containers"
-        for item in self.listeners:
-            key = f"listeners.{item.name}.published"
-            yield from strangers(key, "broker", item.published, self.ids)
+        for listener in self.listeners:
+            key = f"listeners.{listener.name}.published"
+            yield from strangers(key, "broker", listener.published, self.ids)
 
     def _host_problems(self) -> Iterator[str]:
         for name, times in repeated(item.name for item in self.hosts):
@@ -333,10 +336,10 @@ class DockerSpec(ClusterSpec):
             external = (it for it in self.listeners if Scope.EXTERNAL in it.scopes)
             if host.external is None and any(it.advertises_own_host(self.ids) for it in external):
                 yield f"hosts.{host.name}.external: is missing; a listener has the scope external"
-        for item in self.listeners:
-            if Scope.HOST in item.scopes:
+        for listener in self.listeners:
+            if Scope.HOST in listener.scopes:
                 yield (
-                    f"listeners.{item.name}.scopes: found host with {len(self.hosts)} Docker "
+                    f"listeners.{listener.name}.scopes: found host with {len(self.hosts)} Docker "
                     "hosts; a client is given the address of every broker, and localhost leads to "
                     "those of its own host only. Give the listener the scope external"
                 )
@@ -349,10 +352,11 @@ class DockerSpec(ClusterSpec):
                 f"security: found with {len(self.hosts)} Docker hosts, where it has not been run; "
                 "allowed: one host, or protocols by `protocol` and `extra`"
             )
-        for item in self.listeners:
-            if item.name == self.inter_broker_name and item.advertised:
+        for listener in self.listeners:
+            if listener.name == self.inter_broker_name and listener.advertised:
                 yield (
-                    f"listeners.{item.name}.advertised: found with `security`; allowed: between "
+                    f"listeners.{listener.name}.advertised: found with "
+                    "`security`; allowed: between "
                     "brokers, the containers' own names, by which users are made, too"
                 )
 
@@ -386,14 +390,14 @@ class DockerSpec(ClusterSpec):
     @cached_property
     def host_of(self) -> dict[int, int]:
         """By node id, the index of its host."""
-        found: dict[int, int] = {}
+        hosts_by_id: dict[int, int] = {}
         for index, host in enumerate(self.hosts):
-            found |= dict.fromkeys(host.brokers or (), index)
+            hosts_by_id |= dict.fromkeys(host.brokers or (), index)
         for nodes in (self.ids, self.controller_ids):
-            found |= {
-                id: turn % len(self.hosts) for turn, id in enumerate(nodes) if id not in found
+            hosts_by_id |= {
+                id: turn % len(self.hosts) for turn, id in enumerate(nodes) if id not in hosts_by_id
             }
-        return found
+        return hosts_by_id
 
 
 MODEL = DockerSpec

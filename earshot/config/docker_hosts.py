@@ -101,8 +101,8 @@ class DockerHostsSpec(Frozen):
                 return
         regions = sorted({zone[:-1] for zone in (*self.host_zones.values(), *self.zones)})
         if len(regions) > 1:
-            found = f"found zones of {' and '.join(regions)}"
-            yield f"host_zones: {found}; allowed: zones of one region"
+            problem = f"found zones of {' and '.join(regions)}"
+            yield f"host_zones: {problem}; allowed: zones of one region"
         for name in self.instances:
             if name not in self.host_zones:
                 yield f"instances: found {name}; allowed: {', '.join(self.host_zones)}"

@@ -97,9 +97,9 @@ def _extended(value: object, source: str, files: StackFiles | None) -> tuple[obj
                 f"{source}: {EXTENDS}", observed=f"found {shown(name)}", allowed=allowed
             )
         if name in seen:
-            way = " -> ".join([*seen, name])
+            chain = " -> ".join([*seen, name])
             allowed = "files that do not extend each other in a circle"
-            raise SpecError(f"{source}: {EXTENDS}", observed=f"found {way}", allowed=allowed)
+            raise SpecError(f"{source}: {EXTENDS}", observed=f"found {chain}", allowed=allowed)
         seen.append(name)
         value = files.cluster(name)
         source += f", which extends {files.shown_file(name)}"
@@ -113,15 +113,15 @@ def _extended(value: object, source: str, files: StackFiles | None) -> tuple[obj
 def merged(base: Mapping[Any, Any], over: Mapping[Any, Any]) -> dict[Any, Any]:
     """``base`` with the keys of ``over``: maps are merged, lists and other values replaced, and a
     key that is null in ``over`` is removed (as in RFC 7396)."""
-    found = dict(base)
+    result = dict(base)
     for key, item in over.items():
         # YAML has numbers for keys where JSON has text
         key = next((own for own in base if str(own) == str(key)), key)
-        below = found.get(key)
+        below = result.get(key)
         if item is None:
-            found.pop(key, None)
+            result.pop(key, None)
         elif isinstance(item, Mapping):
-            found[key] = merged(below if isinstance(below, Mapping) else {}, item)
+            result[key] = merged(below if isinstance(below, Mapping) else {}, item)
         else:
-            found[key] = item
-    return found
+            result[key] = item
+    return result

@@ -75,7 +75,7 @@ class ListenerSpec(Frozen):
         if not isinstance(value, Mapping):
             raise ValueError(f"found {shown(value)}; allowed: a map from broker ids to addresses")
         problems: list[str] = []
-        found: dict[int, str] = {}
+        hosts_by_id: dict[int, str] = {}
         for key, text in value.items():
             id = str(key)  # YAML has numbers for keys, JSON has text
             try:
@@ -83,15 +83,15 @@ class ListenerSpec(Frozen):
                     problems.append(f"found the key {shown(key)}; allowed: a broker's id")
                 elif not isinstance(text, str):
                     problems.append(f"{id}: found {shown(text)}; allowed: host or host:port")
-                elif int(id) in found:
+                elif int(id) in hosts_by_id:
                     problems.append(f"{id}: occurs twice; allowed: one address per broker")
                 else:
                     override(text)
-                    found[int(id)] = text
+                    hosts_by_id[int(id)] = text
             except AddressError as error:
                 problems.append(f"{id}: {error.line}")
         refuse(problems)
-        return found
+        return hosts_by_id
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -33,14 +33,14 @@ def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bo
 
     ``source`` is where the value is set; ``secret`` is True if a part of it is a secret.
     """
-    found = read_passwords(value)
-    problems = list(_about_users(found, spec))
+    passwords = read_passwords(value)
+    problems = list(_about_users(passwords, spec))
     if not secret:
         problems.append(_plain("USER"))
-    elif not found:
+    elif not passwords:
         problems.append("found no map; allowed: a password by user, each set by " + _command())
-    for name, it in found.items():
-        if not isinstance(it, str) or not _USABLE.fullmatch(it):
+    for name, password in passwords.items():
+        if not isinstance(password, str) or not _USABLE.fullmatch(password):
             problems.append(
                 f"{shown(name)}: is no password that may be given; allowed: {_ALLOWED}, "
                 f"set by {_command()}"
@@ -56,8 +56,8 @@ def check_encrypted(written: object, spec: ClusterSpec, source: str) -> None:
     if not isinstance(written, Mapping):
         raise SpecError.of(source, [_plain("USER")])
     problems = list(_about_users(written, spec))
-    for name, it in written.items():
-        if not (isinstance(it, Mapping) and it.keys() == {_SECURE}):
+    for name, password in written.items():
+        if not (isinstance(password, Mapping) and password.keys() == {_SECURE}):
             problems.append(_plain(shown(name)))
     if problems:
         raise SpecError.of(source, problems)

@@ -19,10 +19,10 @@ def _remove(value: Any) -> str:
     if value in (UNUSED, ANYWAY):
         return str(value)
     text = value.isoformat() if isinstance(value, date) else value
-    found = _DATE.fullmatch(text) if isinstance(text, str) else None
+    date_match = _DATE.fullmatch(text) if isinstance(text, str) else None
     try:
-        if found is not None:
-            return date.fromisoformat(found[1]).isoformat()
+        if date_match is not None:
+            return date.fromisoformat(date_match[1]).isoformat()
     except ValueError:
         pass  # no such day
     raise ValueError(f"found {shown(text)}; allowed: {_ALLOWED}")

@@ -96,7 +96,7 @@ def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 @cache
 def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
     """By field, the docstring below it; a subclass's own comes before an inherited one."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls.__module__.startswith("earshot."):
             (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
@@ -108,8 +108,8 @@ def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
                     and isinstance(text, ast.Expr)
                     and isinstance(text.value, ast.Constant)
                 ):
-                    found[field.target.id] = " ".join(str(text.value.value).split())
-    return found
+                    texts[field.target.id] = " ".join(str(text.value.value).split())
+    return texts
 
 
 def _describe(definition: Schema, model: type[BaseModel]) -> None:
@@ -129,18 +129,18 @@ def _of_placement(name: str, model: type[BaseModel]) -> Iterator[Schema]:
 
 def _required(model: type[BaseModel]) -> Schema:
     """The keys that ``model``, and each map below it, must have."""
-    found: Schema = {}
+    required: Schema = {}
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     if names := [name for name, field in fields.items() if field.is_required()]:
-        found["required"] = names
+        required["required"] = names
     below = {
         name: part
         for name, field in fields.items()
         if (one := _map_of(field.annotation)) is not None and (part := _required(one))
     }
     if below:
-        found["properties"] = below
-    return found
+        required["properties"] = below
+    return required
 
 
 def _maps(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -165,11 +165,11 @@ def _without_titles(schema: Any) -> None:
     if isinstance(schema, dict):
         if isinstance(schema.get("title"), str):
             del schema["title"]
-        for item in schema.values():
-            _without_titles(item)
+        for part in schema.values():
+            _without_titles(part)
     elif isinstance(schema, list):
-        for item in schema:
-            _without_titles(item)
+        for part in schema:
+            _without_titles(part)
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:

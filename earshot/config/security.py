@@ -206,8 +206,8 @@ class SecuritySpec(Frozen):
     @field_validator("users")
     @classmethod
     def _distinct(cls, value: tuple[UserSpec, ...]) -> tuple[UserSpec, ...]:
-        found = repeated(item.name for item in value)
-        refuse(f"{name} occurs {times} times" for name, times in found)
+        repeated_names = repeated(item.name for item in value)
+        refuse(f"{name} occurs {times} times" for name, times in repeated_names)
         return value
 
     @model_validator(mode="after")
@@ -264,21 +264,21 @@ def security_problems(
     are checked: nodes could not work together, and no client could do anything.
     """
     allowed, required = (Protocol.SSL, Protocol.SASL_SSL), ClientAuth.REQUIRED
-    for item in listeners:
-        key, protocol = f"listeners.{item.name}", item.protocol
-        if item.name == inter_broker and protocol is not Protocol.SSL:
+    for listener in listeners:
+        key, protocol = f"listeners.{listener.name}", listener.protocol
+        if listener.name == inter_broker and protocol is not Protocol.SSL:
             found = f"found {protocol} between brokers of a cluster with `security`"
             allow = f"{Protocol.SSL}, where they show certificates"
             yield f"{key}.protocol: {found}; allowed: {allow}"
         elif protocol not in allowed:
             found = f"found {protocol} in a cluster with `security`, whose clients say who they are"
             yield f"{key}.protocol: {found}; allowed: {', '.join(allowed)}"
-        elif protocol is Protocol.SSL and (item.client_auth or required) is not required:
-            found = f"found {item.client_auth} with {protocol}"
+        elif protocol is Protocol.SSL and (listener.client_auth or required) is not required:
+            found = f"found {listener.client_auth} with {protocol}"
             why = "where a certificate alone says who a client is"
             yield f"{key}.client_auth: {found}, {why}; allowed: {required}"
-        if item.mechanism is not None and not protocol.sasl:
-            found = f"found {item.mechanism} with {protocol}, where clients do not log in"
+        if listener.mechanism is not None and not protocol.sasl:
+            found = f"found {listener.mechanism} with {protocol}, where clients do not log in"
             yield f"{key}.mechanism: {found}; allowed: with {Protocol.SASL_SSL}"
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (
