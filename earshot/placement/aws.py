@@ -89,7 +89,7 @@ class AwsPlan(PlacementPlan):
 
 def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
     """What AWS will give each node, nothing of it known yet."""
-    found = {}
+    names_by_id = {}
     for id in spec.node_ids:
         interface = private = UnknownHost(what=f"the network interface of {spec.name_of(id)}")
         elastic = public = UnknownHost(what=f"the Elastic IP of {spec.name_of(id)}")
@@ -98,8 +98,8 @@ def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
             private = UnknownHost(what=f"{record} in the private zone")
             public = UnknownHost(what=f"{record} in the public zone")
         both = (public, elastic) if spec.is_public(id) else (None, None)
-        found[id] = ProvisionedNames(private, interface, *both)
-    return found
+        names_by_id[id] = ProvisionedNames(private, interface, *both)
+    return names_by_id
 
 
 def planned(spec: AwsSpec, stack: str, state: Path) -> AwsPlan:
@@ -202,8 +202,8 @@ def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:
     """By the file of node ``id`` of ``stack``, the SSM parameter that it alone, and who makes the
     stack, may read."""
     given = {name: source.replace("{id}", str(id)) for name, source in spec.secrets.items()}
-    own = node_secrets(spec, id)
-    return given | {name: secret_parameter(stack, what) for name, what in own.items()}
+    secrets = node_secrets(spec, id)
+    return given | {name: secret_parameter(stack, what) for name, what in secrets.items()}
 
 
 def _pinned(spec: AwsSpec, stack: str, id: int, versions: SecretVersions) -> dict[str, str]:
@@ -268,8 +268,8 @@ def unknown_balancer(spec: AwsSpec) -> UnknownHost:
 def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> Balancer | None:
     if spec.expose is None:
         return None
-    known = name or spec.expose.consumers_name(spec.zone) or unknown_balancer(spec)
-    return Balancer(known, spec.expose.path, BALANCER, spec.expose.private_link)
+    host = name or spec.expose.consumers_name(spec.zone) or unknown_balancer(spec)
+    return Balancer(host, spec.expose.path, BALANCER, spec.expose.private_link)
 
 
 def _declarations(

@@ -20,9 +20,9 @@ LATE: Final = 90.0
 def aws_standpoints(spec: AwsSpec, bucket: str = "", instance: str = "") -> tuple[Standpoint, ...]:
     """One standpoint per client scope of ``spec``; ``bucket`` and ``instance`` are those of its
     validator, where it has one."""
-    held = {scope for item in spec.listeners for scope in item.scopes}
+    scopes = {scope for item in spec.listeners for scope in item.scopes}
     return tuple(
-        _standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in held
+        _standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in scopes
     )
 
 
@@ -48,23 +48,24 @@ def _standpoint(spec: AwsSpec, scope: Scope, bucket: str, instance: str) -> Stan
 
 def _left_out(spec: AwsSpec) -> dict[str, str]:
     """External listeners that a deploy does not validate from here, and why."""
-    found = {}
-    for item in spec.listeners:
-        if Scope.EXTERNAL not in item.scopes:
+    reasons = {}
+    for listener in spec.listeners:
+        if Scope.EXTERNAL not in listener.scopes:
             continue
-        if item.name in spec.linked:
-            found[item.name] = (
+        if listener.name in spec.linked:
+            reasons[listener.name] = (
                 "not run: its clients are in other VPCs (by hand: `earshot validate --contract "
                 "FILE`, in a VPC with an endpoint)"
             )
         elif spec.prove != "here":
-            found[item.name] = (
+            reasons[listener.name] = (
                 "not run: `prove: later` in the stack file (by hand: `earshot validate --only "
                 "external`, where its clients are)"
             )
-        elif spec.security is None and item.protocol is not Protocol.PLAINTEXT:
-            found[item.name] = (
-                f"not run: it takes {item.protocol} (by hand: `earshot validate --client-config "
+        elif spec.security is None and listener.protocol is not Protocol.PLAINTEXT:
+            reasons[listener.name] = (
+                f"not run: it takes {listener.protocol} (by hand: `earshot "
+                "validate --client-config "
                 "FILE`, where its clients are)"
             )
-    return found
+    return reasons

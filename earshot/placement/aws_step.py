@@ -86,8 +86,8 @@ def _listeners(stack: str, step: ClusterPlan, specs: Collection[AwsSpec]) -> Ite
     found: dict[str, list[tuple[ListenerSpec, list[Listener | None]]]] = {}
     for spec in specs:
         made = plan_aws(spec, stack).plan
-        for item in spec.listeners:
-            found.setdefault(item.name, []).append((item, _of_brokers(made, item.name)))
+        for listener in spec.listeners:
+            found.setdefault(listener.name, []).append((listener, _of_brokers(made, listener.name)))
     for name in step.listener_names:
         planned = _of_brokers(step, name)
         yield from [item for item, listed in found.get(name, ()) if listed == planned][:1]

@@ -150,10 +150,10 @@ def _ports_at(
 ) -> Iterator[PublishedPort]:
     """The published ports of ``node``, which has listeners of the wanted plan and older ones."""
     old = list(held)
-    for item in node.listeners:
-        is_new = wanted.plan.node(node.id).listener(item.name) == item
+    for listener in node.listeners:
+        is_new = wanted.plan.node(node.id).listener(listener.name) == listener
         listed = wanted.containers[node.id].ports if is_new else old
-        yield from (port for port in listed if port.container_port == item.bind_port)
+        yield from (port for port in listed if port.container_port == listener.bind_port)
 
 
 def _check_side_by_side(
@@ -239,24 +239,28 @@ def _hosts(
     spec: DockerSpec, id: int, host: DockerHost, apart: bool
 ) -> dict[Scope, str | UnknownHost]:
     inside = (host.between_hosts if apart else None) or spec.name_of(id)
-    found: dict[Scope, str | UnknownHost] = {Scope.CONTROLLER: inside, Scope.INTERNAL: inside}
+    hosts: dict[Scope, str | UnknownHost] = {Scope.CONTROLLER: inside, Scope.INTERNAL: inside}
     if not apart:
-        found[Scope.HOST] = LOCALHOST
+        hosts[Scope.HOST] = LOCALHOST
     if host.external is not None:
-        found[Scope.EXTERNAL] = host.external
-    return found
+        hosts[Scope.EXTERNAL] = host.external
+    return hosts
 
 
 def _published(
     spec: DockerSpec, id: int, turn: int, apart: bool
 ) -> Iterator[tuple[str, PublishedPort]]:
     if id in spec.ids:
-        for item in spec.listeners:
-            if apart or id in item.published or set(item.scopes) & {Scope.HOST, Scope.EXTERNAL}:
-                port = item.published.get(id, item.port + turn)
+        for listener in spec.listeners:
+            if (
+                apart
+                or id in listener.published
+                or set(listener.scopes) & {Scope.HOST, Scope.EXTERNAL}
+            ):
+                port = listener.published.get(id, listener.port + turn)
                 # only processes of the host use a listener of scope host
-                ip = LOOPBACK if not apart and item.scopes == (Scope.HOST,) else ""
-                yield item.name, PublishedPort(item.port, port, ip)
+                ip = LOOPBACK if not apart and listener.scopes == (Scope.HOST,) else ""
+                yield listener.name, PublishedPort(listener.port, port, ip)
     if apart and id in spec.controller_ids:
         port = spec.controllers.port
         yield spec.controllers.name, PublishedPort(port, port + turn)
@@ -291,8 +295,9 @@ def _notes(spec: DockerSpec) -> Iterator[str]:
     if others or first.external is not None:
         return
     if not any(Scope.EXTERNAL in item.scopes for item in spec.listeners):
-        held = [item.name for item in spec.listeners if Scope.HOST in item.scopes]
+        host_listeners = [item.name for item in spec.listeners if Scope.HOST in item.scopes]
         yield (
-            f"{', '.join(held) or 'every listener'}: not for clients beyond the Docker host, which "
+            f"{', '.join(host_listeners) or 'every listener'}: not for clients "
+            "beyond the Docker host, which "
             "has no name for them; `hosts[0].external` gives it one"
         )

@@ -133,15 +133,15 @@ def local_names(
 def _check_binds(spec: LocalSpec, machine: Machine) -> None:
     """A broker that cannot bind ends at its start, when the one before it was stopped already."""
     names = {LOCALHOST, machine.name}
-    for item in spec.listeners:
-        if item.bind is None or item.bind in names:
+    for listener in spec.listeners:
+        if listener.bind is None or listener.bind in names:
             continue
-        address = ip_of(item.bind)
-        own = address is not None and str(address) in machine.addresses
-        if not own and kind_of(item.bind) not in _ALWAYS_OWN:
+        address = ip_of(listener.bind)
+        is_local = address is not None and str(address) in machine.addresses
+        if not is_local and kind_of(listener.bind) not in _ALWAYS_OWN:
             raise EarshotError(
-                f"listeners.{item.name}.bind",
-                observed=f"{item.bind} is no address of this machine",
+                f"listeners.{listener.name}.bind",
+                observed=f"{listener.bind} is no address of this machine",
                 allowed=", ".join(
                     text
                     for text in machine.addresses

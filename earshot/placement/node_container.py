@@ -46,8 +46,8 @@ class NodeContainer:
     @property
     def mounts(self) -> tuple[VolumeMount, ...]:
         """Its volumes, each with its place."""
-        found = (VolumeMount(self.volume, DATA),)
-        return (*found, VolumeMount(self.keys, KEYS, read_only=True)) if self.keys else found
+        mounts = (VolumeMount(self.volume, DATA),)
+        return (*mounts, VolumeMount(self.keys, KEYS, read_only=True)) if self.keys else mounts
 
     def variables(self, cluster_id: str) -> dict[str, str]:
         """The whole environment of a node of this cluster."""

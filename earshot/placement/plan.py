@@ -178,24 +178,24 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames, balancer: Balancer 
 
 
 def _advertised(
-    item: ListenerSpec, id: int, names: NodeNames, port: int, balancer: Balancer | None
+    listener: ListenerSpec, id: int, names: NodeNames, port: int, balancer: Balancer | None
 ) -> tuple[str | UnknownHost, int]:
     """The advertised host and port; ``port`` is what leads to the broker itself."""
-    address = item.address
+    address = listener.address
     if address.strategy is Strategy.PORT:
         shared = address.host or (balancer.host if balancer else None)
         assert shared is not None  # the spec has checked it
         return shared, address.port_of(id)
     if address.strategy is Strategy.SNI:
-        return address.name_of(id), address.port or item.port
-    if id in item.advertised:
-        chosen = override(item.advertised[id])
+        return address.name_of(id), address.port or listener.port
+    if id in listener.advertised:
+        chosen = override(listener.advertised[id])
         return chosen if isinstance(chosen, Address) else (chosen, port)
     # a listener for several scopes advertises the name of the widest: all of them must resolve it
-    widest = item.scopes[-1]
+    widest = listener.scopes[-1]
     if widest not in names.hosts:
         raise EarshotError(
-            f"listener {item.name}, node {id}",
+            f"listener {listener.name}, node {id}",
             observed=f"has the scope {widest}, for which this placement provisioned no name",
             allowed=", ".join(names.hosts),
             remedy=f"name the host under the listener's `advertised`, as {id}: HOST",
@@ -208,11 +208,13 @@ def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
     for node in nodes:
         machine = names[node.id].machine or f"node {node.id}"
         claims = [(item.bind_port, f"{item.name} of node {node.id}") for item in node.listeners]
-        for item in node.listeners:
+        for listener in node.listeners:
             # containers and instances have ports of their own, whatever their names are
-            on_it = names[node.id].machine and item.host in names[node.id].hosts.values()
-            if item.forwarded and on_it:
-                claims.append((item.port, f"what forwards to {item.name} of node {node.id}"))
+            on_it = names[node.id].machine and listener.host in names[node.id].hosts.values()
+            if listener.forwarded and on_it:
+                claims.append(
+                    (listener.port, f"what forwards to {listener.name} of node {node.id}")
+                )
         for port, claim in claims:
             holder = taken.setdefault((machine, port), claim)
             if holder is not claim:

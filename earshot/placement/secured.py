@@ -26,8 +26,8 @@ def files_of(security: SecuritySpec, root: Path) -> Files | None:
 
     ``root`` is the folder of the stack's cluster, and relative paths start at its project.
     """
-    named = security.tls.files
-    if named is None or named.private_ca:
+    files = security.tls.files
+    if files is None or files.private_ca:
         return None
     from earshot.certificates.given import Files  # slow to import
 
@@ -37,11 +37,11 @@ def files_of(security: SecuritySpec, root: Path) -> Files | None:
         return place if not place or is_in_aws(place) else str(project / place)
 
     return Files(
-        found(named.certificate),
-        found(named.key or named.certificate),
-        found(named.authority),
-        found(named.password),
-        named.region,
+        found(files.certificate),
+        found(files.key or files.certificate),
+        found(files.authority),
+        found(files.password),
+        files.region,
     )
 
 
