@@ -75,8 +75,8 @@ class ClusterFacts:
         """The version that the cluster is for, or an empty text."""
         if self.plan is not None:
             return self.plan.kafka_version
-        found = (item.notes.get("kafka_version", "") for item in self.settings.values())
-        return next(filter(None, found), "")
+        versions = (item.notes.get("kafka_version", "") for item in self.settings.values())
+        return next(filter(None, versions), "")
 
     def advertised(self) -> Iterator[tuple[Node, Listener, Scope]]:
         """Every (node, listener, scope) of the plan, in its order."""

@@ -157,25 +157,25 @@ def admitted(
     for ``clients.external``; scope host needs no rule, for a machine's own traffic passes no
     security group. The inter-broker listener is for the brokers whatever else it is for.
     """
-    found: dict[IpRange | Members, str] = {}
+    sources: dict[IpRange | Members, str] = {}
     if Scope.CONTROLLER in listener.scopes:
-        found[Members(BROKERS)] = "the quorum, from brokers"
+        sources[Members(BROKERS)] = "the quorum, from brokers"
         if any(not node.is_broker for node in plan.controllers):
-            found[Members(CONTROLLERS)] = "the quorum, from controllers"
+            sources[Members(CONTROLLERS)] = "the quorum, from controllers"
     if listener.name == plan.inter_broker:
-        found[Members(BROKERS)] = "traffic between brokers"
+        sources[Members(BROKERS)] = "traffic between brokers"
     if listener.front is not None and listener.front.group:
-        return found | {Members(listener.front.group): "the balancer, for its clients"}
-    return found | _clients(listener, clients)
+        return sources | {Members(listener.front.group): "the balancer, for its clients"}
+    return sources | _clients(listener, clients)
 
 
 def _clients(listener: Listener, clients: Clients) -> dict[IpRange | Members, str]:
-    found: dict[IpRange | Members, str] = {}
+    sources: dict[IpRange | Members, str] = {}
     if Scope.INTERNAL in listener.scopes:
-        found |= dict.fromkeys(clients.internal, "clients of scope internal")
+        sources |= dict.fromkeys(clients.internal, "clients of scope internal")
     if Scope.EXTERNAL in listener.scopes:
-        found |= dict.fromkeys(clients.external, "clients of scope external")
-    return found
+        sources |= dict.fromkeys(clients.external, "clients of scope external")
+    return sources
 
 
 def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup, ...]:
@@ -205,15 +205,19 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
 def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
     """What a balancer's group lets in: clients, at the ports of brokers and bootstraps."""
     for name in plan.listener_names:
-        held = [item for node in plan.brokers if (item := node.listener(name)) is not None]
-        if not (front := held[0].front) or not front.group:
+        node_listeners = [
+            node_listener
+            for node in plan.brokers
+            if (node_listener := node.listener(name)) is not None
+        ]
+        if not (front := node_listeners[0].front) or not front.group:
             continue
         bootstrap = [front.bootstrap.port] if front.bootstrap else []
-        ports = sorted({item.port for item in held} | set(bootstrap))
+        ports = sorted({item.port for item in node_listeners} | set(bootstrap))
         starts = [port for port in ports if port - 1 not in ports]
         ends = [port for port in ports if port + 1 not in ports]
         for first, last in zip(starts, ends, strict=True):  # a rule per range, for quotas count
-            for source, reason in _clients(held[0], clients).items():
+            for source, reason in _clients(node_listeners[0], clients).items():
                 yield Ingress(first, last, source, f"{name}: {reason}")
 
 

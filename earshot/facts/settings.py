@@ -74,8 +74,8 @@ def node_id(values: Mapping[str, str]) -> int:
 
 def controller_names(values: Mapping[str, str]) -> tuple[str, ...]:
     """`controller.listener.names`."""
-    listed = values.get("controller.listener.names", "").split(",")
-    return tuple(name.strip() for name in listed if name.strip())
+    entries = values.get("controller.listener.names", "").split(",")
+    return tuple(name.strip() for name in entries if name.strip())
 
 
 def inter_broker_name(values: Mapping[str, str]) -> str:
@@ -86,8 +86,8 @@ def inter_broker_name(values: Mapping[str, str]) -> str:
 
 def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
     """`process.roles`; without it a node is a broker of ZooKeeper's time."""
-    listed = [part.strip() for part in values.get("process.roles", "").split(",")]
-    return tuple(role for role in Role if role in listed) or (Role.BROKER,)
+    entries = [part.strip() for part in values.get("process.roles", "").split(",")]
+    return tuple(role for role in Role if role in entries) or (Role.BROKER,)
 
 
 def asks_itself_alone(values: Mapping[str, str]) -> bool:
@@ -266,10 +266,10 @@ class StrictSettings:
             items = list(read(text))
             good = [item for item in items if not isinstance(item, Bad)]
             self._memo[key, text] = dict(good) if len(good) == len(items) else None
-        found = cast("dict[K, V] | None", self._memo[key, text])
-        if found is None:
+        cached = cast("dict[K, V] | None", self._memo[key, text])
+        if cached is None:
             raise Unreadable
-        return found
+        return cached
 
 
 class ForeignSettings(StrictSettings):
@@ -301,8 +301,12 @@ class ForeignSettings(StrictSettings):
         """Without the controllers' listeners: before 3.2, with ZooKeeper, at their own address."""
         if self.version >= (3, 2) or not self.has("advertised.listeners"):
             return super().advertised_to_clients
-        held = {key: self.listeners.get(key) for key in self.controllers}
-        return {k: v for k, v in self.advertised.items() if k not in held or v != held[k]}
+        controller_addresses = {key: self.listeners.get(key) for key in self.controllers}
+        return {
+            k: v
+            for k, v in self.advertised.items()
+            if k not in controller_addresses or v != controller_addresses[k]
+        }
 
     @property
     def inter_broker_protocol(self) -> str:
