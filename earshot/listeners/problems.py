@@ -54,8 +54,8 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
     problems: list[str] = []
     items = error.errors(include_url=False)[:MOST_PROBLEMS]
     for item in items:
-        own = item["loc"]
-        if any(other["loc"][: len(own)] == own != other["loc"] for other in items):
+        location = item["loc"]
+        if any(other["loc"][: len(location)] == location != other["loc"] for other in items):
             continue  # what follows from a problem of one of its own parts
         key = _key(item["loc"], document)
         for line in _message(item, model).splitlines():

@@ -59,8 +59,8 @@ class NodeSettings:
     @property
     def role(self) -> Role:
         """What to call the node: a broker, unless it is a controller alone."""
-        alone = self.values.get("process.roles", "").strip() == Role.CONTROLLER
-        return Role.CONTROLLER if alone else Role.BROKER
+        is_controller = self.values.get("process.roles", "").strip() == Role.CONTROLLER
+        return Role.CONTROLLER if is_controller else Role.BROKER
 
 
 def read_properties(text: str) -> NodeSettings:

@@ -117,7 +117,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     if security is None:
         return {}
     protocols = {listener.name: listener.protocol for listener in node.listeners}
-    own = {listener.name: listener for listener in node.listeners}
+    by_name = {listener.name: listener for listener in node.listeners}
     # a broker connects to the quorum with what it has for the quorum's listener
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values: dict[str, str] = {}
@@ -126,7 +126,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             continue
         prefix = f"listener.name.{name.lower()}."
         usual = ClientAuth.NONE if protocol.sasl else ClientAuth.REQUIRED
-        item = own.get(name)
+        item = by_name.get(name)
         values[_client_auth(name)] = str((item and item.client_auth) or usual)
         if item is not None and protocol.sasl:
             mechanisms = [str(it) for it in security.mechanisms(item)]
@@ -186,8 +186,8 @@ def own_stores(values: Mapping[str, str], listener: str) -> dict[str, str]:
     if values.get("authorizer.class.name") != AUTHORIZER or _client_auth(listener) not in values:
         return {}  # `security` has not made these settings, or the listener is without TLS
     # a listener's own go before common ones, as Kafka has it: nodes of earlier releases have these
-    own = {key: values.get(_of_listener(listener, key), values.get(key, "")) for key in _STORES}
-    return own if all(own.values()) else {}
+    stores = {key: values.get(_of_listener(listener, key), values.get(key, "")) for key in _STORES}
+    return stores if all(stores.values()) else {}
 
 
 def own_access(values: Mapping[str, str]) -> dict[str, str]:
