@@ -143,19 +143,21 @@ def resolution(
     if name is None:
         return Resolution("", f"{host} is no name that EC2 gives")
     private = name.kind is NameKind.EC2_PRIVATE
-    own = interface.private if private else interface.public
+    address = interface.private if private else interface.public
     outside = location in (ClientLocation.OUTSIDE, ClientLocation.PEERED_VPC)
-    if (name.address, name.region) != (own, interface.region):
+    if (name.address, name.region) != (address, interface.region):
         return Resolution("", f"{host} is not a name of the interface {interface.private}")
     if dns.off:
         return Resolution("", f"{' and '.join(dns.off)} of the VPC: off")
     if private and outside:
         return Resolution("", f"only the resolver of its VPC is sure to know {host}")
     if private:
-        return Resolution(own, f"Amazon's resolver of the VPC answers for interface {own}")
-    lasting = f"Elastic IP {own}" if interface.elastic else f"public address {own}, until a stop"
+        return Resolution(address, f"Amazon's resolver of the VPC answers for interface {address}")
+    lasting = (
+        f"Elastic IP {address}" if interface.elastic else f"public address {address}, until a stop"
+    )
     if outside:
-        return Resolution(own, lasting)
+        return Resolution(address, lasting)
     return Resolution(interface.private, f"{lasting}; inside the VPC the private address")
 
 

@@ -35,16 +35,16 @@ def this_machine(
     addresses: Callable[[], tuple[str, ...]] | None = None,
 ) -> Machine:
     """This machine as it is now; the three sources can be replaced."""
-    own = (addresses or own_addresses)()
+    machine_addresses = (addresses or own_addresses)()
     name = hostname()
     try:
         check_host(name)
     except AddressError as error:
-        return Machine(own, why_unnamed=error.line)
+        return Machine(machine_addresses, why_unnamed=error.line)
     lookup = look_up([(name, resolver or SystemResolver())], seconds=5.0)
     (answer,) = lookup.values()
-    address, why = _own_address(name, answer, own)
-    return Machine(own, name if address else None, address, why)
+    address, why = _own_address(name, answer, machine_addresses)
+    return Machine(machine_addresses, name if address else None, address, why)
 
 
 def own_addresses() -> tuple[str, ...]:

@@ -122,14 +122,14 @@ class ResolverPolicy(Frozen):
 
     def waiver(self, host: str) -> str:
         """Why ``host`` need not resolve, or an empty text."""
-        item = self.waived.get(host.lower())
-        return "" if item is None or item.is_over else item.reason
+        waiver = self.waived.get(host.lower())
+        return "" if waiver is None or waiver.is_over else waiver.reason
 
     def expired(self, host: str) -> str:
         """A note that the waiver of ``host`` is over, or an empty text."""
-        item = self.waived.get(host.lower())
-        over = item is not None and item.is_over
-        return f"it was waived until {item.until}: {item.reason}" if item and over else ""
+        waiver = self.waived.get(host.lower())
+        over = waiver is not None and waiver.is_over
+        return f"it was waived until {waiver.until}: {waiver.reason}" if waiver and over else ""
 
 
 def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
