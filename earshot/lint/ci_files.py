@@ -46,10 +46,10 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
         if not _has_broker(services):
             continue
         has_broker = True
-        own = mistakes(services)
-        for item in (*own, *advice_on_services(services, own)):
-            paths = list(_paths(job, item))
-            by_place.setdefault((item.line, paths[0]), (item, paths))
+        findings = mistakes(services)
+        for finding in (*findings, *advice_on_services(services, findings)):
+            paths = list(_paths(job, finding))
+            by_place.setdefault((finding.line, paths[0]), (finding, paths))
         unknown += (
             f"job {job.name}, service {service.name}: {what} could not be read"
             for service in services
@@ -101,19 +101,21 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
         if other.suffix in ENDINGS and other.name != file.name and other.is_file():
             units[other.name] = text_of(other)
     services = _of_release(read_units(units), options)
-    own = name_of(file.name, text)
+    container_name = name_of(file.name, text)
     brokers = {item.name for item in (*brokers_among(services), *redpanda_among(services))}
     if not brokers:
         return FileReport(shown, "", unchecked=_NO_BROKER)
     findings = mistakes(services)
     listed = [
-        it for it in (*findings, *advice_on_services(services, findings)) if it.container == own
+        it
+        for it in (*findings, *advice_on_services(services, findings))
+        if it.container == container_name
     ]
     placed = tuple(Mistake(item, _line(text, shown, item)) for item in listed)
     unknown = [
         f"{what} could not be read"
         for service in services
-        if service.name == own
+        if service.name == container_name
         for what in service.container.unknown
     ]
     return FileReport(shown, "Podman unit", placed, tuple(unknown))
@@ -122,11 +124,11 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
 def _line(text: str, file_name: str, finding: Finding) -> Place:
     names = {name for key in finding.inputs for name in spellings(key)}
     keys = {"ports": "PublishPort", "command": "Exec", "image": "Image"}
-    wanted = [f"{name}=" for name in names] + [
+    prefixes = [f"{name}=" for name in names] + [
         f"{keys[name]}=" for name in finding.inputs if name in keys
     ]
     for number, line in enumerate(text.splitlines(), 1):
-        if any(item in line for item in wanted):
+        if any(item in line for item in prefixes):
             return Place(file_name, number, len(line) - len(line.lstrip()) + 1)
     return Place(file_name, 1, 1)
 

@@ -194,11 +194,11 @@ class _Source:
     def _port(self, ports: yaml.Node, line: LineToWrite) -> Edit:
         if not isinstance(ports, yaml.SequenceNode):
             raise _NotCertainError
-        wanted = read_port(line.replaces, "ports")
+        line_port = read_port(line.replaces, "ports")
         nodes = [
             item
             for item in ports.value
-            if isinstance(item, yaml.ScalarNode) and _port_of(item) == wanted
+            if isinstance(item, yaml.ScalarNode) and _port_of(item) == line_port
         ]
         if len(nodes) != 1:
             raise _NotCertainError

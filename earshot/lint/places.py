@@ -26,9 +26,9 @@ def in_files(
     The Compose ``files`` (text and name) are laid over each other: the last that sets what a
     finding names counts, else the first that has its service.
     """
-    wanted = list(findings)
-    read = [(_services(yaml_nodes(text, shown)), shown) for text, shown in files if wanted]
-    for finding in wanted:
+    all_findings = list(findings)
+    read = [(_services(yaml_nodes(text, shown)), shown) for text, shown in files if all_findings]
+    for finding in all_findings:
         holders = [item for item in reversed(read) if _is_set(item[0], finding)]
         places = [_place(services, finding, shown) for services, shown in (*holders, *read)]
         yield finding, next((place for place in places if place.line), Place(files[0][1]))
@@ -57,9 +57,9 @@ def at_paths(
     text: str, file_name: str, findings: Iterable[tuple[Finding, Iterable[Keys]]]
 ) -> Iterator[tuple[Finding, Place]]:
     """Each finding with the first of its paths that is there, in a file of several documents."""
-    wanted = list(findings)
-    documents = yaml_nodes_of_documents(text, file_name) if wanted else []
-    for finding, paths in wanted:
+    all_findings = list(findings)
+    documents = yaml_nodes_of_documents(text, file_name) if all_findings else []
+    for finding, paths in all_findings:
         nodes = (_node(documents, path) for path in paths)
         node = next((item for item in nodes if item is not None), None)
         yield finding, Place(file_name) if node is None else _at(node, file_name)
@@ -167,8 +167,8 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.
     for key, value in node.value:
         if key.value == "<<":
             merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
-            for item in reversed(merged):  # of several the first counts
-                yield from _pairs(item)
+            for pair in reversed(merged):  # of several the first counts
+                yield from _pairs(pair)
     for key, value in node.value:
         yield str(key.value), (key, value)
 
