@@ -169,10 +169,10 @@ def matrices(report: Report) -> tuple[Matrix, ...]:
 
 def vantages(report: Report) -> tuple[Vantage, ...]:
     """The vantages that the report describes, then those that only its cells name."""
-    named = {vantage.name: vantage for vantage in report.vantages}
+    by_name = {vantage.name: vantage for vantage in report.vantages}
     for cell in report.cells:
-        named.setdefault(cell.vantage, Vantage(name=cell.vantage))
-    return tuple(named.values())
+        by_name.setdefault(cell.vantage, Vantage(name=cell.vantage))
+    return tuple(by_name.values())
 
 
 def problems(report: Report) -> tuple[Problem, ...]:

@@ -99,12 +99,12 @@ def _replication(report: Report) -> Iterator[str]:
 
 
 def _vantages(vantages: tuple[Vantage, ...]) -> Iterator[str]:
-    spoken = [item for item in vantages if item.reached or item.verdict != Verdict.PASS]
-    if not spoken:
+    shown_vantages = [item for item in vantages if item.reached or item.verdict != Verdict.PASS]
+    if not shown_vantages:
         return
     yield "## Vantages"
     yield ""
-    for vantage in spoken:
+    for vantage in shown_vantages:
         reached = f", {wording.reached(vantage)}" if vantage.reached else ""
         reason = f": {escape(vantage.reason)}" if vantage.reason else ""
         yield f"- {MARKS[vantage.verdict]} {escape(wording.standpoint(vantage))}{reached}{reason}"

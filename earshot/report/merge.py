@@ -66,10 +66,10 @@ def merge(sources: Sequence[Source]) -> Report:
 def _refuse_strangers(sources: Sequence[Source]) -> None:
     """Two names are two clusters, and so are two of Kafka's ids; one that is not known is none."""
     for attribute in ("cluster", "cluster_id"):
-        named = {getattr(source.report, attribute): source.name for source in sources}
-        shown = [f"{name} shows {cluster}" for cluster, name in named.items() if cluster]
-        if len(shown) > 1:
-            observed = f"are of different clusters: {', '.join(shown)}"
+        source_names = {getattr(source.report, attribute): source.name for source in sources}
+        problems = [f"{name} shows {cluster}" for cluster, name in source_names.items() if cluster]
+        if len(problems) > 1:
+            observed = f"are of different clusters: {', '.join(problems)}"
             raise EarshotError("reports", observed=observed, allowed="reports of one cluster")
 
 
@@ -119,14 +119,16 @@ def _standpoints(report: Report) -> set[tuple[str, str]]:
 
 
 def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
-    others = {name for item in all_reports if item is not report for name, _ in _standpoints(item)}
+    taken_names = {
+        name for item in all_reports if item is not report for name, _ in _standpoints(item)
+    }
     names = {it.name: it.name for it in vantages(report)}
     for vantage in vantages(report):
-        if vantage.name in others:
+        if vantage.name in taken_names:
             names[vantage.name] = f"{vantage.name} on {vantage.where or report.run}"
     cells = tuple(cell.model_copy(update={"vantage": names[cell.vantage]}) for cell in report.cells)
-    named = tuple(it.model_copy(update={"name": names[it.name]}) for it in report.vantages)
-    return report.model_copy(update={"cells": cells, "vantages": named})
+    renamed = tuple(it.model_copy(update={"name": names[it.name]}) for it in report.vantages)
+    return report.model_copy(update={"cells": cells, "vantages": renamed})
 
 
 def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
