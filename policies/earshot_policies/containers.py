@@ -39,12 +39,12 @@ class Containers:
         where = _engine(args.provider)
         service = read_service(inputs, args.name)
         service = replace(service, is_built=is_one_of(service.container.image, built))
-        found = self._run.register(
+        result = self._run.register(
             RegisteredContainer(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
             policy,
             self._here if engine.is_here(where) else (),
         )
-        return Evaluation(found.findings, found.remarks)
+        return Evaluation(result.findings, result.remarks)
 
     @property
     def brokers(self) -> tuple[str, ...]:

@@ -70,14 +70,14 @@ class Evaluations:
                 for item in args.resources
                 if item.resource_type in TYPES
             )
-            found = (
+            results = (
                 self._instances.evaluate_stack(stack, self._policies),
                 self._containers.evaluate_stack(stack),
                 self._workloads.at_the_end(),
             )
             self._outcome = StackEvaluation(
-                tuple(item for one in found for item in one.findings),
-                tuple(item for one in found for item in one.remarks),
+                tuple(item for one in results for item in one.findings),
+                tuple(item for one in results for item in one.remarks),
             )
         return self._outcome
 

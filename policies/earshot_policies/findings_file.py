@@ -27,18 +27,18 @@ class FindingsFiles:
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> "FindingsFiles":
         """As `VARIABLE` says, files without findings. Raises EarshotError."""
         texts = environment.get(VARIABLE, "").split(os.pathsep)
-        made = cls(dict(map(_target, filter(None, texts))))
-        made._write()
-        return made
+        files = cls(dict(map(_target, filter(None, texts))))
+        files._write()
+        return files
 
     def add(self, urn: str, finding: Finding, *, stops: bool) -> None:
         """Writes ``finding`` about the resource ``urn``, at the level of its policy."""
         if not self.formats:
             return
-        shown = replace(finding, resource=urn)
+        placed = replace(finding, resource=urn)
         if finding.state is FindingState.VIOLATED:
-            shown = replace(shown, severity=Severity.ERROR if stops else Severity.WARNING)
-        self._mistakes[urn, finding] = Mistake(shown, Place(_PROJECT_FILE))
+            placed = replace(placed, severity=Severity.ERROR if stops else Severity.WARNING)
+        self._mistakes[urn, finding] = Mistake(placed, Place(_PROJECT_FILE))
         self._write()
 
     def _write(self) -> None:

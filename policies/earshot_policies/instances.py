@@ -44,14 +44,16 @@ class Instances:
         if text is None:
             return Evaluation(() if behind_gate else (_not_known(),))
         written = broker_files(text)
-        found = self._run.evaluate(urn, written, policy)
+        findings = self._run.evaluate(urn, written, policy)
         if behind_gate:  # the gate has reported the advice already
-            others = [disagreements(plan, item) for item in written] if plan is not None else []
-            return Evaluation(
-                tuple(item for item in found if item.is_certain_error),
-                disagreements=tuple(text for listed in others for text in listed),
+            differences = (
+                [disagreements(plan, item) for item in written] if plan is not None else []
             )
-        return Evaluation(found, tuple(_remarks(text, written)))
+            return Evaluation(
+                tuple(item for item in findings if item.is_certain_error),
+                disagreements=tuple(text for listed in differences for text in listed),
+            )
+        return Evaluation(findings, tuple(_remarks(text, written)))
 
     @property
     def brokers(self) -> tuple[str, ...]:

@@ -40,13 +40,13 @@ def _reaches(urn: str, gated: set[str], by_urn: dict[str, PolicyResource]) -> bo
     seen: set[str] = set()
     pending = [urn]
     while pending:
-        item = by_urn.get(pending.pop())
-        if item is None or item.urn in seen:
+        resource = by_urn.get(pending.pop())
+        if resource is None or resource.urn in seen:
             continue
-        if item.urn in gated:
+        if resource.urn in gated:
             return True
-        seen.add(item.urn)
-        listed = (item.dependencies, *item.property_dependencies.values())
-        pending += [other.urn for others in listed for other in others]
-        pending += [item.parent.urn] if item.parent else []
+        seen.add(resource.urn)
+        dependencies = (resource.dependencies, *resource.property_dependencies.values())
+        pending += [other.urn for others in dependencies for other in others]
+        pending += [resource.parent.urn] if resource.parent else []
     return False

@@ -34,7 +34,7 @@ class Workloads:
 
     def at_the_end(self) -> StackEvaluation:
         """What the check of a file of manifests finds in all of a cluster's resources."""
-        found: list[tuple[str, Finding]] = []
+        findings: list[tuple[str, Finding]] = []
         for resources in self._clusters.values():
             urns = sorted(resources)
             manifest = read_manifest([resources[urn] for urn in urns])
@@ -42,9 +42,9 @@ class Workloads:
             for finding in kubernetes.mistakes(manifest):
                 container = containers[finding.container]
                 urn = urns[int(container.path[0])]
-                found.append((urn, finding))
+                findings.append((urn, finding))
                 self._places[urn, finding] = _path(_keys(container, finding))
-        return StackEvaluation(tuple(found))
+        return StackEvaluation(tuple(findings))
 
     def place(self, urn: str, finding: Finding) -> str:
         """The path of the property that a finding of `at_the_end` is about."""
