@@ -55,13 +55,13 @@ def choose(paths: Sequence[Path]) -> ChosenFiles:
     holds more than `MAX_NAMES`.
     """
     chosen: dict[str, tuple[Path, str]] = {}
-    keys: set[str] = set()
+    given_keys: set[str] = set()
     for path in paths:
         is_folder = _is_folder(path)
         for file, why in _below(path) if is_folder else ((path, ""),):
             key = os.path.normpath(file.absolute())
             if not is_folder:
-                keys.add(key)
+                given_keys.add(key)
             if key not in chosen or (chosen[key][1] and not why):  # it is named, so it is checked
                 chosen[key] = file, why
     for key, (file, why) in list(chosen.items()):
@@ -70,13 +70,13 @@ def choose(paths: Sequence[Path]) -> ChosenFiles:
             if not why:
                 below = os.path.normpath(base.absolute())
                 chosen[below] = base, ""
-                keys |= {below} if key in keys else set()
+                given_keys |= {below} if key in given_keys else set()
             how = f"is laid over {base.name} as `docker compose` does, and checked with it"
             chosen[key] = file, how
     return ChosenFiles(
         tuple(file for file, why in chosen.values() if not why),
         tuple(FileReport(str(file), "", unchecked=(why,)) for file, why in chosen.values() if why),
-        frozenset(file for key, (file, why) in chosen.items() if key in keys and not why),
+        frozenset(file for key, (file, why) in chosen.items() if key in given_keys and not why),
     )
 
 

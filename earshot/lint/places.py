@@ -167,8 +167,8 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.
     for key, value in node.value:
         if key.value == "<<":
             merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
-            for pair in reversed(merged):  # of several the first counts
-                yield from _pairs(pair)
+            for merged_node in reversed(merged):  # of several the first counts
+                yield from _pairs(merged_node)
     for key, value in node.value:
         yield str(key.value), (key, value)
 
