@@ -190,6 +190,8 @@ def _kubeconfig(made: Cluster, address: str, token: str) -> Path:
 def _join(made: Cluster, node: Node, kubeconfig: Path, mode: str) -> None:
     """Make ``node`` one of the cluster's: ways to the pods of the others, kube-proxy."""
     commands = [["sysctl", "-qw", "net.ipv4.ip_forward=1"]]
+    # its own processes need a route before kube-proxy sends them elsewhere; on the switch it ends
+    commands.append(["ip", "route", "add", SERVICES, "dev", "eth0"])
     for other in made.nodes:
         if other is not node:
             route = ["ip", "route", "add", f"{other.subnet}.0/24", "via", other.address]

@@ -117,7 +117,8 @@ def _ask(
     greetings: dict[Pair, dict[str, set[str]]] = {}
     for seen in (place.ask(spot.container, real) for _ in range(ROUNDS)):
         for (key, _), tried in zip(listed, seen, strict=True):
-            errors[key] = tried.error
+            # a name that has no address never has one; a resolver on a busy machine may be late
+            errors[key] = errors.get(key, tried.error) and tried.error
             for address, greeting in tried.greetings.items():
                 known = greetings.setdefault(key, {}).setdefault(address, set())
                 known |= {greeting} if greeting else set()
