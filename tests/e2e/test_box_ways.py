@@ -108,6 +108,11 @@ class Ways:
     folder: Path
 
     @property
+    def validator(self) -> Path:
+        """The properties by which earshot itself logs in."""
+        return self.stack.project.folder / STATE / "kafka" / "security" / "validator.properties"
+
+    @property
     def configuration(self) -> str:
         """HAProxy's, as a user gets it."""
         command = [sys.executable, "-m", "earshot", "gateway", "--stack", STACK]
@@ -273,7 +278,12 @@ def test_a_name_that_no_certificate_has_is_named(ways: Ways) -> None:
     with ways.misconfigured(
         ways.configuration.replace(known, f"{known}{alias} }}\n    {known}", 1)
     ):
-        report = ways.run("doctor", ways.laptop, "--bootstrap", f"{alias}:{SNI_PORT}")
+        # without a contract, only the properties have the protocol
+        client = ways.folder / "alias.properties"
+        client.touch(mode=0o600)
+        client.write_text(f"{ways.validator.read_text()}\nsecurity.protocol=SASL_SSL\n")
+        words = ("--bootstrap", f"{alias}:{SNI_PORT}", "--client-config", str(client))
+        report = ways.run("doctor", ways.laptop, *words)
     (cell,) = report.cells
     assert cell.cause is not None and cell.cause.kind == "certificate-name"
 
