@@ -20,7 +20,7 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_local_stack.py::test_the_stack_is_up_validated_and_small",
         "report/test_goldens.py",
     ],
-    "can be interrupted and run again": [
+    "You can interrupt them and run them again": [
         "e2e/test_interrupts.py::test_ctrl_c_at_any_step_and_then_up_again",
         "e2e/test_interrupts.py::test_sigkill_of_the_cli_in_the_middle_of_an_update",
         "test_interrupts.py::test_a_signal_to_the_first_process_lets_all_clean_up",
@@ -48,11 +48,11 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_local_stack.py::test_the_brokers_outlive_the_command_and_its_terminal",
         "e2e/test_local_stack.py::test_a_broker_that_does_not_come_up_is_put_back_as_it_was",
     ],
-    "any broker in a `docker.Container` of any Pulumi program": [
+    "It checks brokers in `docker.Container` resources of any Pulumi program": [
         "e2e/test_container_policies.py::test_a_mistake_is_stopped_before_the_container_exists",
         "e2e/test_container_policies.py::test_the_kraft_file_of_many_a_team_passes_and_runs",
     ],
-    "and the clients beside it": [
+    "and their clients in the same program": [
         "e2e/test_container_policies.py::test_a_client_that_is_sent_to_itself_is_stopped",
     ],
     "# any cluster, from where you are": [
@@ -78,7 +78,7 @@ PROMISES: dict[str, list[str]] = {
     "on one Docker host or several": [
         "e2e/test_docker_two_hosts.py::test_every_broker_is_reached_through_every_listener",
     ],
-    "AWS support is tested on doubles of AWS only": [
+    "AWS support is tested on programs that stand in for AWS only": [
         "e2e/test_aws_stack.py::test_the_life_of_three_brokers_with_two_listeners",
         "e2e/test_user_data.py::test_a_broker_boots_serves_and_keeps_its_data",
     ],
@@ -126,7 +126,7 @@ PROMISES: dict[str, list[str]] = {
         "cli/test_validate.py::test_the_exit_code_is_the_verdict",
         "e2e/test_spark_validation.py::test_a_deadline_that_is_too_short_proves_nothing",
     ],
-    "a run that checked nothing does not pass": [
+    "A run that checks nothing counts as failed": [
         "cli/test_validate.py::test_an_address_that_named_no_broker_does_not_pass",
     ],
     "`import earshot` works without Pulumi": [
