@@ -154,7 +154,7 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         image_refusals = image_refusals or [*kl002_kafka.startup_refusals(empty)]
     if not image_refusals:
         logins = kl002_kafka_keys.without_login(service.container, settings)
-        image_refusals = [kl002_kafka.found(item) for item in logins]
+        image_refusals = [kl002_kafka.as_finding(item) for item in logins]
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for finding in image_refusals[:1]:

@@ -77,7 +77,7 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
                 yield objection
 
 
-def found(
+def as_finding(
     objection: Objection, node: int | None = None, role: Role = Role.BROKER, kafka: str = "Kafka"
 ) -> Finding:
     """The finding for ``objection``, with Kafka's reaction to the setting."""
@@ -120,7 +120,7 @@ def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
                     inputs=(key,),
                 )
     for objection in refusals(view):
-        yield found(replace(objection, instead="", grave=True))
+        yield as_finding(replace(objection, instead="", grave=True))
 
 
 def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
@@ -133,7 +133,7 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
     )
     for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
         for objection in objected:
-            yield found(objection)
+            yield as_finding(objection)
 
 
 def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
@@ -176,7 +176,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     memo: Memo = {}
     for id, settings in facts.settings.items():
         for objection in objections(settings.values, version, memo):
-            yield found(objection, id, settings.role, kafka)
+            yield as_finding(objection, id, settings.role, kafka)
 
 
 RULE = Rule(

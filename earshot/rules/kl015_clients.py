@@ -114,17 +114,17 @@ def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> It
                 key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
                 mismatches.append(((*key, client.protocol, client.setting, lost), client.service))
                 break
-    for (broker, listener, expected, spoken, setting, lost), clients in by_key(mismatches).items():
+    for (broker, listener, expected, actual, setting, lost), clients in by_key(mismatches).items():
         verb = "speaks" if len(clients) == 1 else "speak"
         yield RULE.finding(
-            f"{shortened(list(clients))} {verb} {spoken} to {listener} of {broker}, which is "
+            f"{shortened(list(clients))} {verb} {actual} to {listener} of {broker}, which is "
             f"{expected}",
             "the protocol of the listener",
             listener=listener,
             container=clients[0],
             severity=None if lost else Severity.WARNING,
             remedy=f"set the client's security.protocol to {expected}, or bootstrap to a listener "
-            f"with {spoken}",
+            f"with {actual}",
             inputs=(setting,),
         )
 

@@ -51,9 +51,9 @@ def _distinct(
             continue
         other = holders.setdefault(field_value, listener)
         if other is not listener:
-            also = f", as {other.name} has" if field != "name" and other.name else ""
+            same_as = f", as {other.name} has" if field != "name" and other.name else ""
             yield RULE.finding(
-                f"has the {field} {field_value}{also or ' a second time'}; "
+                f"has the {field} {field_value}{same_as or ' a second time'}; "
                 "Strimzi refuses the resource",
                 f"a {field} of its own for every listener",
                 listener=listener.name or None,

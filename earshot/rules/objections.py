@@ -51,11 +51,11 @@ def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:
 def with_prefixes(view: StrictSettings, key: str) -> Iterator[tuple[str, str | None]]:
     """Each property that sets ``key``, with the listener that it is for; None: for all."""
     names = {name.lower(): name for name in view.listeners}
-    for key_in_view in view.values:
-        prefix, _, _ = key_in_view.rpartition(key)
-        if key_in_view == key:
-            yield key_in_view, None
-        elif key_in_view == f"{prefix}{key}" and prefix.startswith("listener.name."):
+    for set_key in view.values:
+        prefix, _, _ = set_key.rpartition(key)
+        if set_key == key:
+            yield set_key, None
+        elif set_key == f"{prefix}{key}" and prefix.startswith("listener.name."):
             name = names.get(prefix.removeprefix("listener.name.").removesuffix("."))
             if name is not None:
-                yield key_in_view, name
+                yield set_key, name

@@ -95,7 +95,7 @@ def entrance(deployment: Deployment, client: Bootstrap, address: Address) -> Ent
     trace = deployment.trace(client.service, address)
     if not isinstance(trace.end, Arrival):
         return Entrance(trace, trace.hops)
-    return Entrance(trace, (*trace.hops, _spoken(client, trace.end)))
+    return Entrance(trace, (*trace.hops, _protocol_hop(client, trace.end)))
 
 
 def sent_on(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Iterator[Sent]:
@@ -121,15 +121,15 @@ def _ending(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
     """The protocol, and whether it is the broker that is meant."""
     if not isinstance(trace.end, Arrival):
         return
-    yield _spoken(client, trace.end)
-    yield _meant(client.service, broker, trace)
+    yield _protocol_hop(client, trace.end)
+    yield _broker_hop(client.service, broker, trace)
 
 
 def not_reached(deployment: Deployment, place: str, address: Address, broker: Broker) -> Hop | None:
     """The hop that fails between ``place`` and ``broker``, which shall be at ``address``."""
     trace = deployment.trace(place, address)
     is_there = isinstance(trace.end, Arrival)
-    return failing((*trace.hops, _meant(place, broker, trace)) if is_there else trace.hops)
+    return failing((*trace.hops, _broker_hop(place, broker, trace)) if is_there else trace.hops)
 
 
 def is_doubtful(deployment: Deployment, place: str, address: Address) -> bool:
@@ -138,7 +138,7 @@ def is_doubtful(deployment: Deployment, place: str, address: Address) -> bool:
     return trace.end is End.NOWHERE and bool(trace.doubt)
 
 
-def _meant(place: str, broker: Broker, trace: Trace) -> Hop:
+def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
     """Whether it is the broker that is meant."""
     others = {it.broker.service for it in trace.ends if isinstance(it, Arrival)}
     if others == {broker.service}:
@@ -150,18 +150,18 @@ def _meant(place: str, broker: Broker, trace: Trace) -> Hop:
     return Hop(Stage.BROKER, Answer.NO, f"it is {other} and not {broker.service}")
 
 
-def _spoken(client: Bootstrap, arrival: Arrival) -> Hop:
+def _protocol_hop(client: Bootstrap, arrival: Arrival) -> Hop:
     """Who connects and who listens must speak one security protocol."""
-    name, spoken = arrival.endpoint.name, arrival.endpoint.protocol
-    if spoken is None:
+    name, protocol = arrival.endpoint.name, arrival.endpoint.protocol
+    if protocol is None:
         fact = f"which security protocol {name} of {arrival.broker.service} speaks"
         return Hop(Stage.PROTOCOL, Answer.UNKNOWN, fact)
     if client.protocol is None:
-        fact = f"which security protocol the client speaks: {name} speaks {spoken}"
+        fact = f"which security protocol the client speaks: {name} speaks {protocol}"
         return Hop(Stage.PROTOCOL, Answer.UNKNOWN, fact)
-    if client.protocol == spoken:
-        return Hop(Stage.PROTOCOL, Answer.YES, f"both speak {spoken}")
-    why = f"the client speaks {client.protocol}, {name} is {spoken}"
+    if client.protocol == protocol:
+        return Hop(Stage.PROTOCOL, Answer.YES, f"both speak {protocol}")
+    why = f"the client speaks {client.protocol}, {name} is {protocol}"
     return Hop(Stage.PROTOCOL, Answer.NO, why)
 
 
