@@ -232,10 +232,8 @@ class DockerSpec(ClusterSpec):
             hosts = list(aws.get("host_zones") or ()) if isinstance(aws, Mapping) else []
         if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in settings:
             settings["listeners"] = tuple(item for item in _LISTENERS if item.name != "HOST")
-        if (
-            isinstance(ids := settings.get("broker_ids"), (list, tuple))
-            and "brokers" not in settings
-        ):
+        ids = settings.get("broker_ids")
+        if isinstance(ids, (list, tuple)) and "brokers" not in settings:
             settings["brokers"] = len(ids)
         return settings
 
@@ -355,9 +353,8 @@ class DockerSpec(ClusterSpec):
         for listener in self.listeners:
             if listener.name == self.inter_broker_name and listener.advertised:
                 yield (
-                    f"listeners.{listener.name}.advertised: found with "
-                    "`security`; allowed: between "
-                    "brokers, the containers' own names, by which users are made, too"
+                    f"listeners.{listener.name}.advertised: found with `security`; allowed: "
+                    "between brokers, the containers' own names, by which users are made, too"
                 )
 
     def _image_problems(self) -> Iterator[str]:
