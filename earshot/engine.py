@@ -29,6 +29,8 @@ REQUEST_SECONDS: Final = 120
 """What it may take for any later one; for the headers of a stream."""
 MOST_BYTES: Final = 64 * 2**20
 """Of an answer that is read as a whole; lists of thousands of containers have a few."""
+MOST_SHOWN: Final = 1000
+"""Characters of a cause in a message: an engine may answer with megabytes."""
 GET_ONE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
@@ -110,7 +112,8 @@ def connect(
             client = _client(way.address if way else address, tls, seconds)
             stack.enter_context(contextlib.closing(client))
             client.ping()
-        except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
+        except (docker.errors.DockerException, OSError, ValueError) as reason:
+            # requests' own are OSErrors; a version that is no number is the SDK's ValueError
             detail = (way.last_words() if way else "") or root_cause(reason)
             raise EarshotError(
                 f"Docker engine at {address}",
@@ -191,7 +194,8 @@ def root_cause(error: Exception) -> str:
         text = str(seen.explanation or seen)
     else:
         text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
 def _bottom(error: BaseException) -> BaseException:

@@ -145,6 +145,20 @@ def test_an_answer_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -
     assert "does not answer (answers with more than 1 MiB)" in str(error)
 
 
+def test_a_version_that_is_no_number_is_one_error() -> None:
+    with answering(b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"ApiVersion": "x.y"}') as port:
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    assert error.observed.startswith("does not answer (invalid literal for int()")
+
+
+def test_a_long_refusal_is_shown_short() -> None:
+    head = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 100000\r\n\r\n"
+    with answering(head + b"x" * 100_000) as port:
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    assert error.observed.endswith("x...)")
+    assert len(error.observed) < 1_100
+
+
 @contextmanager
 def dripping(text: bytes, pause: float) -> Iterator[int]:
     """A port that answers one request with ``text``, one byte after each ``pause``."""

@@ -122,11 +122,28 @@ def _cluster_id(facts: Sequence[Observation]) -> str:
 
 
 def _not_compared(contract: Contract, facts: Sequence[Observation]) -> list[str]:
+    if contract.cluster_id is not None:
+        return _of_no_cluster(contract.cluster_id, facts)
     cluster_id = _cluster_id(facts)
-    if contract.cluster_id is not None or not cluster_id:
+    if not cluster_id:
         return []
     what = f"cluster {cluster_id} answers; the contract names no cluster_id, so it is not known"
     return [f"{what} whether these are its brokers or another cluster's at the same addresses"]
+
+
+def _of_no_cluster(expected: str, facts: Sequence[Observation]) -> list[str]:
+    """A note where answers do not say of which cluster they are: none was compared there."""
+    silent = [
+        str(fact.own.asked)
+        for fact in facts
+        if isinstance(fact.own, MetadataAnswer) and fact.own.cluster_id == NOT_SAID
+    ]
+    if not silent:
+        return []
+    where = shortened(list(dict.fromkeys(silent)))
+    return [
+        f"whether cluster {expected} answers is not known at {where}: no cluster id is said there"
+    ]
 
 
 def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:

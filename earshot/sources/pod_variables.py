@@ -51,10 +51,15 @@ class PodVariables:
             prefix = text_in(source, "prefix")
             for key, value in config_map.data.items():
                 self._set(prefix + key, value, (*config_map.path, "data", key))
-        for i, item in enumerate(list_of(section.get("env"))):
+        listed = section.get("env")
+        if listed and not isinstance(listed, list):
+            self.unknown.append("env (no list)")
+        for i, item in enumerate(list_of(listed)):
             variable = as_map(item)
             if name := text_in(variable, "name"):
                 self._one(name, variable, (*path, "env", i))
+            else:
+                self.unknown.append(f"env[{i}] (no name)")
 
     def expanded(self, text: str) -> str:
         """``text`` with the values of `$(NAME)`, those that are known so far."""

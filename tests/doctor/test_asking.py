@@ -228,3 +228,17 @@ def test_a_long_host_is_shown_short() -> None:
     (cell,) = report.cells
     assert cell.cause is not None and cell.cause.kind == "no-host-name"
     assert len(report.model_dump_json()) < 6000
+
+
+def test_a_broker_that_does_not_say_its_cluster_is_noted() -> None:
+    advertised: dict[int, Address] = {}
+
+    def silent(connection: socket.socket, request: bytes) -> None:
+        reply(doubles.metadata(advertised, None))(connection, request)
+
+    with listening(kafka({3: silent, 32: doubles.own_configuration(1)})) as peer:
+        advertised[1] = peer.address
+        expected = contract(HOST=[str(peer.address)]).model_copy(update={"cluster_id": "C"})
+        report = examine(expected, deadline=5, produce=False)
+    note = f"whether cluster C answers is not known at {peer.address}: no cluster id is said there"
+    assert note in report.notes

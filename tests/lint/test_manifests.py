@@ -259,3 +259,21 @@ def test_which_address_of_a_node_strimzi_advertises(
     found = checked(tmp_path, text).unchecked
     assert len(found) == notes
     assert all(it.startswith("Kafka k: listener outer advertises the first") for it in found)
+
+
+@pytest.mark.parametrize(
+    ("env", "note"),
+    [
+        ("{KAFKA_ADVERTISED_LISTENERS: 'PLAINTEXT://0.0.0.0:9092'}", "env (no list)"),
+        ("[{value: 'PLAINTEXT://0.0.0.0:9092'}]", "env[0] (no name)"),
+        ("[null]", "env[0] (no name)"),
+    ],
+)
+def test_variables_that_kubernetes_cannot_read_are_not_passed_in_silence(
+    tmp_path: Path, env: str, note: str
+) -> None:
+    container = f"{{name: k, image: 'apache/kafka:4.1.1', env: {env}}}"
+    text = (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: k}}\nspec: {{containers: [{container}]}}\n"
+    )
+    assert checked(tmp_path, text).unchecked == (f"container k/k: {note} could not be read",)

@@ -97,10 +97,7 @@ class ProofKind(Kind):
     interrupted = "interrupted during the proof: nothing was changed, and nothing is proved"
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        for scope in news.get("scopes") or ():
-            if scope is not UNKNOWN and scope not in CLIENT_SCOPES:
-                allowed = ", ".join(CLIENT_SCOPES)
-                raise InvalidInputs({"scopes": f"scopes: found {scope}; allowed: {allowed}"})
+        _check_scopes(news.get("scopes"))
         inputs = {**DEFAULTS, **{key: item for key, item in news.items() if item is not None}}
         reasons = dict(_problems(inputs))
         if reasons:
@@ -122,6 +119,19 @@ class ProofKind(Kind):
         rest = [item.name for item in whole.listeners if item.name not in proved]
         outputs = {"verdict": "pass", "report": report, "unproved": rest}
         return contract.cluster, {**news, **outputs}
+
+
+def _check_scopes(scopes: object) -> None:
+    """Raises InvalidInputs unless ``scopes`` is a list of scopes, none, or not known yet."""
+    if scopes is None or scopes is UNKNOWN:
+        return
+    allowed = ", ".join(CLIENT_SCOPES)
+    if not isinstance(scopes, list):
+        reason = f"scopes: found {shown(scopes)}; allowed: a list of {allowed}"
+        raise InvalidInputs({"scopes": reason})
+    for scope in scopes:
+        if scope is not UNKNOWN and scope not in CLIENT_SCOPES:
+            raise InvalidInputs({"scopes": f"scopes: found {scope}; allowed: {allowed}"})
 
 
 def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:

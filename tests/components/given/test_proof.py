@@ -43,6 +43,9 @@ def checked(**inputs: Any) -> dict[str, Any]:
         ({"records": 2.5}, "records: found 2.5"),
         ({"records": True}, "records: found true"),
         ({"scopes": [None]}, "scopes: found None"),
+        ({"scopes": 5}, "scopes: found 5; allowed: a list of internal, host, external"),
+        ({"scopes": "external"}, "scopes: found 'external'; allowed: a list of"),
+        ({"scopes": {"external": True}}, "scopes: found {'external': True}; allowed: a list of"),
         ({"client": "x"}, "client: allowed: a map of Kafka client properties, each a text"),
         ({"client": {"request.timeout.ms": 3000}}, "client: allowed: a map"),
     ],
@@ -65,6 +68,7 @@ def test_a_null_is_the_default() -> None:
         {"contract": UNKNOWN},
         {"contract": {**CONTRACT, "cluster_id": UNKNOWN}},
         {"client": UNKNOWN, "scopes": [UNKNOWN], "records": UNKNOWN},
+        {"scopes": UNKNOWN},
         {"client": {"sasl.jaas.config": UNKNOWN}},
     ],
 )
