@@ -130,6 +130,7 @@ class Balancers:
                 played.guard = guard
             with self._lock:
                 played.forwarding = forwarding
+            self._forward(played)  # before the target that has left is switched off
 
     def close(self) -> None:
         """Leave nothing."""
@@ -195,18 +196,24 @@ class Balancers:
                 for (arn, target), it in one.checked.items()
             }
         self._server.set_health(told)
-        rules = address_rules(
-            forwarding,
-            self._ground.elastic,
-            lambda group, target: checked[group.arn, target].health == HEALTHY,
-        )
-        if rules != played.rules:
-            firewall.apply(rules, played.pid)
-            played.rules = rules
+        self._forward(played)
         if forwarding.idle_seconds != played.idle_seconds:
             name = "net.netfilter.nf_conntrack_tcp_timeout_established"
             inside(played.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
             played.idle_seconds = forwarding.idle_seconds
+
+    def _forward(self, played: Played) -> None:
+        """Lead connections to the targets that are healthy by now."""
+        with self._lock:
+
+            def is_healthy(group: TargetGroup, target: Target) -> bool:
+                found = played.checked.get((group.arn, target))
+                return found is not None and found.health == HEALTHY
+
+            rules = address_rules(played.forwarding, self._ground.elastic, is_healthy)
+            if rules != played.rules:
+                firewall.apply(rules, played.pid)
+                played.rules = rules
 
 
 def _answers(target: Target) -> bool:
