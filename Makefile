@@ -59,7 +59,7 @@ coverage: setup ## run the unit tests and print the share of lines that they rea
 	@$(VENV_PYTHON) -m pytest -q -n auto --dist loadscope -m "not e2e" \
 		--cov=earshot --cov=earshot_pulumi --cov=earshot_policies --cov-report=term:skip-covered
 
-test: ## check, and prove every promise once (15 minutes on 2 cores)
+test: ## check, and prove every promise once (18 minutes on 2 cores)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory --jobs 2 check proofs
 
