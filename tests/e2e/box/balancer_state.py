@@ -101,13 +101,18 @@ def forwardings(server: Moto) -> tuple[Forwarding, ...]:
 
 
 def _forwarding(elb: Any, balancer: Balancer) -> Forwarding:
+    # before the groups: a listener may be made between the two questions
+    listeners = elb.describe_listeners(LoadBalancerArn=balancer.arn)["Listeners"]
     groups = {
         item["TargetGroupArn"]: _group(elb, item)
         for item in elb.describe_target_groups(LoadBalancerArn=balancer.arn)["TargetGroups"]
     }
     ports, idle = {}, [6000]
-    for item in elb.describe_listeners(LoadBalancerArn=balancer.arn)["Listeners"]:
-        ports[int(item["Port"])] = groups[item["DefaultActions"][0]["TargetGroupArn"]]
+    for item in listeners:
+        group = groups.get(item["DefaultActions"][0]["TargetGroupArn"])
+        if group is None:
+            continue  # it has gone since
+        ports[int(item["Port"])] = group
         listed = elb.describe_listener_attributes(ListenerArn=item["ListenerArn"])["Attributes"]
         idle += [int(it["Value"]) for it in listed if it["Key"] == _IDLE]
     return Forwarding(balancer, ports, min(idle))
