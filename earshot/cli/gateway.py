@@ -12,6 +12,7 @@ from earshot.gateway.routes import DEFAULT_IDLE_SECONDS, BoundListener, routes
 from earshot.listeners.address import MAX_PORT, PORT_ALLOWED
 from earshot.placement import PlacementPlan, plan_stack
 from earshot.project import Project
+from earshot.report.visible import one_line
 from earshot.stack_files import stack_name
 from earshot.validation.contract import Contract
 
@@ -33,13 +34,14 @@ def run(
             )
         if binds:
             raise EarshotError("--bind", observed="found with --stack, which has the ports")
-        found, bound = _of_stack(stack)
+        deployed, bound = _of_stack(stack)
     else:
-        looked_at = target(stack, contract, None).contract
-        assert looked_at is not None
-        found, bound = looked_at, _bound(looked_at, binds)
-    chosen = _chosen(found.cluster, bound, listeners)
-    emit(render(routes(found, chosen), Software(software), f"Kafka brokers of {found.cluster}"))
+        given = target(stack, contract, None).contract
+        assert given is not None  # of a contract's file
+        deployed, bound = given, _bound(given, binds)
+    chosen = _chosen(deployed.cluster, bound, listeners)
+    title = one_line(f"Kafka brokers of {deployed.cluster}")
+    emit(render(routes(deployed, chosen), Software(software), title))
     return 0
 
 
@@ -56,10 +58,10 @@ def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
 
 
 def _forwarded(planned: PlacementPlan) -> dict[str, BoundListener]:
-    found = {}
+    forwarded = {}
     for name in planned.plan.listener_names:
-        held = {node.id: node.listener(name) for node in planned.plan.brokers}
-        listeners = {id: item for id, item in held.items() if item is not None}
+        by_broker = {node.id: node.listener(name) for node in planned.plan.brokers}
+        listeners = {id: item for id, item in by_broker.items() if item is not None}
         first = next(iter(listeners.values()))
         if not first.forwarded or (first.front is not None and first.front.group):
             continue
@@ -67,8 +69,8 @@ def _forwarded(planned: PlacementPlan) -> dict[str, BoundListener]:
         for id in ports:
             if planned.machine_of(id):  # containers on several hosts, which publish their ports
                 ports[id] = planned.names[id].published.get(name, ports[id])
-        found[name] = BoundListener(ports, first.path.idle_seconds or DEFAULT_IDLE_SECONDS)
-    return found
+        forwarded[name] = BoundListener(ports, first.path.idle_seconds or DEFAULT_IDLE_SECONDS)
+    return forwarded
 
 
 def _bound(contract: Contract, binds: Sequence[str]) -> dict[str, BoundListener]:
@@ -79,15 +81,15 @@ def _bound(contract: Contract, binds: Sequence[str]) -> dict[str, BoundListener]
             observed="is missing with --contract, which does not have the ports that brokers bind",
             allowed=f"LISTENER=PORT, where LISTENER is {names}",
         )
-    found = {}
+    bound = {}
     for text in binds:
         name, _, port = text.partition("=")
         number = int(port) if port.isascii() and port.isdigit() else 0
         if not name or not 1 <= number <= MAX_PORT:
             allowed = f"LISTENER=PORT, with {PORT_ALLOWED}"
             raise EarshotError("--bind", observed=f"found {text!r}", allowed=allowed)
-        found[name] = BoundListener({broker.id: number for broker in contract.brokers})
-    return found
+        bound[name] = BoundListener({broker.id: number for broker in contract.brokers})
+    return bound
 
 
 def _chosen(

@@ -27,7 +27,7 @@ class Software(StrEnum):
 
 
 def render(routes: Sequence[Route], software: Software, title: str) -> str:
-    """The configuration of a gateway with ``routes``; ``title`` says of which cluster."""
+    """The configuration of a gateway with ``routes``; ``title``, one line, says of which cluster."""
     if software is Software.JSON:
         return json.dumps([_as_json(route) for route in routes], indent=2) + "\n"
     head = (
@@ -54,8 +54,8 @@ def _as_json(route: Route) -> dict[str, object]:
 
 
 def _by_port(routes: Sequence[Route]) -> Iterator[tuple[int, list[Route]]]:
-    for port, held in groupby(sorted(routes, key=attrgetter("port")), key=attrgetter("port")):
-        yield port, list(held)
+    for port, of_port in groupby(sorted(routes, key=attrgetter("port")), key=attrgetter("port")):
+        yield port, list(of_port)
 
 
 def _idle(routes: Sequence[Route]) -> int:
@@ -73,18 +73,18 @@ def _haproxy(routes: Sequence[Route]) -> Iterator[str]:
     yield "    option srvtcpka"
     yield f"    timeout connect {CONNECT_SECONDS}s"
     yield f"    default-server check inter {CHECK_SECONDS}s"
-    for port, held in _by_port(routes):
+    for port, of_port in _by_port(routes):
         yield ""
         yield f"frontend port-{port}"
         yield f"    bind :{port}"
-        yield f"    timeout client {_idle(held)}s"
-        if not held[0].name:
-            yield f"    default_backend {held[0].label}"
+        yield f"    timeout client {_idle(of_port)}s"
+        if not of_port[0].name:
+            yield f"    default_backend {of_port[0].label}"
             continue
         yield f"    tcp-request inspect-delay {HELLO_SECONDS}s"
         yield "    tcp-request content accept if { req.ssl_hello_type 1 }"
         yield "    tcp-request content reject"
-        for route in held:
+        for route in of_port:
             yield f"    use_backend {route.label} if {{ req.ssl_sni -i {route.name} }}"
         yield "    # without a default backend, other names are refused"
     for route in routes:
@@ -107,18 +107,18 @@ def _nginx(routes: Sequence[Route]) -> Iterator[str]:
         yield f"    upstream {route.label} {{"
         yield from (f"        server {it.address};" for it in route.backends)
         yield "    }"
-    for port, held in _by_port(routes):
-        target = held[0].label
-        if held[0].name:
+    for port, of_port in _by_port(routes):
+        target = of_port[0].label
+        if of_port[0].name:
             target = f"$backend_{port}"
             yield f"    map $ssl_preread_server_name {target} {{"
-            yield from (f"        {route.name} {route.label};" for route in held)
+            yield from (f"        {route.name} {route.label};" for route in of_port)
             yield "        # without a default, other names are refused"
             yield "    }"
         yield "    server {"
         yield f"        listen {port} so_keepalive=on;"
-        yield f"        proxy_timeout {_idle(held)}s;"
-        if held[0].name:
+        yield f"        proxy_timeout {_idle(of_port)}s;"
+        if of_port[0].name:
             yield "        ssl_preread on;"
         yield f"        proxy_pass {target};"
         yield "    }"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
@@ -59,8 +59,8 @@ def routes(contract: Contract, bound: Mapping[str, BoundListener]) -> tuple[Rout
     not have.
     """
     known = {item.name for item in contract.listeners}
-    found: list[Route] = []
-    for name, item in bound.items():
+    all_routes: list[Route] = []
+    for name, listener in bound.items():
         if name not in known:
             raise EarshotError(
                 f"listener {name}",
@@ -68,9 +68,9 @@ def routes(contract: Contract, bound: Mapping[str, BoundListener]) -> tuple[Rout
                 allowed=", ".join(sorted(known)),
                 remedy="deploy it first, or use the present contract",
             )
-        found += _of_listener(contract, contract.listener(name), item)
-    _check_distinct(found)
-    return tuple(found)
+        all_routes += _of_listener(contract, contract.listener(name), listener)
+    _check_distinct(all_routes)
+    return tuple(all_routes)
 
 
 def _of_listener(
@@ -81,6 +81,7 @@ def _of_listener(
     front = [address for item, address in contract.bootstraps if item.name == name]
     is_by_name = _is_by_name(listener, [*brokers.values(), *front])
     backends = {id: Backend(id, _upstream(contract, id, name, bound)) for id in brokers}
+    _check_upstreams(name, backends.values())
     for address in front:
         shown = address.host.lower() if is_by_name else ""
         every = tuple(backends.values())
@@ -116,19 +117,35 @@ def _upstream(contract: Contract, id: int, name: str, bound: BoundListener) -> A
     return Address(between.host, bound.ports[id])
 
 
-def _check_distinct(found: Collection[Route]) -> None:
+def _check_upstreams(listener: str, backends: Iterable[Backend]) -> None:
+    """Raises EarshotError for two brokers at one address: one would get the other's clients."""
+    by_address: dict[Address, int] = {}
+    for backend in backends:
+        first = by_address.setdefault(backend.address, backend.broker)
+        if first != backend.broker:
+            raise EarshotError(
+                f"listener {listener}",
+                observed=f"the gateway would reach brokers {first} and {backend.broker} at "
+                f"{backend.address} alike",
+                allowed="an address of its own for each broker",
+                remedy="use --stack, which has the port of each broker: --bind names one port for "
+                "all of them",
+            )
+
+
+def _check_distinct(all_routes: Collection[Route]) -> None:
     """Raises EarshotError for two routes that a gateway could not tell apart."""
     by_port: dict[int, dict[str, Route]] = {}
-    for route in found:
-        held = by_port.setdefault(route.port, {})
+    for route in all_routes:
+        by_name = by_port.setdefault(route.port, {})
         # a route without a name takes every connection to its port
-        other = held.get(route.name) or held.get("")
+        other = by_name.get(route.name) or by_name.get("")
         if other is None and not route.name:
-            other = next(iter(held.values()), None)
+            other = next(iter(by_name.values()), None)
         if other is not None:
             raise EarshotError(
                 f"port {route.port}",
                 observed=f"is that of {other.label} and {route.label}, which no name tells apart",
                 remedy="make a configuration for each gateway: --listener NAME",
             )
-        held[route.name] = route
+        by_name[route.name] = route

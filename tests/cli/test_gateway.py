@@ -71,10 +71,18 @@ def test_a_contract_with_the_bound_ports(
 ) -> None:
     planned = plan_stack(project.read_cluster("s"), "s", project.state_dir("s"))
     file = project.root / "contract.json"
-    file.write_text(Contract.of(planned.plan, "s", "local").to_json())
+    deployed = Contract.of(planned.plan, "s", "local").model_dump(mode="json")
+    file.write_text(json.dumps(deployed))
+    shared = refused(capsys, "--contract", str(file), "--bind", "PARTNERS=9099")
+    assert "brokers 1 and 2 at localhost:9099 alike" in shared and "use --stack" in shared
+    for broker in deployed["brokers"]:
+        broker["advertised"]["INTERNAL"]["host"] = f"kafka-{broker['id']}"
+    file.write_text(json.dumps({**deployed, "cluster": "s\nglobal"}))
     assert run(["gateway", "--contract", str(file), "--bind", "PARTNERS=9099"]) == 0
     out = capsys.readouterr().out
-    assert "server broker-1 localhost:9099" in out and "OFFICE" not in out
+    assert out.startswith("# Kafka brokers of s global, by `earshot gateway`.\n")
+    assert "server broker-2 kafka-2:9099" in out and "OFFICE" not in out
+    file.write_text(json.dumps(deployed))
     assert "LISTENER is INTERNAL or PARTNERS" in refused(capsys, "--contract", str(file))
     for bind in ("PARTNERS", "PARTNERS=0", "PARTNERS=x", "=9095"):
         assert f"found '{bind}'" in refused(capsys, "--contract", str(file), "--bind", bind)

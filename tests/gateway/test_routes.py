@@ -94,6 +94,16 @@ def test_a_contract_of_a_cluster_itself_does_not_say_where_brokers_are() -> None
         routes(asked, OUT)
 
 
+def test_brokers_at_one_address_are_refused() -> None:
+    alike = BY_PORT.model_dump(mode="json")
+    for broker in alike["brokers"]:
+        broker["advertised"]["INTERNAL"] = {"host": "localhost", "port": 19092 + broker["id"]}
+    with pytest.raises(EarshotError, match="brokers 1 and 2 at localhost:9095 alike"):
+        routes(Contract.model_validate(alike), OUT)
+    own_ports = {"OUT": BoundListener({1: 9095, 2: 9096})}
+    assert shown(routes(Contract.model_validate(alike), own_ports))["", 9102] == ["localhost:9096"]
+
+
 @pytest.mark.parametrize("in_order", [("OUT", "INTERNAL"), ("INTERNAL", "OUT")])
 def test_a_port_with_and_without_names_is_refused(in_order: tuple[str, str]) -> None:
     mixed = contract().model_dump(mode="json")
