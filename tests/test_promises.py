@@ -78,7 +78,7 @@ PROMISES: dict[str, list[str]] = {
     "on one Docker host or several": [
         "e2e/test_docker_two_hosts.py::test_every_broker_is_reached_through_every_listener",
     ],
-    "AWS support is tested on programs that stand in for AWS only": [
+    "AWS support is tested on simulated AWS only": [
         "e2e/test_aws_stack.py::test_the_life_of_three_brokers_with_two_listeners",
         "e2e/test_user_data.py::test_a_broker_boots_serves_and_keeps_its_data",
     ],

@@ -27,7 +27,7 @@ class Software(StrEnum):
 
 
 def render(routes: Sequence[Route], software: Software, title: str) -> str:
-    """The configuration of a gateway with ``routes``; ``title``, one line, says of which cluster."""
+    """The configuration of a gateway with ``routes``. ``title`` is one line about the cluster."""
     if software is Software.JSON:
         return json.dumps([_as_json(route) for route in routes], indent=2) + "\n"
     head = (

@@ -73,7 +73,7 @@ def on_controllers(view: StrictSettings) -> Iterator[Objection]:
 
 
 def _names(view: StrictSettings) -> list[str]:
-    """The names of controllers' listeners, one that is repeated as often as it is written."""
+    """The names in `controller.listener.names`, with repetitions."""
     return [name.strip() for name in view.text(NAMES).split(",") if name.strip()]
 
 

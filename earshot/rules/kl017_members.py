@@ -1,4 +1,4 @@
-"""Part of KL017: who comes in at one broker of a cluster is sent to all of its brokers.
+"""Part of KL017: a client that connects to one broker of a cluster is sent to all of its brokers.
 
 A port that one broker publishes shows clients for the listener of that name on every broker of the
 cluster. Kafka leaves a broker without such a listener out of its answer (LISTENER_NOT_FOUND).
@@ -41,8 +41,8 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 
 def _entrances(deployment: Deployment, broker: Broker) -> Iterator[tuple[str, PublishedPort]]:
-    """The listeners by which clients on the machine come in at ``broker`` and are sent back to it,
-    as far as is known."""
+    """The listeners of ``broker`` that clients on the machine reach by a published port, and whose
+    advertised address is no other broker's, as far as is known."""
     if broker.container.on_host_network or "ports" in broker.container.unknown:
         return
     for walk in outside(deployment, broker):
@@ -92,7 +92,7 @@ def _is_behind(deployment: Deployment, address: Address) -> bool:
 
 
 def _clients(broker: Broker, port: PublishedPort) -> str:
-    return f"clients that come in by {port} of {broker.service} are sent to every broker"
+    return f"clients of the published port {port} of {broker.service} are sent to every broker"
 
 
 def _finding(rule: Rule, sent: Sent, sender: str, own_name: str, observed: str) -> Finding:

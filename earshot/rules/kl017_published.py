@@ -23,7 +23,7 @@ _BY_PORT = ("advertised.listeners", "ports")
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Ports that two containers take; then the walks of those who come in by a published port."""
+    """Findings for ports that two containers publish, then for clients of published ports."""
     deployment = facts.deployment
     if deployment is None:
         return

@@ -12,7 +12,7 @@ from tests.components.plain_inputs import plain_inputs
 
 @dataclass
 class Registered:
-    """One registration, as the engine is told of it."""
+    """A resource that a program registered, and the request for it."""
 
     type: str
     name: str

@@ -223,9 +223,9 @@ def _image_problems(
         taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
         refused = list(pool.map(lambda host: host.refusals(changed), asked))
         refused += pool.map(lambda host: host.refusals(last), asked)
-    messages = {id: text for found in refused for id, text in found.items()}
-    listed = [text for found in taken for text in found]
-    return listed + list(refused_settings(wanted.plan.kafka_version, messages))
+    messages = {id: text for of_host in refused for id, text in of_host.items()}
+    port_problems = [text for of_host in taken for text in of_host]
+    return port_problems + list(refused_settings(wanted.plan.kafka_version, messages))
 
 
 def _answering(

@@ -228,7 +228,7 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
 
 
 def test_before_the_id_is_decided_nothing_is_said_of_kept_data() -> None:
-    """Whoever decides the id looks at them."""
+    """The resource that decides the id compares the volumes."""
     now = wanted(brokers=1)
     assert problems(replace(now, cluster_id=""), Seen(volumes=everything(now).volumes)) == []
 
