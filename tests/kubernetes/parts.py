@@ -57,14 +57,7 @@ def _digest() -> str:
 
 
 def _build(folder: Path, compiler: Path) -> None:
-    work = folder / "module"
-    shutil.copytree(MODULE, work)
-    environment = os.environ | {
-        "CGO_ENABLED": "0",
-        "GOFLAGS": "-mod=readonly",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-    }
+    work, environment = go.prepare(MODULE, folder)
     for name, package in {"cluster": ".", **PLUGINS}.items():
         progress.run(
             [compiler, "build", "-trimpath", "-ldflags", "-s -w", "-o", folder / name, package],

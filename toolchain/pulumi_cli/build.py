@@ -51,15 +51,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _build(folder: Path, version: str, compiler: Path) -> None:
-    """Build in a copy of the module, because Go writes files beside go.mod."""
-    work = folder / "module"
-    shutil.copytree(MODULE, work)
-    environment = os.environ | {
-        "CGO_ENABLED": "0",
-        "GOFLAGS": "-mod=readonly",
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-    }
+    work, environment = go.prepare(MODULE, folder)
     # Without the version flag the CLI does not know its own version.
     flags = f"-s -w -X {SDK}/go/common/version.Version=v{version}"
     for name, package in (("pulumi", PACKAGE), (CODEGEN, "./codegen")):

@@ -61,6 +61,19 @@ def module_directory(
     return Path(answer.stdout.strip())
 
 
+def prepare(module: Path, folder: Path) -> tuple[Path, dict[str, str]]:
+    """A copy of ``module`` in ``folder``, for Go writes files beside go.mod; and the environment in
+    which to build it."""
+    work = folder / "module"
+    shutil.copytree(module, work)
+    return work, os.environ | {
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+
+
 def required(module_file: Path = MODULE_FILE) -> tuple[int, ...]:
     """The oldest Go that builds the module, as its go.mod says."""
     match = re.search(r"^go (\S+)$", module_file.read_text(), re.MULTILINE)
