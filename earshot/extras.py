@@ -1,7 +1,9 @@
 """The extras of the wheel: packages that not every command or component needs."""
 
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from earshot.errors import EarshotError
 
@@ -29,6 +31,21 @@ def extra_of(fault: BaseException) -> str:
     """The extra that installs the package that ``fault`` misses; empty for other errors."""
     package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
     return EXTRAS.get(package.partition(".")[0], "")
+
+
+def folder_of(package: str, subject: str, otherwise: str = "") -> Path:
+    """The folder of ``package``, which is not imported: that takes a while.
+
+    Raises EarshotError, which names the extra and the way ``otherwise``, where it is not installed.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise EarshotError(
+            subject,
+            observed=f"needs the package {package}, which is not installed",
+            remedy=installing(EXTRAS[package]) + otherwise,
+        )
+    return Path(spec.submodule_search_locations[0])
 
 
 @contextmanager

@@ -55,6 +55,20 @@ except RunError as error:
 else:
     raise AssertionError("AwsNetwork needs no pulumi_aws")
 """
+WITHOUT_SPARK = """
+import pulumi
+from earshot_pulumi import LocalCluster
+class Mocks(pulumi.runtime.Mocks):
+    def new_resource(self, args): return args.name, args.inputs
+    def call(self, args): return {}
+pulumi.runtime.set_mocks(Mocks())
+try:
+    LocalCluster("kafka", {"brokers": 1})
+except pulumi.RunError as error:
+    assert str(error).startswith("kafka: ") and "pip install 'earshot[spark]'" in str(error), error
+else:
+    raise AssertionError("LocalCluster needs no pyspark")
+"""
 RESOURCES = (
     "AwsCluster",
     "AwsEndpoint",
@@ -156,7 +170,7 @@ def _try_out(wheel: Path, folder: Path) -> None:
         _fails_for_lack_of("deploy", home, program, empty)
     _run(python, *_PIP, "--constraint", str(constraints), f"{wheel}[deploy]", cwd=empty)
     _check_missing(python, CLOUD, empty)
-    for code in (PUBLIC, WITHOUT_AWS):
+    for code in (PUBLIC, WITHOUT_AWS, WITHOUT_SPARK):
         _run(python, "-c", code, cwd=empty)
     print("  from earshot_pulumi import *: well")
     _try_pulumi(home, empty)

@@ -115,7 +115,7 @@ class Cluster(pulumi.ComponentResource):
         if provider is not None:
             at = self._provided(at, provider)
         spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)
-        return self._made(spec, at)
+        return self._made(spec, at, f"{name}: ")
 
     def _provided_inputs(
         self, args: dict[str, Any], settings: Settings
@@ -130,14 +130,17 @@ class Cluster(pulumi.ComponentResource):
         """``at`` with the ``provider``."""
         return at
 
-    def _made(self, spec: ClusterSpec, at: ClusterContext) -> Mapping[str, Any]:
-        """The outputs, once all resources of ``spec`` are registered. Raises pulumi.RunError."""
+    def _made(self, spec: ClusterSpec, at: ClusterContext, subject: str = "") -> Mapping[str, Any]:
+        """The outputs, once all resources of ``spec`` are registered.
+
+        Raises pulumi.RunError, whose message begins with ``subject``.
+        """
         try:
             with needed_for(type(self).__name__):
                 module = PLACEMENTS[self._placement].module("earshot_pulumi", "deployment")
                 outputs: Mapping[str, Any] = module.deploy(at, spec)
         except EarshotError as error:
-            raise pulumi.RunError(str(error)) from None
+            raise pulumi.RunError(f"{subject}{error}") from None
         return outputs
 
     def _made_later(

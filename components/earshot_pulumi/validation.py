@@ -21,8 +21,10 @@ import pulumi
 
 from earshot import cache
 from earshot.errors import EarshotError
+from earshot.extras import folder_of
+from earshot.jvm.java import find_java
 from earshot.placement import standpoint
-from earshot.placement.standpoint import Standpoint
+from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import AwsKind, environment
 from earshot_pulumi.properties import here
@@ -34,6 +36,29 @@ GRACE = 30.0
 """Seconds after the validation's own deadline until its process is ended."""
 IMAGE_SECONDS = 1800.0
 """Seconds, in addition, to make the image for vantages in containers, once."""
+
+
+DOCTOR_ALONE = ", or validate by the doctor alone: `validation: {records: 0}`"
+
+
+def check_spark(records: int, standpoints: Sequence[Standpoint] = ()) -> None:
+    """Raises EarshotError if the validation needs Spark, and this machine does not have it.
+
+    It is asked before a broker is touched. Without ``standpoints``, `earshot validate` runs here.
+    Images of containers and instances that validate are made from Spark's jars. A preview may run
+    elsewhere than its update, so that a missing Java is a warning there.
+    """
+    kinds = {it.kind for it in standpoints} or {Kind.HERE}
+    makes_image = bool(kinds & {Kind.CONTAINER, Kind.INSTANCE})
+    if not makes_image and (not records or Kind.HERE not in kinds):
+        return
+    folder_of("pyspark", "validation", "" if makes_image else DOCTOR_ALONE)
+    try:
+        find_java()
+    except EarshotError as error:
+        if not pulumi.runtime.is_dry_run():
+            raise
+        pulumi.log.warn(f"validation: {error}")
 
 
 class ValidationKind(AwsKind):
@@ -103,7 +128,7 @@ def run_child(
     show: Callable[[str], None],
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[int, str]:
-    """The exit code and last lines of ``command``; ``show`` gets each line of its stderr.
+    """The exit code of ``command``, and its error or last lines; ``show`` gets its progress.
 
     The command ends with this process, after ``deadline`` seconds, or once it is ``cancelled``.
     """
@@ -134,9 +159,15 @@ def run_child(
 
 
 def _show(stream: IO[str], lines: list[str], show: Callable[[str], None]) -> None:
-    for line in stream:
-        lines.append(line.rstrip())
-        show(line.rstrip())
+    """Keeps the lines of ``stream``, or of its error alone, which the caller shows."""
+    is_error = False
+    for line in map(str.rstrip, stream):
+        if not is_error and line.startswith("error: "):
+            is_error = True
+            lines.clear()
+        lines.append(line)
+        if not is_error:
+            show(line)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 import logging
 import os
@@ -26,6 +25,7 @@ from xml.sax.saxutils import quoteattr
 
 from earshot import cache
 from earshot.errors import EarshotError, remedy_of
+from earshot.extras import folder_of
 from earshot.jvm.java import find_java, jvm_environment
 
 KAFKA_VERSION = "4.1.1"
@@ -51,6 +51,7 @@ ATTEMPTS = 3
 FULL = (errno.ENOSPC, errno.EDQUOT)
 ATTEMPT_SECONDS = 600
 MANIFEST = "manifest.json"
+FETCH = "python -m earshot.jvm jars"
 _NOT_FOUND = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+): not found")
 _NO_ANSWER = re.compile(r"SERVER ERROR|Server access error|Host \S+ not found|Exception|timed out")
 
@@ -86,6 +87,7 @@ def kafka_broker_jars(version: str = KAFKA_VERSION, *, fetching: bool = True) ->
 
 def spark_connector_jars(*, fetching: bool = True) -> tuple[Path, ...]:
     """The four jars that PySpark lacks to read and write Kafka, for the PySpark installed here."""
+    folder_of("pyspark", "jars of Spark's connector")
     version = importlib.metadata.version("pyspark")
     connector = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{version}"
     name = f"spark-kafka-{version}"
@@ -139,7 +141,7 @@ def fetch(
                 or "let XDG_CACHE_HOME name a folder, absolute, that this user can write",
             ) from None
     elif not _is_intact(folder):
-        raise EarshotError(f"jars of {name}", observed="not cached", remedy="run: make setup")
+        raise EarshotError(f"jars of {name}", observed="not cached", remedy=FETCH)
     return tuple(sorted(folder.glob("*.jar")))
 
 
@@ -149,11 +151,11 @@ def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Pa
     settings, module = work / "settings.xml", work / "ivy.xml"
     settings.write_text(_settings_file(work / "cache"))
     module.write_text(_module_file(coordinates, excluded))
+    named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in coordinates)
     command: list[str | Path] = [
-        find_java().executable, "-jar", _ivy_jar(), "-settings", settings, "-ivy", module,
+        find_java().executable, "-jar", _ivy_jar(named), "-settings", settings, "-ivy", module,
         "-confs", "default", "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
-    named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in coordinates)
     mirror, problem = "a mirror of Maven's central repository", ""
     for attempt in range(1, ATTEMPTS + 1):
         output = _run_ivy(command)
@@ -251,12 +253,15 @@ def _describe(folder: Path) -> dict[str, dict[str, str | int]]:
     return description
 
 
-def _ivy_jar() -> Path:
-    spec = importlib.util.find_spec("pyspark")  # found, not imported: that takes a while
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        for jar in sorted(Path(location, "jars").glob("ivy-*.jar")):
-            return jar
-    raise EarshotError("PySpark", observed="its Ivy jar is not installed", remedy="run: make setup")
+def _ivy_jar(subject: str) -> Path:
+    jars = folder_of("pyspark", subject) / "jars"
+    for jar in sorted(jars.glob("ivy-*.jar")):
+        return jar
+    raise EarshotError(
+        subject,
+        observed=f"{jars} has no ivy-*.jar, which fetches them",
+        remedy="pip install --force-reinstall --no-deps pyspark",
+    )
 
 
 def _settings_file(folder: Path) -> str:

@@ -8,7 +8,6 @@ master, quick to start, its output in a file, gone with this process.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import os
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from earshot.errors import EarshotError
+from earshot.extras import folder_of
 from earshot.jvm.archive import QUICK_START, Recording, recording, start_options
 from earshot.jvm.jars import spark_connector_jars, spark_jars
 from earshot.jvm.java import find_java
@@ -180,7 +180,7 @@ class SessionStart:
         self._pool.shutdown(wait=False)
 
     def _start(self) -> Jvm:
-        home, java = _home(), find_java()
+        home, java = folder_of("pyspark", "Spark"), find_java()
         jars = connector_jars(self._settings, home / "jars")
         work = SECURED if self._settings.secured else ""
         what = (java.executable, (home / "jars", *jars), work)
@@ -221,14 +221,6 @@ def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, .
     if given or list(pyspark_jars.glob(CONNECTOR_JAR)):
         return ()
     return spark_connector_jars()
-
-
-def _home() -> Path:
-    # found, not imported: that takes half a second, in which the JVM can start
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or not spec.submodule_search_locations:
-        raise EarshotError("PySpark", observed="it is not installed", remedy="run: make setup")
-    return Path(spec.submodule_search_locations[0])
 
 
 def _connected(jvm: Jvm) -> SparkSession:

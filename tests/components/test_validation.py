@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +11,14 @@ from typing import Any
 
 import pytest
 from earshot_pulumi import validation
-from earshot_pulumi.validation import GRACE, IMAGE_SECONDS, ValidationKind
+from earshot_pulumi.validation import (
+    DOCTOR_ALONE,
+    GRACE,
+    IMAGE_SECONDS,
+    ValidationKind,
+    check_spark,
+    run_child,
+)
 
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
@@ -297,3 +306,70 @@ class TestTheCommandItself:
         """Its standard input stays open as long as somebody waits, and says nothing."""
         script = "read -t 0.3 line; [[ $? -gt 128 ]] && cp $made $out"
         assert self.run(tmp_path, monkeypatch, script) == "pass"
+
+
+HERE, CONTAINER, NOT_RUN = (
+    Standpoint(name="one", scope=Scope.INTERNAL, kind=kind)
+    for kind in (Kind.HERE, Kind.CONTAINER, Kind.NOT_RUN)
+)
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+class TestSparkIsAskedForBeforeABroker:
+    @pytest.mark.parametrize(
+        ("records", "standpoints", "alternative"),
+        [
+            (300, (), DOCTOR_ALONE),
+            (1, (HERE, NOT_RUN), DOCTOR_ALONE),
+            (300, (HERE, CONTAINER), ""),
+            (0, (CONTAINER,), ""),
+        ],
+    )
+    @pytest.mark.usefixtures("without_spark")
+    def test_the_extra_is_named(
+        self, records: int, standpoints: tuple[Standpoint, ...], alternative: str
+    ) -> None:
+        with pytest.raises(EarshotError) as caught:
+            check_spark(records, standpoints)
+        assert str(caught.value) == (
+            "validation: needs the package pyspark, which is not installed\n"
+            f"  fix: pip install 'earshot[spark]'{alternative}"
+        )
+
+    @pytest.mark.parametrize(("records", "standpoints"), [(0, ()), (0, (HERE,)), (300, (NOT_RUN,))])
+    @pytest.mark.usefixtures("without_spark")
+    def test_a_validation_without_spark_needs_none(
+        self, records: int, standpoints: tuple[Standpoint, ...]
+    ) -> None:
+        check_spark(records, standpoints)
+
+    @pytest.mark.parametrize("is_preview", [True, False])
+    def test_a_preview_warns_of_a_missing_java(
+        self, is_preview: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def without_java() -> None:
+            raise EarshotError("Java", observed="none was found (JAVA_HOME, PATH)")
+
+        warnings: list[str] = []
+        monkeypatch.setattr(validation, "find_java", without_java)
+        monkeypatch.setattr("pulumi.runtime.is_dry_run", lambda: is_preview)
+        monkeypatch.setattr("pulumi.log.warn", warnings.append)
+        with contextlib.nullcontext() if is_preview else pytest.raises(EarshotError, match="Java"):
+            check_spark(300)
+        message = "validation: Java: none was found (JAVA_HOME, PATH)"
+        assert warnings == ([message] if is_preview else [])
+
+
+def test_the_error_of_the_command_is_shown_once() -> None:
+    code = (
+        "import sys; sys.stderr.write('step 1\\nerror: Java: none was found\\n  fix: get one\\n');"
+        "sys.exit(2)"
+    )
+    progress: list[str] = []
+    status, errors = run_child([sys.executable, "-c", code], 30, os.environ, progress.append)
+    assert (status, progress) == (2, ["step 1"])
+    assert errors == "error: Java: none was found\n  fix: get one"

@@ -12,7 +12,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.placement.aws_step import spec_at, written
-from earshot.placement.standpoint import Standpoint
+from earshot.placement.standpoint import Kind, Standpoint
 from earshot.remote.image import bundle
 from earshot.transition.change import Change
 from earshot.transition.steps import leaving
@@ -32,10 +32,12 @@ from earshot_pulumi.change_memory import (
 )
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.leaving import matters
+from earshot_pulumi.validation import check_spark
 
 
 def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
+    check_spark(spec.validation.records, _used_standpoints(spec))
     name, state = at.name, at.folder
     known = resources()
     held, remembered = recalled(state, name, known), Remembered.read(name, known)
@@ -129,6 +131,16 @@ def _ids(brokers: AwsBrokers) -> dict[str, dict[str, pulumi.Input[str]]]:
         }
         for id, node in brokers.nodes.items()
     }
+
+
+def _used_standpoints(spec: AwsSpec) -> list[Standpoint]:
+    """The standpoints from which a listener is validated, and those where no process is."""
+    return [
+        it
+        for it in aws_standpoints(spec)
+        if it.kind is not Kind.HERE
+        or any(it.scope in one.scopes and not it.leaves_out(one.name) for one in spec.listeners)
+    ]
 
 
 def _standpoints(spec: AwsSpec, validator: Validator | None) -> pulumi.Output[Sequence[Standpoint]]:

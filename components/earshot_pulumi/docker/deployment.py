@@ -28,6 +28,7 @@ from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
 from earshot_pulumi.unknown_inputs import Markers, is_marker
+from earshot_pulumi.validation import check_spark
 
 MAX_LABEL: Final = 63
 """Characters of a host's name without dots (RFC 1123, section 2.1)."""
@@ -55,6 +56,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
     standpoints = docker_standpoints(
         contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
     )
+    check_spark(spec.validation.records, standpoints)
     begun = remembered.beginning(Made(planned.plan, _ports(planned)))
     brokers = DockerBrokers(
         at,

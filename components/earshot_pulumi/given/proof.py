@@ -16,7 +16,8 @@ import pulumi
 from pydantic import ValidationError
 
 from earshot.doctor.doctor import examine
-from earshot.errors import SpecError
+from earshot.errors import EarshotError, SpecError
+from earshot.extras import folder_of
 from earshot.listeners.problems import describe, shown
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
@@ -141,6 +142,11 @@ def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
         if value is not UNKNOWN and not _is_number(value, lowest, is_whole=key == "records"):
             shown_key = "ready_seconds" if key == "readySeconds" else key
             yield key, f"{shown_key}: found {shown(value)}; allowed: {lowest} or more"
+    if _is_number(inputs["records"], 1, is_whole=True):
+        try:
+            folder_of("pyspark", "records", ", or leave `records` out: the doctor needs no Spark")
+        except EarshotError as error:
+            yield "records", error.line
     client = inputs.get("client", {})
     if client is not UNKNOWN and not _are_properties(client):
         yield "client", "client: allowed: a map of Kafka client properties, each a text"

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from earshot.config.local import LocalSpec
+from earshot.extras import folder_of
 from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
@@ -12,10 +13,13 @@ from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
+from earshot_pulumi.validation import check_spark
 
 
 def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
+    folder_of("pyspark", "placement local")  # it fetches Kafka, and asks it about settings
+    check_spark(spec.validation.records)
     name, state = at.name, at.folder
     wanted = plan_local(spec, state / "kafka")
     change = Change(wanted.plan)

@@ -56,6 +56,24 @@ def test_bad_inputs_are_refused_by_name(inputs: dict[str, Any], message: str) ->
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize("records", [0, None, UNKNOWN])
+def test_a_proof_without_records_needs_no_spark(
+    records: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    checked(records=records)
+
+
+def test_records_need_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InvalidInputs) as caught:
+        checked(records=300)
+    assert caught.value.reasons == {
+        "records": "records: needs the package pyspark, which is not installed; fix: pip install "
+        "'earshot[spark]', or leave `records` out: the doctor needs no Spark"
+    }
+
+
 def test_a_null_is_the_default() -> None:
     inputs = checked(deadline=None, records=None, readySeconds=None, client=None)
     assert {key: inputs[key] for key in DEFAULTS} == DEFAULTS
