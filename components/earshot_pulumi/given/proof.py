@@ -196,12 +196,16 @@ def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties)
     The proof itself reports what is still missing afterwards.
     """
     end = time.monotonic() + inputs["readySeconds"]
+    waiting = ""
     while True:
         report = examine(contract, client=inputs.get("client"), deadline=ASK_SECONDS, produce=False)
         missing = [cell for cell in report.cells if cell.failed_stage in STARTING]
         if not missing or time.monotonic() > end:
             return
-        operation.log("waiting for " + ", ".join(str(cell.address) for cell in missing[:3]))
+        addresses = ", ".join(str(cell.address) for cell in missing[:3])
+        if addresses != waiting:
+            operation.log(f"waiting for {addresses}")
+        waiting = addresses
         operation.wait(0.5)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
+from earshot_pulumi.given import proof
 from earshot_pulumi.given.proof import DEFAULTS, ProofKind
-from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation, OperationFailed
 
 CONTRACT: dict[str, Any] = {
     "cluster": "kafka",
@@ -92,3 +94,16 @@ def test_a_null_is_the_default() -> None:
 )
 def test_what_a_preview_does_not_know_is_not_refused(inputs: dict[str, Any]) -> None:
     assert checked(**inputs)["deadline"] == 60
+
+
+def test_a_broker_that_is_waited_for_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "validate", lambda *arguments: (1, "it failed"))
+    contract = deepcopy(CONTRACT)
+    contract["brokers"][0]["advertised"]["HOST"]["port"] = 1
+    contract["listeners"][0]["bootstrap"] = "localhost:1"
+    lines: list[str] = []
+    operation = Operation("urn:a::b::c::proof", log=lines.append)
+    inputs = ProofKind().check(operation, {}, {"contract": contract, "readySeconds": 1.2})
+    with pytest.raises(OperationFailed, match="it failed"):
+        ProofKind().create(operation, inputs)
+    assert lines == ["waiting for localhost:1"]
