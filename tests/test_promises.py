@@ -16,7 +16,7 @@ from toolchain.paths import ROOT
 PAGES = ["README.md", *(f"docs/{name}.md" for name in ("stacks", "commands", "library"))]
 
 PROMISES: dict[str, list[str]] = {
-    "three brokers, the gate, the validation; prints the matrix": [
+    "starts three brokers, checks their names, validates them, prints the matrix": [
         "e2e/test_local_stack.py::test_the_stack_is_up_validated_and_small",
         "report/test_goldens.py",
     ],
@@ -33,14 +33,14 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",
         "e2e/test_local_stack.py::test_a_second_update_changes_nothing",
     ],
-    "records travel through every listener to every broker and back": [
+    "writes records to every broker through every listener, and reads them back": [
         "e2e/test_spark_validation.py::test_a_healthy_cluster_passes_in_every_pair_of_listeners",
     ],
-    "A failed cell shows its stage": [
+    "A failed cell shows the step that failed": [
         "e2e/test_spark_validation.py::test_a_dead_broker_fails_its_cells_and_only_those",
         "e2e/test_doctor.py::test_the_failure_of_the_seeds",
     ],
-    "stops before it touches a broker": [
+    "stops before it changes a broker": [
         "e2e/test_local_stack.py::test_a_bad_name_is_stopped_before_anything_is_touched",
         "e2e/test_local_stack.py::test_levels_of_the_configuration_count_at_the_gate",
     ],
@@ -103,7 +103,7 @@ PROMISES: dict[str, list[str]] = {
     "looks the names up and applies the rules, as the gate will": [
         "cli/test_plan.py::test_a_name_that_nobody_resolves_ends_with_1",
     ],
-    "every broker through every listener, up to one record": [
+    "writes a record to every broker through every listener, and reads it": [
         "e2e/test_doctor.py::test_a_healthy_cluster",
         "e2e/test_doctor.py::test_a_killed_broker_fails_its_own_cells_only",
     ],
