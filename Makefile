@@ -101,7 +101,7 @@ check: ## format, lint, spelling, strict types, import rules (changes nothing)
 	@.venv/bin/codespell --dictionary toolchain/plain_words.txt \
 		--skip Dockerfile,'*/__pycache__' earshot components policies toolchain language_host bench
 
-architecture: setup ## print who imports whom, as a Mermaid diagram
+architecture: setup ## print the layers of packages, each of which imports only what is below it
 	@$(VENV_PYTHON) -m toolchain.architecture
 
 bench: setup ## measure validation, doctor, rules, lint, names, packs, previews, and containers

@@ -1,63 +1,19 @@
-"""`make architecture`: the packages of this project and their imports, as a Mermaid diagram.
+"""`make architecture`: the layers of this project's packages, as docs/architecture.md shows them.
 
-`tool.importlinter` in `pyproject.toml` has the allowed arrows; `make check` fails on any other.
+They are those of `tool.importlinter` in `pyproject.toml`: `make check` fails on an import upwards.
 """
 
-import grimp
+import tomllib
 
-PACKAGES = ("earshot", "earshot_pulumi", "earshot_policies", "toolchain")
-COMMON = frozenset({"errors", "cache", "reading", "earshot", "__main__"})
-"""Modules that nearly every room imports; the diagram leaves them out."""
-
-
-def room(module: str) -> str:
-    """The room of ``module``: a package of the library, or one of the others as a whole."""
-    package, *inner = module.split(".")
-    return inner[0] if package == "earshot" and inner else package
-
-
-def arrows() -> set[tuple[str, str]]:
-    """The imports of each package."""
-    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
-    found = {
-        (room(module), room(used))
-        for module in graph.modules
-        for used in graph.find_modules_directly_imported_by(module)
-    }
-    return {(one, other) for one, other in found if one != other}
-
-
-def essential(found: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """``found`` without arrows that a longer path implies: with all, the diagram is unreadable."""
-    below: dict[str, set[str]] = {}
-    for one, other in found:
-        below.setdefault(one, set()).add(other)
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        ahead = [start]
-        while ahead:
-            new = below.get(ahead.pop(), set()) - seen
-            seen |= new
-            ahead += new
-        return seen
-
-    return {
-        (one, other)
-        for one, other in found
-        if not any(other in reached(way) for way in below[one] - {other})
-    }
-
-
-def mermaid(found: set[tuple[str, str]]) -> str:
-    """The arrows as a diagram that GitHub draws."""
-    lines = [f"    {one} --> {other}" for one, other in sorted(found)]
-    return "\n".join(["```mermaid", "flowchart TD", *lines, "```", ""])
+from toolchain.paths import ROOT
 
 
 def picture() -> str:
-    """The diagram in `docs/architecture.md`."""
-    return mermaid(essential({it for it in arrows() if not COMMON & {*it}}))
+    """A row for each layer, the uppermost first; packages of `earshot` have their own names."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = (it["layers"] for it in contracts["contracts"] if it["type"] == "layers")
+    rows = ("   ".join(row.replace("earshot.", "").split(" | ")) for row in layers)
+    return "\n".join(["```text", *rows, "```", ""])
 
 
 if __name__ == "__main__":

@@ -1,34 +1,19 @@
-"""The picture of the rooms: drawn from the code, without what a longer way implies."""
+"""The picture of the packages: the layers that `make check` holds the imports to."""
 
 from __future__ import annotations
 
-from toolchain.architecture import essential, mermaid, picture, room
+import pkgutil
+
+import earshot
+from toolchain.architecture import picture
 from toolchain.paths import ROOT
 
 
-def test_a_module_is_in_its_room() -> None:
-    assert room("earshot.rules.kl004_unique_address") == "rules"
-    assert room("earshot.sockets") == "sockets"
-    assert room("earshot_pulumi.local.process") == "earshot_pulumi"
-    assert room("earshot") == "earshot"
-
-
-def test_an_arrow_that_a_longer_way_implies_is_left_out() -> None:
-    found = {("a", "b"), ("b", "c"), ("a", "c"), ("a", "d")}
-    assert essential(found) == {("a", "b"), ("b", "c"), ("a", "d")}
-    assert essential({("a", "b")}) == {("a", "b")}
-
-
-def test_a_circle_is_drawn_and_has_an_end() -> None:
-    circle = {("a", "b"), ("b", "a")}
-    assert essential(circle) == circle
-
-
-def test_a_diagram_has_a_line_per_arrow_in_order() -> None:
-    assert mermaid({("b", "c"), ("a", "b")}) == (
-        "```mermaid\nflowchart TD\n    a --> b\n    b --> c\n```\n"
-    )
-
-
-def test_the_page_shows_the_rooms_as_they_are() -> None:
+def test_the_page_shows_the_layers() -> None:
     assert picture() in (ROOT / "docs" / "architecture.md").read_text()
+
+
+def test_every_package_is_in_a_layer() -> None:
+    names = [name for row in picture().splitlines()[1:-1] for name in row.split("   ")]
+    assert len(names) == len({*names})
+    assert {*names} >= {it.name for it in pkgutil.iter_modules(earshot.__path__)} - {"__main__"}
