@@ -111,7 +111,7 @@ def validate(
     cache.write(folder / CONTRACT, contract.to_json())
     report = folder / REPORT
     report.unlink(missing_ok=True)  # an earlier run's report says nothing about this run
-    command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
+    command = [sys.executable, "-m", "earshot.cli.ends_with_stdin", "validate"]
     command += ["--contract", str(folder / CONTRACT), "--output", str(report)]
     command += ["--records", str(int(inputs["records"]))]
     command += ["--deadline", f"{inputs['deadline']:.15g}", "--format", "json", *options]

@@ -1,7 +1,7 @@
-"""Evidence: why we believe that a name resolves for the clients of a (listener, scope).
+"""Evidence that a name resolves for the clients of a listener and scope.
 
-The clients of a scope are usually elsewhere, so the question is never "does it resolve here?" but
-"who can be asked on their behalf?": see `ResolverPolicy`.
+The clients of a scope are usually on other machines. Lookups therefore use the DNS servers of the
+clients, which `ResolverPolicy` names.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ EvidenceKey = tuple[str, Scope, str]
 
 
 class EvidenceKind(StrEnum):
-    """How good the reason is."""
+    """Where the evidence comes from."""
 
     LIVE = "live"
     """Looked up just now with that scope's resolver."""
     DECLARED = "declared"
-    """A resource of the same stack makes it so, and no resolver of the scope can be asked here."""
+    """A resource of the stack creates the name; no resolver of the scope can be asked from here."""
     NONE = "none"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one name for one (listener, scope)."""
+    """What is known about one name for one listener and scope."""
 
     kind: EvidenceKind
     lookup: Lookup | None
     why: str
     declared: tuple[str, ...] = ()
-    """Addresses that the declaring resource holds, where it holds any."""
+    """Addresses that the declaring resource gives the name, if they are known."""
     hint: str = ""
     """What resolves instead of a name that does not."""
     note: str = ""
-    """That a waiver of the name is over."""
+    """Not empty if a waiver of the name has expired."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """What the name leads to, as far as the evidence goes."""
+        """The addresses of the name, if the evidence has them."""
         if self.kind is EvidenceKind.LIVE and self.lookup is not None:
             return self.lookup.addresses
         return self.declared if self.kind is EvidenceKind.DECLARED else ()
@@ -56,15 +56,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A resource of the same stack that gives a name its meaning."""
+    """A resource of the same stack that creates a name."""
 
     why: str
     """The resource, as in `record kafka-1.example.com in zone Z1`."""
     addresses: tuple[str, ...] = ()
-    """What the name will lead to, where the resource says so."""
+    """The addresses that the name will have, if the resource says so."""
     elsewhere: bool = False
     """Whether the name is for networks whose resolvers cannot be asked from here, such as another
-    VPC's: what other resolvers answer says nothing of it."""
+    VPC's: answers of other resolvers do not count for it."""
 
 
 def gather(
@@ -76,12 +76,12 @@ def gather(
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of ``plan`` that is known, controllers' included.
 
-    Each name is looked up once per resolver, all of them together within ``policy.timeout``
-    seconds (and again for up to ``policy.retry`` seconds, where that is set; what search domains
-    would make of names without dots takes as long once more). ``asked`` contains
-    the system's resolvers by default. A name that resolver or declaration
-    say nothing about gets evidence of kind none, with the reason. A resolver that kept silent
-    before is not asked again with the same ``asked``.
+    All names are looked up together, once per resolver, within ``policy.timeout`` seconds. If
+    ``policy.retry`` is set, lookups are repeated for up to that many seconds. Names without dots
+    are then looked up with this machine's search domains, within ``policy.timeout`` once more.
+    ``asked`` contains the system's resolvers by default; a resolver that did not answer is not
+    asked again with the same ``asked``. A name without an answer and without a declaration gets
+    evidence of kind none, with the reason.
     """
     declared = declared or {}
     if asked is None:
@@ -100,7 +100,7 @@ def gather(
     answering = [(key, lookup) for key, lookup in lookups.items() if lookup.answered]
     alive = {label for (_, label), it in answering if it.resolver != LITERAL}
     evidence = {
-        key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
+        key: _evidence_of(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
         for key in keys
     }
     evidence = {key: replace(item, note=policy.expired(key[2])) for key, item in evidence.items()}
@@ -115,7 +115,7 @@ def _with_search(
     asked: SystemResolvers,
     seconds: float,
 ) -> dict[EvidenceKey, Evidence]:
-    """Those names without dots that only this machine's search domains make into names.
+    """The evidence of names without dots that resolve only with a search domain of this machine.
 
     For clients here `getaddrinfo` decides, and appends them itself; clients elsewhere
     append their own.
@@ -149,7 +149,7 @@ def _keys(plan: ClusterPlan) -> Iterator[EvidenceKey]:
                 yield from ((listener.name, scope, host) for scope in listener.scopes)
 
 
-def _weigh(
+def _evidence_of(
     key: EvidenceKey,
     resolver: Resolver | None,
     lookups: Mapping[tuple[str, str], Lookup],
@@ -174,7 +174,7 @@ def _weigh(
             return Evidence(EvidenceKind.LIVE, lookup, why)
         silence = f"{resolver.label} did not answer for any name"
         if resolver.label in alive:
-            # it can be asked and does not know the name: no declaration outweighs that
+            # its answer counts, even if the name is declared
             return Evidence(EvidenceKind.NONE, lookup, f"{resolver.label} does not resolve it")
     if declaration is None:
         return Evidence(EvidenceKind.NONE, lookup, f"{silence}, and nothing declares the name")

@@ -27,7 +27,7 @@ from earshot.placement.aws_secrets import (
     node_secrets,
     secret_parameter,
 )
-from earshot.placement.plan import LOCALHOST, Balancer, NodeNames, PlacementPlan, plan
+from earshot.placement.plan import LOCALHOST, NodeNames, PlacementPlan, PlannedBalancer, plan
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
@@ -265,11 +265,11 @@ def unknown_balancer(spec: AwsSpec) -> UnknownHost:
     return UnknownHost(what=what)
 
 
-def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> Balancer | None:
+def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> PlannedBalancer | None:
     if spec.expose is None:
         return None
     host = name or spec.expose.consumers_name(spec.zone) or unknown_balancer(spec)
-    return Balancer(host, spec.expose.path, BALANCER, spec.expose.private_link)
+    return PlannedBalancer(host, spec.expose.path, BALANCER, spec.expose.private_link)
 
 
 def _declarations(

@@ -1,7 +1,7 @@
 """`plan`: from a cluster's spec and the names that were provisioned to the listeners of every node.
 
 Pure and deterministic: the same spec and names give the same plan, in the same order.
-A name that is not known yet stays a typed marker; what is unknown is a host, never the plan.
+A host that is not known yet is an `UnknownHost`. Everything else of the plan is known.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class NodeNames:
     hosts: Mapping[Scope, str | UnknownHost]
     """A name for each scope that the node's listeners serve."""
     binds: Mapping[Scope, str] = field(default_factory=dict)
-    """The interface to bind for a scope; default: all interfaces. A listener whose scopes differ
-    in it binds all."""
+    """The interface to bind for a scope; default: all interfaces. A listener binds all interfaces
+    if its scopes have different ones."""
     machine: str = ""
     """Nodes of one machine share its ports; an empty text means a machine of its own."""
     port_offset: int = 0
     """Nodes that share a machine take consecutive ports."""
     published: Mapping[str, int] = field(default_factory=dict)
-    """By listener, the port that leads to the node where it is not the one it binds."""
+    """The advertised port by listener, if it differs from the port that the listener binds."""
     log_dir: str = "/var/lib/kafka/data"
     rack: str = ""
     """The rack (availability zone) of the node; empty if all nodes are in one."""
@@ -47,8 +47,8 @@ class NodeNames:
 
 
 @dataclass(frozen=True)
-class Balancer:
-    """What the stack makes to forward connections, a port per broker."""
+class PlannedBalancer:
+    """A load balancer of the stack, with a port per broker."""
 
     host: str | UnknownHost
     path: ForwardingPath
@@ -60,7 +60,7 @@ class Balancer:
 
 @dataclass(frozen=True, kw_only=True)
 class PlacementPlan:
-    """The plan of a spec, and what its placement knows besides; mappings are by node id."""
+    """The plan of a spec, and further facts of its placement. Mappings have node ids as keys."""
 
     plan: ClusterPlan
     names: Mapping[int, NodeNames]
@@ -73,34 +73,33 @@ class PlacementPlan:
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
-        """Each node's own addresses, where the placement gives them."""
+        """Each node's own addresses, if the placement knows them."""
         return {}
 
     @property
     def cloud(self) -> Cloud | None:
-        """What surrounds nodes that are instances."""
+        """The networks and security groups around nodes that are instances."""
         return None
 
     def machine_of(self, node_id: int) -> str:
-        """The label of a node's machine, where there are several; else empty."""
+        """The label of a node's machine, if there are several machines; else empty."""
         return ""
 
     def container_of(self, node_id: int) -> str:
-        """The name of a node's container, with its host's where there are several; else empty."""
+        """The name of a node's container, with its host's if there are several; else empty."""
         return ""
 
 
 def plan(
-    spec: ClusterSpec, names: Mapping[int, NodeNames], balancer: Balancer | None = None
+    spec: ClusterSpec, names: Mapping[int, NodeNames], balancer: PlannedBalancer | None = None
 ) -> ClusterPlan:
     """The listeners of every node of ``spec``.
 
-    ``names`` holds one entry per id of ``spec.node_ids``; ``balancer`` is in front of the listeners
-    that ``spec.balanced`` names. Raises EarshotError where a name for a
-    node or scope is missing, a port leaves the range 1 to 65535, or two listeners want one port
-    of the same machine.
+    ``names`` has one entry per id of ``spec.node_ids``; ``balancer`` is in front of the listeners
+    that ``spec.balanced`` names. Raises EarshotError if a name for a node or scope is missing, a
+    port is above 65535, or two listeners have one port of the same machine.
     """
-    quorum = ListenerSpec.model_construct(  # the one spec that may have the scope controller
+    quorum = ListenerSpec.model_construct(  # only this listener may have the scope controller
         name=spec.controllers.name,
         port=spec.controllers.port,
         scopes=(Scope.CONTROLLER,),
@@ -114,16 +113,16 @@ def plan(
         if id not in names:
             raise EarshotError(f"node {id}", observed="this placement provisioned no names for it")
         roles: list[Role] = []
-        wanted: list[ListenerSpec] = []
+        specs: list[ListenerSpec] = []
         if id in spec.ids:
             roles.append(Role.BROKER)
-            wanted += spec.listeners
+            specs += spec.listeners
         if id in spec.controller_ids:
             roles.append(Role.CONTROLLER)
-            wanted.append(quorum)
+            specs.append(quorum)
         listeners = tuple(
             _listener(item, id, names[id], balancer if item.name in spec.balanced else None)
-            for item in wanted
+            for item in specs
         )
         nodes.append(
             Node(
@@ -147,7 +146,9 @@ def plan(
     )
 
 
-def _listener(item: ListenerSpec, id: int, names: NodeNames, balancer: Balancer | None) -> Listener:
+def _listener(
+    item: ListenerSpec, id: int, names: NodeNames, balancer: PlannedBalancer | None
+) -> Listener:
     port = item.port + names.port_offset
     if port > MAX_PORT:
         raise EarshotError(
@@ -156,13 +157,18 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames, balancer: Balancer 
             allowed=f"ports up to {MAX_PORT}",
             remedy=f"choose a lower port for {item.name}",
         )
-    own = names.published.get(item.name, port)
-    host, advertised_port = _advertised(item, id, names, own, balancer)
+    published_port = names.published.get(item.name, port)
+    host, advertised_port = _advertised(item, id, names, published_port, balancer)
     binds = {names.binds.get(scope, ANY_IPV4) for scope in item.scopes}
-    front = item.address.front(host, advertised_port)
-    if front is not None and balancer is not None:
-        made = {"group": balancer.group, "path": front.path or balancer.path}
-        front = front.model_copy(update={**made, "private_link": balancer.private_link})
+    forwarder = item.address.front(host, advertised_port)
+    if forwarder is not None and balancer is not None:
+        forwarder = forwarder.model_copy(
+            update={
+                "group": balancer.group,
+                "path": forwarder.path or balancer.path,
+                "private_link": balancer.private_link,
+            }
+        )
     return Listener(
         name=item.name,
         protocol=item.protocol,
@@ -173,14 +179,14 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames, balancer: Balancer 
         port=advertised_port,
         mechanism=item.mechanism,
         client_auth=item.client_auth,
-        front=front,
+        front=forwarder,
     )
 
 
 def _advertised(
-    listener: ListenerSpec, id: int, names: NodeNames, port: int, balancer: Balancer | None
+    listener: ListenerSpec, id: int, names: NodeNames, port: int, balancer: PlannedBalancer | None
 ) -> tuple[str | UnknownHost, int]:
-    """The advertised host and port; ``port`` is what leads to the broker itself."""
+    """The advertised host and port; connections to ``port`` of the node reach the broker."""
     address = listener.address
     if address.strategy is Strategy.PORT:
         shared = address.host or (balancer.host if balancer else None)
@@ -191,7 +197,7 @@ def _advertised(
     if id in listener.advertised:
         chosen = override(listener.advertised[id])
         return chosen if isinstance(chosen, Address) else (chosen, port)
-    # a listener for several scopes advertises the name of the widest: all of them must resolve it
+    # the name for the last scope, the widest, is the one that all clients of the listener resolve
     widest = listener.scopes[-1]
     if widest not in names.hosts:
         raise EarshotError(
@@ -204,23 +210,23 @@ def _advertised(
 
 
 def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
-    taken: dict[tuple[str, int], str] = {}
+    owners: dict[tuple[str, int], str] = {}
     for node in nodes:
         machine = names[node.id].machine or f"node {node.id}"
         claims = [(item.bind_port, f"{item.name} of node {node.id}") for item in node.listeners]
         for listener in node.listeners:
             # containers and instances have ports of their own, whatever their names are
-            on_it = names[node.id].machine and listener.host in names[node.id].hosts.values()
-            if listener.forwarded and on_it:
+            is_local = names[node.id].machine and listener.host in names[node.id].hosts.values()
+            if listener.forwarded and is_local:
                 claims.append(
                     (listener.port, f"what forwards to {listener.name} of node {node.id}")
                 )
         for port, claim in claims:
-            holder = taken.setdefault((machine, port), claim)
-            if holder is not claim:
+            owner = owners.setdefault((machine, port), claim)
+            if owner is not claim:
                 raise EarshotError(
                     f"port {port} of {machine}",
-                    observed=f"is claimed by {holder} and by {claim}",
+                    observed=f"is claimed by {owner} and by {claim}",
                     allowed="one listener of one node per port; nodes of one machine take "
                     "consecutive ports, beginning at each listener's `port`",
                     remedy="move the listeners' ports further apart",

@@ -1,4 +1,4 @@
-"""What no order of steps can do: why, and what can be done instead."""
+"""Error messages for changes of listeners that cannot be made while brokers run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(current: ClusterPlan, wanted: ClusterPlan) -> None:
 
 
 def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
-    """The error where every order of steps passes a state in which a client is sent nowhere."""
+    """The error if in every order of steps a client would get an address that does not work."""
     taken = list(takeovers(current, wanted))
     if taken:
         first = taken[0]
@@ -33,7 +33,7 @@ def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
         more = " and more" if len(taken) > SHOWN else ""
         return _refused(
             f"port {where}{more} would go from {first.old} to {first.new} in one go, and clients "
-            f"that still know it as {first.old}'s would be sent on by {first.new}",
+            f"that still use it as {first.old} would get the addresses of {first.new}",
             f"give {first.new} a port that no listener has now; it can get port {first.port} by a "
             f"change of its own, once {first.old} has left it",
         )

@@ -1,8 +1,8 @@
-"""`transition`: the steps from the plan that every broker runs to the one that is wanted.
+"""`transition`: the steps from the plan that every broker runs to the target plan.
 
-Pure. Where one rolling restart is not safe, the way is: what is new beside what is there, then what
-brokers use among themselves, then away with what is not wanted. From any state in between the same
-function goes on, or returns where the old plan is wanted again.
+If one rolling restart is not safe, there are three steps: add the new listeners, move the
+connections between brokers to another listener, remove the old listeners. From an interrupted step
+the same function continues, or goes back if the old plan is the target again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -23,106 +23,112 @@ class Step:
     text: str
     """What it does, in one sentence without a full stop."""
     restarts: tuple[int, ...]
-    """The ids of the nodes that are there before and get other settings."""
+    """Ids of existing nodes whose settings change."""
 
 
 def transition(
-    current: ClusterPlan, wanted: ClusterPlan, begun: Sequence[ClusterPlan] = ()
+    current: ClusterPlan, target: ClusterPlan, begun: Sequence[ClusterPlan] = ()
 ) -> tuple[Step, ...]:
-    """The steps from ``current``, which every node runs, to ``wanted``; empty where it runs.
+    """The steps from ``current``, which every node runs, to ``target``; empty if it runs already.
 
-    ``begun`` are steps that were begun since then and not finished: some nodes may run them. Raises
-    EarshotError, which says why and what to do instead, where no order of steps is safe.
+    ``begun`` are steps that were begun since then and not finished: some nodes may run them. If no
+    order of steps is safe, raises EarshotError, which says why and what to do instead.
     """
     running = (current, *(plan for plan in begun if plan != current))
-    if running == (wanted,):
+    if running == (target,):
         return ()
-    check(current, wanted)
-    between = candidates(current, wanted)
-    way = _shortest(running, between)
-    if way is None and len(running) > 1:
-        back = _shortest((current,), between)
-        way = None if back is None else (current, *back)
-    if way is None:
-        raise no_order(current, wanted)
+    check(current, target)
+    plans = candidates(current, target)
+    path = _shortest_path(running, plans)
+    if path is None and len(running) > 1:
+        rest = _shortest_path((current,), plans)
+        path = None if rest is None else (current, *rest)
+    if path is None:
+        raise no_order(current, target)
     return tuple(
-        Step(plan, description(before, plan, wanted), _restarts(before, plan))
-        for before, plan in zip((running, *((it,) for it in way)), way, strict=False)
+        Step(plan, description(before, plan, target), _restarts(before, plan))
+        for before, plan in zip((running, *((it,) for it in path)), path, strict=False)
     )
 
 
-def leaving(plan: ClusterPlan, wanted: ClusterPlan) -> frozenset[str]:
-    """The client listeners of ``plan`` that ``wanted`` lacks, or has with another protocol."""
+def leaving(plan: ClusterPlan, target: ClusterPlan) -> frozenset[str]:
+    """The client listeners of ``plan`` that ``target`` lacks, or has with another protocol."""
     return frozenset(
-        name for name in plan.listener_names if protocols(plan, name) != protocols(wanted, name)
+        name for name in plan.listener_names if protocols(plan, name) != protocols(target, name)
     )
 
 
-def _shortest(
-    running: Sequence[ClusterPlan], between: Sequence[ClusterPlan]
+def _shortest_path(
+    running: Sequence[ClusterPlan], plans: Sequence[ClusterPlan]
 ) -> tuple[ClusterPlan, ...] | None:
-    """The fewest plans to roll to, the last of ``between`` at the end; None where none is safe."""
-    ways: list[tuple[tuple[ClusterPlan, ...], Sequence[ClusterPlan]]] = [((), between)]
-    while ways:
+    """The shortest safe sequence of ``plans`` that ends with the last; None if there is none."""
+    paths: list[tuple[tuple[ClusterPlan, ...], Sequence[ClusterPlan]]] = [((), plans)]
+    while paths:
         longer = []
-        for way, rest in ways:
-            before = (way[-1],) if way else running
-            # the later one first: of two ways of one length, the one that changes more at once
+        for path, rest in paths:
+            before = (path[-1],) if path else running
+            # later plans first: of two paths of one length, the one whose first step changes more
             for plan in reversed(rest):
                 if not rolls(before, plan):
                     continue
-                if plan == between[-1]:
-                    return (*way, plan)
-                longer.append(((*way, plan), between[between.index(plan) + 1 :]))
-        ways = longer
+                if plan == plans[-1]:
+                    return (*path, plan)
+                longer.append(((*path, plan), plans[plans.index(plan) + 1 :]))
+        paths = longer
     return None
 
 
 def _restarts(before: Sequence[ClusterPlan], after: ClusterPlan) -> tuple[int, ...]:
     """Nodes whose settings or certificates differ from those in any of the plans ``before``."""
-    wanted = {node.id: (settings(after, node), after.security) for node in after.nodes}
-    nodes = [
+    new = {node.id: (settings(after, node), after.security) for node in after.nodes}
+    old = [
         (node.id, (settings(plan, node), plan.security)) for plan in before for node in plan.nodes
     ]
-    changed = {id for id, own in nodes if id in wanted and wanted[id] != own}
-    return tuple(id for id in wanted if id in changed)
+    changed = {id for id, values in old if id in new and new[id] != values}
+    return tuple(id for id in new if id in changed)
 
 
-def description(before: Sequence[ClusterPlan], after: ClusterPlan, wanted: ClusterPlan) -> str:
+def description(before: Sequence[ClusterPlan], after: ClusterPlan, target: ClusterPlan) -> str:
     """What the step to ``after`` does, in one sentence without a full stop."""
     if len(before) > 1 and after == before[0]:
         return "back to the listeners before the step that was interrupted"
-    return "; ".join(_changes(before[0], after, wanted)) or "other settings"
+    return "; ".join(_changes(before[0], after, target)) or "other settings"
 
 
-def _changes(before: ClusterPlan, after: ClusterPlan, wanted: ClusterPlan) -> Iterator[str]:
+def _changes(before: ClusterPlan, after: ClusterPlan, target: ClusterPlan) -> Iterator[str]:
     old, new = before.listener_names, after.listener_names
     added = [name for name in new if name not in old]
-    going = [name for name in old if name in new and name not in wanted.listener_names]
+    going = [name for name in old if name in new and name not in target.listener_names]
     if added and going:
         yield f"{_and((*going, *added))} side by side"
     elif added:
         yield f"{_and(added)} added"
     for name in (name for name in new if name in old):
-        was, is_ = (", ".join(sorted(protocols(plan, name))) for plan in (before, after))
-        if was != is_:
-            yield f"{name} from {was} to {is_}"
-        elif (own := _listeners(before, name, after)) != (
-            others := _listeners(after, name, before)
-        ):
-            same = [_unfronted(item) for item in own] == [_unfronted(item) for item in others]
-            yield f"{name} behind another forwarder" if same else f"{name} at other addresses"
+        old_protocols, new_protocols = (
+            ", ".join(sorted(protocols(plan, name))) for plan in (before, after)
+        )
+        old_listeners, new_listeners = (
+            _listeners(before, name, after),
+            _listeners(after, name, before),
+        )
+        if old_protocols != new_protocols:
+            yield f"{name} from {old_protocols} to {new_protocols}"
+        elif old_listeners != new_listeners:
+            is_same = [*map(_without_forwarder, old_listeners)] == [
+                *map(_without_forwarder, new_listeners)
+            ]
+            yield f"{name} behind another forwarder" if is_same else f"{name} at other addresses"
     if before.inter_broker != after.inter_broker:
         yield f"brokers reach each other through {after.inter_broker}"
-    if taken := [name for name in old if name not in new]:
-        yield f"{_and(taken)} taken away"
+    if removed := [name for name in old if name not in new]:
+        yield f"{_and(removed)} removed"
     if text := _new_trust(before, after):
         yield text
     ids, new_ids = ([str(node.id) for node in plan.brokers] for plan in (before, after))
-    if gone := [id for id in ids if id not in new_ids]:
-        yield f"without broker {_and(gone)}"
-    if come := [id for id in new_ids if id not in ids]:
-        yield f"with broker {_and(come)}"
+    if removed_ids := [id for id in ids if id not in new_ids]:
+        yield f"without broker {_and(removed_ids)}"
+    if new_brokers := [id for id in new_ids if id not in ids]:
+        yield f"with broker {_and(new_brokers)}"
 
 
 def _new_trust(before: ClusterPlan, after: ClusterPlan) -> str:
@@ -148,7 +154,7 @@ def _listeners(plan: ClusterPlan, name: str, other: ClusterPlan) -> list[Listene
     return [node.listener(name) for node in plan.brokers if node.id in ids]
 
 
-def _unfronted(listener: Listener | None) -> Listener | None:
+def _without_forwarder(listener: Listener | None) -> Listener | None:
     """``listener`` without its forwarder, which is no setting of a broker."""
     return listener and listener.model_copy(update={"front": None})
 

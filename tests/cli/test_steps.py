@@ -50,7 +50,7 @@ def test_each_step_with_its_costs(project: Project, capsys: pytest.CaptureFixtur
         "  clients, internal  meanwhile INTERNAL; after it INTERNAL, REPL",
         "  broker 1           INTERNAL://localhost:19092, REPL://localhost:19192",
         "",
-        "step 2 of 2: INTERNAL taken away",
+        "step 2 of 2: INTERNAL removed",
         "  restarts           1",
         "  between brokers    REPL",
         "  clients, internal  meanwhile REPL; after it REPL",

@@ -81,7 +81,14 @@ def test_it_ends_with_its_parent(send: signal.Signals) -> None:
 def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
     fifo = tmp_path / "contract.json"
     os.mkfifo(fifo)  # the command waits here for a contract that never comes
-    command = [sys.executable, "-m", "earshot.cli.guarded", "doctor", "--contract", str(fifo)]
+    command = [
+        sys.executable,
+        "-m",
+        "earshot.cli.ends_with_stdin",
+        "doctor",
+        "--contract",
+        str(fifo),
+    ]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdin is not None and child.stderr is not None
     writer = None
@@ -101,7 +108,7 @@ def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
 
 
 def test_a_guarded_command_runs_like_any_other() -> None:
-    command = [sys.executable, "-m", "earshot.cli.guarded", "rules"]
+    command = [sys.executable, "-m", "earshot.cli.ends_with_stdin", "rules"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
         assert it.stdout is not None
         assert "KL011" in it.stdout.read()

@@ -276,7 +276,7 @@ class TestTheCommandItself:
         assert self.run(tmp_path, monkeypatch, script) == "pass"
         state = tmp_path
         assert capfd.readouterr().out == (
-            f"-m earshot.cli.guarded validate --contract {state}/contract.json"
+            f"-m earshot.cli.ends_with_stdin validate --contract {state}/contract.json"
             f" --output {state}/report.json --records 300 --deadline 60 --format json"
             ' --incarnations {"broker-0": "c0ffee"}\n'
         )

@@ -245,7 +245,7 @@ def test_a_listener_goes_once_nobody_uses_it_and_no_acknowledged_record_is_lost(
         below = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
         psutil.wait_procs(below, 60)
-    assert "step 3 of 3: INTERNAL taken away" in stack.up()
+    assert "step 3 of 3: INTERNAL removed" in stack.up()
     assert seen(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
     traffic.writing.close()
     for listener, producer in traffic.producers.items():

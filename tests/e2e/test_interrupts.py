@@ -197,7 +197,7 @@ def test_up_twice_then_every_step_of_a_change_and_down(stack: Made) -> None:
         internal |= {"name": "REPL", "port": internal["port"] + 1}
         cluster["validation"]["records"] = 0
     output = stack.run("up")
-    assert f"Updating stack {stack.name}, step 2 of 2: INTERNAL taken away ..." in output
+    assert f"Updating stack {stack.name}, step 2 of 2: INTERNAL removed ..." in output
     assert "through REPL" in output and "PASS" in output
     after = stack.pids()
     stack.run("down")

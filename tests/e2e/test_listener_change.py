@@ -156,7 +156,7 @@ def test_a_listener_that_clients_use_stays_until_they_have_moved(
         wait_for_records(moved)
         with_engine_killed(stack)
         assert restarted(before, stack) == [1]
-        assert "step 4 of 4: INTERNAL and WHOLE taken away" in stack.up()
+        assert "step 4 of 4: INTERNAL and WHOLE removed" in stack.up()
     assert restarted(before, stack) == [1, 2, 3]
     assert seen(stack) == dict.fromkeys(("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False)
     assert proved(stack) == seen(stack).keys()
@@ -182,7 +182,7 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     assert set(known.values()) == set(bootstrap(stack, "EXTERNAL").split(","))
     assert "step 2 of 3: brokers reach each other through INTERNAL" in stack.up()
     third = stack.up()
-    assert "step 3 of 3: SECURE, OFFICE and PARTNERS taken away" in third
+    assert "step 3 of 3: SECURE, OFFICE and PARTNERS removed" in third
     assert "run again" not in third
     assert seen(stack) == dict.fromkeys(("INTERNAL", "EXTERNAL", "JOINED"), False)
     assert proved(stack) == seen(stack).keys()

@@ -82,6 +82,6 @@ def test_three_steps_each_proved_with_all_brokers_serving(
     assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")
     assert "step 2 of 3: brokers reach each other through REPL" in stack.up()
     assert proved(stack) == {"INTERNAL", "REPL", "EXTERNAL"}
-    assert "step 3 of 3: INTERNAL taken away" in stack.up()
+    assert "step 3 of 3: INTERNAL removed" in stack.up()
     assert proved(stack) == seen(stack).keys() == {"REPL", "EXTERNAL"}
     assert producer.failed == [] and len(producer.acknowledged) > 0

@@ -759,5 +759,5 @@ TO_TLS = (
         "certificates, and clients users; run again"
     ),
     "step 2 of 3: brokers reach each other through INTERNAL; run again",
-    "step 3 of 3: BETWEEN and PUBLIC taken away",
+    "step 3 of 3: BETWEEN and PUBLIC removed",
 )

@@ -16,7 +16,7 @@ from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, REP
 LINES = (
     "step 1 of 3: INTERNAL and REPL side by side",
     "step 2 of 3: brokers reach each other through REPL",
-    "step 3 of 3: INTERNAL taken away",
+    "step 3 of 3: INTERNAL removed",
 )
 
 
@@ -53,7 +53,7 @@ def test_the_old_plan_again_counts_what_was_done(tmp_path: Path) -> None:
     memory.complete(tmp_path, BEFORE, 0)
     first = Change.of(tmp_path, RENAMED)
     memory.complete(tmp_path, first.plan, first.done_after)
-    assert Change.of(tmp_path, BEFORE).note == "step 2 of 2: REPL taken away"
+    assert Change.of(tmp_path, BEFORE).note == "step 2 of 2: REPL removed"
 
 
 def test_names_that_only_an_update_knows_are_those_that_run(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_another_listener_between_brokers_takes_three_steps() -> None:
     assert texts(steps) == [
         "INTERNAL and REPL side by side",
         "brokers reach each other through REPL",
-        "INTERNAL taken away",
+        "INTERNAL removed",
     ]
     assert offered(steps) == [
         ("INTERNAL", "EXTERNAL", "REPL"),
@@ -65,10 +65,10 @@ def test_from_each_step_the_rest_is_left_or_the_way_back() -> None:
     assert transition(first.plan, RENAMED) == (second, third)
     assert transition(second.plan, RENAMED) == (third,)
     assert transition(third.plan, RENAMED) == ()
-    assert texts(transition(first.plan, BEFORE)) == ["REPL taken away"]
+    assert texts(transition(first.plan, BEFORE)) == ["REPL removed"]
     assert texts(transition(second.plan, BEFORE)) == [
         "brokers reach each other through INTERNAL",
-        "REPL taken away",
+        "REPL removed",
     ]
 
 
@@ -79,7 +79,7 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
     back = transition(first.plan, BEFORE, begun=[second.plan])
     assert texts(back) == [
         "back to the listeners before the step that was interrupted",
-        "REPL taken away",
+        "REPL removed",
     ]
     assert [step.plan for step in back] == [first.plan, BEFORE]
     assert [step.plan for step in transition(BEFORE, BEFORE, begun=[first.plan])] == [BEFORE]
@@ -90,7 +90,7 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
     [
         (plan(INTERNAL, EXTERNAL), []),
         (plan(INTERNAL, EXTERNAL | {"port": 9492}), ["EXTERNAL at other addresses"]),
-        (plan(INTERNAL), ["EXTERNAL taken away"]),
+        (plan(INTERNAL), ["EXTERNAL removed"]),
         (plan(INTERNAL, EXTERNAL, REPL), ["REPL added"]),
         (plan(INTERNAL, EXTERNAL, extra={"num.io.threads": "4"}), ["other settings"]),
         (plan(INTERNAL, EXTERNAL, brokers=4), ["with broker 4"]),
@@ -108,14 +108,14 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
                 EXTERNAL | {"name": "A", "port": 1},
                 EXTERNAL | {"name": "B"} | {"port": 2},
             ),
-            ["EXTERNAL, A and B side by side", "EXTERNAL taken away"],
+            ["EXTERNAL, A and B side by side", "EXTERNAL removed"],
         ),
         (
             plan(REPL | {"protocol": "SASL_SSL"}, EXTERNAL, brokers=4),
             [
                 "INTERNAL and REPL side by side",
                 "brokers reach each other through REPL",
-                "INTERNAL taken away; with broker 4",
+                "INTERNAL removed; with broker 4",
             ],
         ),
     ],
@@ -163,7 +163,7 @@ def test_brokers_use_another_listener_while_the_protocol_of_theirs_changes() -> 
                 "brokers reach each other through REPL",
                 "INTERNAL from PLAINTEXT to SSL",
                 "brokers reach each other through INTERNAL",
-                "REPL taken away",
+                "REPL removed",
             ],
         ),
     ],
@@ -181,7 +181,7 @@ def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_br
     assert texts(steps) == [
         "INTERNAL and REPL side by side; without broker 3",
         "brokers reach each other through REPL",
-        "INTERNAL taken away",
+        "INTERNAL removed",
     ]
     assert [len(step.plan.nodes) for step in steps] == [2, 2, 2]
     assert {(it.plan.replication_factor, it.plan.min_insync_replicas) for it in steps} == {(2, 1)}
@@ -278,7 +278,7 @@ def test_a_port_within_a_container_is_no_published_one() -> None:
 def test_one_broker_alone_reaches_nobody_and_needs_one_step_to_use_another_listener() -> None:
     alone = plan(INTERNAL, EXTERNAL, REPL, brokers=1)
     wanted = plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL, brokers=1)
-    assert texts(transition(alone, wanted)) == ["INTERNAL from PLAINTEXT to SSL; REPL taken away"]
+    assert texts(transition(alone, wanted)) == ["INTERNAL from PLAINTEXT to SSL; REPL removed"]
 
 
 def test_properties_of_both_plans_stand_while_both_listeners_do() -> None:
@@ -333,7 +333,7 @@ REFUSALS = [
         plan(REPL | {"port": 19092}, EXTERNAL),
         (
             "port 19092 of node 1, 19092 of node 2, 19092 of node 3 would go from INTERNAL to REPL "
-            "in one go, and clients that still know it as INTERNAL's would be sent on by REPL"
+            "in one go, and clients that still use it as INTERNAL would get the addresses of REPL"
         ),
         (
             "give REPL a port that no listener has now; it can get port 19092 by a change of its "
@@ -384,7 +384,7 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
             "clients users"
         ),
         "brokers reach each other through REPL",
-        "INTERNAL and EXTERNAL taken away",
+        "INTERNAL and EXTERNAL removed",
     ]
     assert all(step.plan.security == wanted.security for step in steps)
     assert texts(transition(BEFORE, BEFORE, [steps[0].plan])) == [
@@ -495,7 +495,7 @@ def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
         transition(before, wanted)
     assert refusal.value.observed == (
         "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would go from INTERNAL to "
-        "REPL in one go, and clients that still know it as INTERNAL's would be sent on by REPL"
+        "REPL in one go, and clients that still use it as INTERNAL would get the addresses of REPL"
     )
 
 
@@ -505,7 +505,7 @@ def test_of_listeners_that_exchange_their_ports_the_first_is_named() -> None:
         transition(plan(INTERNAL, EXTERNAL, REPL, brokers=1), wanted)
     assert refusal.value.observed == (
         "port 19192 of node 1 would go from REPL to INTERNAL in one go, and clients that still "
-        "know it as REPL's would be sent on by INTERNAL"
+        "use it as REPL would get the addresses of INTERNAL"
     )
 
 

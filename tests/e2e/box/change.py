@@ -217,7 +217,7 @@ def test_a_listener_goes_once_nobody_uses_it_and_no_acknowledged_record_is_lost(
         below = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
         psutil.wait_procs(below, 60)
-    assert "step 3 of 3: INTERNAL taken away" in secured.stack.up("--refresh")
+    assert "step 3 of 3: INTERNAL removed" in secured.stack.up("--refresh")
     assert seen(secured) == {REPL: False, EXTERNAL: False}
     traffic.writing.close()
     outputs = secured.stack.project.outputs()

@@ -1,7 +1,7 @@
-"""`python -m earshot.cli.guarded …`: the earshot command, which ends when its standard input does.
+"""`python -m earshot.cli.ends_with_stdin …`: the earshot command that ends with its standard input.
 
-Its starter holds the other end of the pipe, so that the command never outlives it, however it ends;
-what the command has begun is cleaned up, as after SIGTERM.
+The process that starts it keeps the other end of the pipe open. If that process ends, for whatever
+reason, this command ends as after SIGTERM, and removes what it made.
 """
 
 import os
