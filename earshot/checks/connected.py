@@ -32,7 +32,7 @@ def looked_up(
     }
     asked = asked or SystemResolvers()
     resolvers = {vpc.name: asked.dns(vpc.resolver) for vpc in connected if vpc.resolver}
-    questions = [(host, it) for it in resolvers.values() for host in sorted(hosts)]
+    questions = [(host, resolver) for resolver in resolvers.values() for host in sorted(hosts)]
     answers = asked.look_up(questions, policy) if questions else {}
     return tuple(
         replace(

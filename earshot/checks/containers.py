@@ -127,9 +127,10 @@ def _alone(service: Service) -> tuple[Finding, ...]:
     container = replace(service.container, open_networks=True)
     is_known = container.family is not Family.UNKNOWN
     return tuple(
-        item
-        for item in mistakes([replace(service, container=container)])
-        if item.rule in {rule.id for rule in _OF_ONE} and (is_known or item.inputs != _FOR_WHOM)
+        mistake
+        for mistake in mistakes([replace(service, container=container)])
+        if mistake.rule in {rule.id for rule in _OF_ONE}
+        and (is_known or mistake.inputs != _FOR_WHOM)
     )
 
 
@@ -140,8 +141,8 @@ def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
     """
     is_open = any(
         what not in ("variables", "ports")
-        for item in services.values()
-        for what in item.container.unknown
+        for service in services.values()
+        for what in service.container.unknown
     )
     taken: set[str] = set()
     by_name = {}
@@ -237,7 +238,9 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
         if container is None or not isinstance(host, str) or not container.answers_to(host):
             continue
         is_own = host.lower() == container.hostname.lower()
-        if joined := [it.name for it in container.networks if it.name not in DEFAULT_BRIDGES]:
+        if joined := [
+            network.name for network in container.networks if network.name not in DEFAULT_BRIDGES
+        ]:
             why = f"container {container.name} has this name on network {', '.join(joined)}"
         elif is_own and _is_lone_voter(facts, node.id, scope):
             why = f"it is the hostname of container {container.name}, the one voter"

@@ -54,7 +54,7 @@ class _Check:
         """By identity, for a service cannot be hashed: itself, its findings, whether it starts."""
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
-        kafka = {item.service for item in whole.brokers if item.is_kafka}
+        kafka = {broker.service for broker in whole.brokers if broker.is_kafka}
         by_service: dict[str, tuple[Finding, ...]] = {}
         broken = set()
         for service in services:
@@ -65,7 +65,7 @@ class _Check:
             if not broker.is_kafka:
                 refused = kl002_kafka.redpanda_refusals(broker.endpoints or (), "command")
                 by_service[broker.service] = tuple(
-                    replace(it, container=broker.service) for it in refused
+                    replace(refusal, container=broker.service) for refusal in refused
                 )
                 broken |= {broker.service} if by_service[broker.service] else set()
         for broker in whole.brokers:
@@ -74,9 +74,9 @@ class _Check:
             broken |= {broker.service} if unbound else set()
         clients = tuple(
             found
-            for item in services
-            if not (item.command or item.is_built or item.files or item.name in kafka)
-            for found in kl014_clients.refusals(item.name, item.container)
+            for service in services
+            if not (service.command or service.is_built or service.files or service.name in kafka)
+            for found in kl014_clients.refusals(service.name, service.container)
         )
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = evaluate(facts, at(Door.FILE))
@@ -86,7 +86,7 @@ class _Check:
         if id(service) not in self._known:
             settings = settings_of(service)
             refused = tuple(refusals(service, settings))
-            starts = not any(item.is_certain_error for item in refused)
+            starts = not any(refusal.is_certain_error for refusal in refused)
             if starts:
                 refused += tuple(unusable(service, settings))
             self._known[id(service)] = service, refused, starts
@@ -105,7 +105,9 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
         if isinstance(meant, NoName):
             reason = meant.because
         elif isinstance(meant, Resolution) and not meant.doubt:
-            target_names = [it.service for it in meant.targets if isinstance(it, Member)]
+            target_names = [
+                target.service for target in meant.targets if isinstance(target, Member)
+            ]
             if whole.names.owner(broker.service) in target_names or not target_names:
                 continue
             reason = f"{host} is {shortened(target_names)}"
@@ -127,7 +129,7 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
     """Why a broker does not start, or else which of its addresses nothing can use."""
     refused = tuple(refusals(service, settings))
-    if any(item.is_certain_error for item in refused):
+    if any(refusal.is_certain_error for refusal in refused):
         return refused
     return (*refused, *unusable(service, settings))
 
@@ -154,7 +156,7 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         image_refusals = image_refusals or [*kl002_kafka.startup_refusals(empty)]
     if not image_refusals:
         logins = kl002_kafka_keys.without_login(service.container, settings)
-        image_refusals = [kl002_kafka.as_finding(item) for item in logins]
+        image_refusals = [kl002_kafka.as_finding(login) for login in logins]
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for finding in image_refusals[:1]:
@@ -168,7 +170,8 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 def _without(whole: Deployment, broken: set[str]) -> Deployment:
     """What is said about a broker that does not start is said already."""
     brokers = tuple(
-        replace(item, endpoints=None) if item.service in broken else item for item in whole.brokers
+        replace(broker, endpoints=None) if broker.service in broken else broker
+        for broker in whole.brokers
     )
     return replace(whole, brokers=brokers)
 
@@ -184,7 +187,7 @@ def advice_on_services(
     """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
     something is ``reported``."""
     containers = {item.container for item in reported} | set(but)
-    inside = [item.container for item in services]
+    inside = [service.container for service in services]
     advice: list[Finding] = []
     for service in brokers_among(services):
         if service.name in containers:
@@ -194,8 +197,8 @@ def advice_on_services(
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
         is_among_containers = any(item.answers_to(host) for item in inside for host in hosts)
         silent = _ABOUT_CLIENTS if is_among_containers else ()
-        candidates = (item for item in _findings(settings) if item.rule not in silent)
-        advice += [replace(item, container=service.name) for item in candidates]
+        candidates = (finding for finding in _findings(settings) if finding.rule not in silent)
+        advice += [replace(candidate, container=service.name) for candidate in candidates]
     return _first(advice)
 
 

@@ -91,12 +91,12 @@ class _Cluster:
     def __init__(self, members: list[_Member], around: Mapping[str, InstanceNetwork]) -> None:
         plans = [member.plan for member in members]
         self._brokers = {id: member.broker for member in members for id in member.settings}
-        self._around = {id: around[item.holder] for id, item in self._brokers.items()}
+        self._around = {id: around[broker.holder] for id, broker in self._brokers.items()}
         self._plan: ClusterPlan = plans[0].model_copy(
             update={"nodes": tuple(node for plan in plans for node in plan.nodes)}
         )
         self._numbers = {ip_of(text) for own in self._around.values() for text in own.addresses}
-        self._settings = {id: item for one in members for id, item in one.settings.items()}
+        self._settings = {id: setting for one in members for id, setting in one.settings.items()}
 
     def evaluate(
         self, zones: Zones, policy: ResolverPolicy, asked: SystemResolvers | None
@@ -121,7 +121,7 @@ class _Cluster:
             if not self._was_said(item)
         )
         return StackEvaluation(
-            tuple((holder, self._downgraded(item, named)) for holder, item in findings),
+            tuple((holder, self._downgraded(finding, named)) for holder, finding in findings),
             tuple((self._brokers[first].holder, text) for text in remarks(facts)),
         )
 
@@ -146,7 +146,7 @@ class _Cluster:
     def _was_said(self, finding: Finding) -> bool:
         """Whether the same rule has found the listener before, or a host is computed."""
         if finding.state is FindingState.UNKNOWN and finding.node is None:
-            return any(item.written.places for item in self._brokers.values())
+            return any(broker.written.places for broker in self._brokers.values())
         if finding.node is None:
             return False
         broker = self._brokers[finding.node]

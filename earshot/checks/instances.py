@@ -50,13 +50,13 @@ class InstanceBroker:
         """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise,
         or as the place of a voter, needs no second rule."""
         key = (finding.rule, finding.listener, finding.scope)
-        if any((item.rule, item.listener, item.scope) == key for item in self.findings):
+        if any((finding.rule, finding.listener, finding.scope) == key for finding in self.findings):
             return True
-        refused = [item for item in self.findings if item.rule == kl002_kafka.RULE.id]
+        refused = [finding for finding in self.findings if finding.rule == kl002_kafka.RULE.id]
         return finding.rule == kl003_kind_of_address.RULE.id and any(
-            item.listener == finding.listener
-            or (finding.scope is Scope.CONTROLLER and item.inputs == _VOTERS)
-            for item in refused
+            refusal.listener == finding.listener
+            or (finding.scope is Scope.CONTROLLER and refusal.inputs == _VOTERS)
+            for refusal in refused
         )
 
 
@@ -107,9 +107,9 @@ class InstanceRun:
         """
         self._brokers[holder] = [self._broker(holder, item, policy) for item in written]
         brokers = self._brokers[holder]
-        computed = (found for item in brokers for found in _computed(item.written))
-        reported = tuple(found for item in brokers for found in item.findings)
-        advice = () if reported else advice_in_user_data(item.written for item in brokers)
+        computed = (found for broker in brokers for found in _computed(broker.written))
+        reported = tuple(found for broker in brokers for found in broker.findings)
+        advice = () if reported else advice_in_user_data(broker.written for broker in brokers)
         return (*reported, *computed, *advice)
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> InstanceBroker:
@@ -120,11 +120,13 @@ class InstanceRun:
         role = written.settings.role
         refused = mistakes_in_user_data([written])
         broker = InstanceBroker(
-            holder, written, tuple(replace(item, node=id, role=role) for item in refused)
+            holder, written, tuple(replace(refusal, node=id, role=role) for refusal in refused)
         )
         rules = [it for it in at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
         findings = evaluate(facts, rules)
-        new_findings = [item for item in findings if not (_is_open(item) or broker.has_said(item))]
+        new_findings = [
+            finding for finding in findings if not (_is_open(finding) or broker.has_said(finding))
+        ]
         return replace(
             broker, findings=(*broker.findings, *new_findings, *self._claim(holder, facts))
         )
@@ -179,9 +181,9 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
     """
     values = written.settings.values
     id = node_id(values)
-    node = next((item for item in plan.nodes if item.id == id), None)
+    node = next((node for node in plan.nodes if node.id == id), None)
     if node is None:
-        ids = ", ".join(str(item.id) for item in plan.nodes)
+        ids = ", ".join(str(node.id) for node in plan.nodes)
         yield f"{written.path} sets up node {id}, and the plan that was checked has {ids}"
         return
     planned = settings(plan, node)
@@ -320,7 +322,9 @@ def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
 
     def rest(listener: Listener) -> Listener:
         scopes = (
-            it for it in listener.scopes if (listener.name, it, str(listener.host)) not in keys
+            scope
+            for scope in listener.scopes
+            if (listener.name, scope, str(listener.host)) not in keys
         )
         return listener.model_copy(update={"scopes": tuple(scopes)})
 

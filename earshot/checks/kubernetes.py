@@ -75,12 +75,12 @@ _LINKED = (
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     findings: list[Finding] = []
-    brokers = {item.name for item in manifest.brokers}
+    brokers = {broker.name for broker in manifest.brokers}
     every = manifest.deployment()
-    linked = {item.name: [*_linked(item, every)] for item in manifest.containers}
+    linked = {container.name: [*_linked(container, every)] for container in manifest.containers}
     for broker in manifest.brokers:
         findings += [*_refusals(broker)] or linked[broker.name]
-    broken = {item.container for item in findings}
+    broken = {finding.container for finding in findings}
     findings += [it for name, listed in linked.items() if name not in brokers for it in listed]
     whole = manifest.deployment(broken) if broken else every
     findings += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
@@ -93,14 +93,16 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
     Replicas differ by their names and ordinals alone.
     """
     single = manifest.by_replica()
-    templates = {item.name: item.template or item.name for item in single.containers}
+    templates = {
+        container.name: container.template or container.name for container in single.containers
+    }
     refused = [
         finding
-        for item in single.brokers
-        if templates[item.name] not in broken
-        for finding in _refusals(item)
+        for broker in single.brokers
+        if templates[broker.name] not in broken
+        for finding in _refusals(broker)
     ]
-    whole = single.deployment(broken | {item.container for item in refused})
+    whole = single.deployment(broken | {refusal.container for refusal in refused})
     between = [
         *_random_ids(manifest),
         *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.REPLICAS)),
@@ -124,7 +126,7 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
         voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
         if "random-uuid" not in command or branches(command) or "," not in voters:
             continue
-        if sum(it.template == broker.name for it in manifest.replicas) > 1:
+        if sum(replica.template == broker.name for replica in manifest.replicas) > 1:
             yield kl016_nodes.RULE.finding(
                 "makes a random cluster id in every replica: Kafka refuses to form a quorum of "
                 "them (INCONSISTENT_CLUSTER_ID)",
@@ -139,21 +141,21 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
 def asks_for_a_service(manifest: Manifest) -> bool:
     """Whether a client in it begins with a Service of the same file."""
     whole = manifest.deployment()
-    clients = (item for item in whole.bootstraps if item.service in whole.pods)
+    clients = (bootstrap for bootstrap in whole.bootstraps if bootstrap.service in whole.pods)
     return any(
-        whole.called(address.host, whole.pods[item.service].namespace)
-        for item in clients
-        for address in item.addresses
+        whole.called(address.host, whole.pods[client.service].namespace)
+        for client in clients
+        for address in client.addresses
     )
 
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
     refused = [*refusals(broker.service, settings)] or [*_unreplaced(broker)]
-    if settings.release is None and not any(_HOSTNAME in item.observed for item in refused):
+    if settings.release is None and not any(_HOSTNAME in refusal.observed for refusal in refused):
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
         earlier_texts = {item.observed for item in earlier}
-        refused = [item for item in refused if item.observed in earlier_texts]
+        refused = [refusal for refusal in refused if refusal.observed in earlier_texts]
     yield from refused or unusable(broker.service, settings)
 
 

@@ -127,8 +127,8 @@ def advice_in_user_data(
 
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
     """What Kafka or its image refuses in the containers of a task that run a broker."""
-    brokers = brokers_among([item.service for item in containers])
-    return tuple(found for item in brokers for found in problems(item, settings_of(item)))
+    brokers = brokers_among([container.service for container in containers])
+    return tuple(found for broker in brokers for found in problems(broker, settings_of(broker)))
 
 
 def are_of_broker(variables: Mapping[str, str]) -> bool:

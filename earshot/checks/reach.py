@@ -85,7 +85,7 @@ def _forwarded(node: Node, name: str) -> Sent | None:
 def _worst(sent: Sequence[Sent]) -> tuple[Answer, str]:
     hops = [hop for _, listed in sent for hop in listed]
     for answer in (Answer.NO, Answer.UNKNOWN):
-        if because := next((it.because for it in hops if it.answer is answer), ""):
+        if because := next((hop.because for hop in hops if hop.answer is answer), ""):
             return answer, because
     return Answer.YES, ""
 
@@ -96,8 +96,8 @@ def _among_containers(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
     wholes = {}
     for machine in dict.fromkeys(map(planned.machine_of, planned.containers)):
         containers = {
-            id: read_container(item.inputs(""))
-            for id, item in planned.containers.items()
+            id: read_container(container.inputs(""))
+            for id, container in planned.containers.items()
             if planned.machine_of(id) == machine
         }
         client = Container(_CLIENT, networks=(JoinedNetwork(network),))
@@ -122,7 +122,9 @@ def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, Walked]]:
 
 def _own_names(planned: PlacementPlan) -> dict[str, str]:
     """What certainly is this machine: its addresses, and a name whose own address is bound."""
-    own_names = {it: it for names in planned.names.values() for it in names.addresses}
+    own_names = {
+        address: address for names in planned.names.values() for address in names.addresses
+    }
     for node in planned.plan.nodes:
         for listener in node.listeners:
             if (
@@ -140,8 +142,10 @@ def _deployment(
     client: Container | None,
     own: Mapping[str, str] | None = None,
 ) -> Deployment:
-    brokers = tuple(planned_broker(plan, plan.node(id), item) for id, item in containers.items())
-    places = {item.name: item for item in containers.values()}
+    brokers = tuple(
+        planned_broker(plan, plan.node(id), container) for id, container in containers.items()
+    )
+    places = {container.name: container for container in containers.values()}
     return Deployment(places | ({client.name: client} if client else {}), brokers, own=own or {})
 
 

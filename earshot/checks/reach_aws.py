@@ -108,7 +108,7 @@ def _admitted(
 ) -> Hop:
     rules = cloud.instances[node.id].ingress or ()
     sources = [rule.source for rule in rules if rule.opens(listener.bind_port)]
-    ranges = Reach(it for it in sources if isinstance(it, IpRange))
+    ranges = Reach(source for source in sources if isinstance(source, IpRange))
     closed = [
         it
         for it in wanted

@@ -36,7 +36,7 @@ def with_lines(
     if not findings:
         return ()
     whole = Whole(services, deployment(services))
-    before = {_kind(item) for item in findings}
+    before = {_kind(finding) for finding in findings}
     trials = MOST_SERVICES // len(services)
     tried: dict[tuple[LineToWrite, ...], set[_Kind] | None] = {}
     """Many findings have one cause, and are cured by the same lines."""
@@ -69,7 +69,7 @@ def _trial(whole: Whole, lines: Sequence[LineToWrite], check: Check) -> set[_Kin
 
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
     """Whether a service of these ``names`` has an address that nothing can use."""
-    written = (item for item in services if item.name in names)
+    written = (service for service in services if service.name in names)
     return any(True for item in written for _ in unusable(settings_of(item).read()))
 
 
@@ -95,7 +95,7 @@ def _loses_a_port(whole: Whole, later: Deployment) -> bool:
 
 def _with_listener(broker: Broker) -> set[PublishedPort]:
     """Its published ports behind which it listens."""
-    binds = [item.bind.port for item in broker.endpoints or ()]
+    binds = [endpoint.bind.port for endpoint in broker.endpoints or ()]
     return {port for bind in binds for port in broker.container.published_at(bind)}
 
 
@@ -105,7 +105,9 @@ def _with_reason(whole: Whole, finding: Finding) -> Finding:
     if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
         return finding
     endpoints = broker.for_clients
-    matching = [item for item in endpoints if item.name == finding.listener] or endpoints
+    matching = [
+        endpoint for endpoint in endpoints if endpoint.name == finding.listener
+    ] or endpoints
     protocols = protocols_of(whole, broker)
     reasons = [
         obstacle(whole, broker, it.name, protocols.get(it.name.upper(), "")) for it in matching
@@ -117,7 +119,7 @@ def _with_reason(whole: Whole, finding: Finding) -> Finding:
 
 def applied(services: Sequence[Service], lines: Iterable[LineToWrite]) -> tuple[Service, ...]:
     """``services`` as they are once ``lines`` are written."""
-    by_name = {item.name: item for item in services}
+    by_name = {service.name: service for service in services}
     for line in lines:
         by_name[line.service] = _applied(by_name[line.service], line)
     return tuple(by_name.values())

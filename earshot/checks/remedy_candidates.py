@@ -38,7 +38,7 @@ def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
 
     What only speaks Kafka's protocol has none of Kafka's properties to write.
     """
-    others = {item.service for item in whole.deployment.brokers if not item.is_kafka}
+    others = {broker.service for broker in whole.deployment.brokers if not broker.is_kafka}
     for candidate in _candidates(whole, finding):
         if all(line.service not in others or line.setting == "ports" for line in candidate.lines):
             yield candidate
@@ -72,8 +72,11 @@ def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
 
 def _for_clients_of(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     """Remedies for clients of ``listener`` whose advertised address does not work for them."""
-    members = tuple(item.service for item in whole.deployment.members(broker))
-    endpoints = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
+    members = tuple(member.service for member in whole.deployment.members(broker))
+    endpoints = tuple(
+        (endpoint.name, endpoint.bind.port, endpoint.is_controller)
+        for endpoint in broker.endpoints or ()
+    )
     key = (listener, members, endpoints, tuple(protocols_of(whole, broker).items()))
     if key not in whole.kept:
         whole.kept[key] = tuple(_for_misled_clients(whole, broker, listener))
@@ -84,7 +87,7 @@ def _for_misled_clients(whole: Whole, broker: Broker, listener: str) -> Iterator
     clients, brokers = misled(whole.deployment, broker, listener)
     if not brokers:
         return
-    services_text = shortened([*dict.fromkeys(item.service for item in clients)])
+    services_text = shortened([*dict.fromkeys(client.service for client in clients)])
     protocols = protocols_of(whole, broker)
     for endpoint in broker.for_clients:
         # with another protocol a client would need more than an address
@@ -99,12 +102,12 @@ def _for_misled_clients(whole: Whole, broker: Broker, listener: str) -> Iterator
 def _for_bootstrap(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
     """Remedies for a client whose bootstrap address does not work."""
     clients = [
-        item
-        for item in whole.deployment.bootstraps
-        if (item.service, item.setting) == (client, setting)
+        bootstrap
+        for bootstrap in whole.deployment.bootstraps
+        if (bootstrap.service, bootstrap.setting) == (client, setting)
     ]
-    brokers = [item for item in whole.deployment.brokers if item.is_broker]
-    if len({item.cluster for item in brokers}) != 1:
+    brokers = [broker for broker in whole.deployment.brokers if broker.is_broker]
+    if len({broker.cluster for broker in brokers}) != 1:
         return  # to which of them it belongs is not known
     first = brokers[0]
     for endpoint in first.for_clients:
@@ -112,7 +115,7 @@ def _for_bootstrap(whole: Whole, client: str, setting: str) -> Iterator[RemedyLi
         yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
         if is_loopback(endpoint.bind.host):
             yield from _bind_all_interfaces(whole, first, endpoint)
-    if any(_is_misunderstood(whole.deployment, item) for item in clients):
+    if any(_is_misunderstood(whole.deployment, client) for client in clients):
         return  # a listener of less security is no remedy
     members = [*whole.deployment.members(first)]
     for endpoint in first.for_clients:
@@ -121,8 +124,10 @@ def _for_bootstrap(whole: Whole, client: str, setting: str) -> Iterator[RemedyLi
 
 def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
     """Whether a listener that it reaches speaks another protocol."""
-    hops = (it for address in client.addresses for it in entrance(deployment, client, address).hops)
-    return any(item.stage is Stage.PROTOCOL and item.answer is Answer.NO for item in hops)
+    hops = (
+        hop for address in client.addresses for hop in entrance(deployment, client, address).hops
+    )
+    return any(hop.stage is Stage.PROTOCOL and hop.answer is Answer.NO for hop in hops)
 
 
 def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
@@ -148,7 +153,7 @@ def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
     for node in whole.deployment.brokers:
         if node.cluster == asking.cluster and node.id is not None and node.id in asking.voters:
             controller_endpoint = next(
-                (item for item in node.endpoints or () if item.is_controller), None
+                (endpoint for endpoint in node.endpoints or () if endpoint.is_controller), None
             )
             if controller_endpoint is not None and not node.container.on_host_network:
                 places[node.id] = Address(node.service, controller_endpoint.bind.port)
@@ -282,7 +287,9 @@ def _with_own_listener(
         lines += added.lines(Address(known_as(whole.deployment, broker, clients), port))
         if between:
             lines.append(whole.line(broker, "inter.broker.listener.name", added.name))
-    moved = moved_to(whole, clients, brokers, dict.fromkeys((it.service for it in brokers), port))
+    moved = moved_to(
+        whole, clients, brokers, dict.fromkeys((broker.service for broker in brokers), port)
+    )
     remedy = "give other brokers" if between else "give clients in containers"
     yield RemedyLines(f"{remedy} a listener of their own", (*lines, *moved))
 
@@ -302,20 +309,20 @@ def misled(
     clients, brokers = [], set()
     for bootstrap in deployment.bootstraps:
         met = {
-            it.service
+            member.service
             for address in bootstrap.addresses
             if isinstance(arrival := deployment.way(bootstrap.service, address), Arrival)
             and arrival.endpoint.name == listener
-            for it in deployment.members(arrival.broker)
+            for member in deployment.members(arrival.broker)
         }
         wrong = {
-            it.service
-            for it in members
-            if it.service in met and _fails(deployment, bootstrap.service, it, listener)
+            member.service
+            for member in members
+            if member.service in met and _fails(deployment, bootstrap.service, member, listener)
         }
         clients += [bootstrap] if wrong else []
         brokers |= wrong
-    return list(dict.fromkeys(clients)), [it for it in members if it.service in brokers]
+    return list(dict.fromkeys(clients)), [member for member in members if member.service in brokers]
 
 
 def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) -> bool:
@@ -366,7 +373,9 @@ def moved_to(
             rest = [broker for broker in rest if broker is not to]
             host = address.host if to.container.answers_to(address.host) else to.service
             new += [Address(host, ports[to.service])] if to.service in ports else []
-        before, after = (",".join(map(str, it)) for it in (client.addresses, dict.fromkeys(new)))
+        before, after = (
+            ",".join(map(str, address)) for address in (client.addresses, dict.fromkeys(new))
+        )
         text = whole.by_name[client.service].container.env.get(client.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None
         lines.append(LineToWrite(client.service, client.setting, after, before if is_part else ""))

@@ -50,7 +50,7 @@ class Whole:
 
     @cached_property
     def by_name(self) -> dict[str, Service]:
-        return {item.name: item for item in self.services}
+        return {service.name: service for service in self.services}
 
     @cached_property
     def published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
@@ -78,7 +78,9 @@ def advertised_text(whole: Whole, broker: Broker) -> str:
     """`advertised.listeners` as set, or its default."""
     text = whole.settings(broker).values.get("advertised.listeners", "")
     return on_one_line(text) or ",".join(
-        f"{item.name}://{item.advertised}" for item in broker.endpoints or () if item.advertised
+        f"{endpoint.name}://{endpoint.advertised}"
+        for endpoint in broker.endpoints or ()
+        if endpoint.advertised
     )
 
 
@@ -141,8 +143,8 @@ class AddedListener:
             lines.append(self._line("listeners", f"{listened},{self.name}://0.0.0.0:{self.port}"))
         key = "listener.security.protocol.map"
         protocols = on_one_line(values.get(key, "")) or ",".join(
-            f"{item.name}:{item.name if item.name in _PROTOCOLS else 'PLAINTEXT'}"
-            for item in self.broker.endpoints or ()
+            f"{endpoint.name}:{endpoint.name if endpoint.name in _PROTOCOLS else 'PLAINTEXT'}"
+            for endpoint in self.broker.endpoints or ()
         )
         lines.append(self._line(key, f"{protocols},{self.name}:{self.protocol}"))
         return (*lines, *self._copied())
@@ -173,10 +175,10 @@ def added_listener(
     protocol = protocols.get(beside.upper(), "")
     if obstacle(whole, broker, beside, protocol):
         return None
-    taken = {item.name.upper() for item in endpoints} | set(protocols)
-    name = next((item for item in names if item not in taken), None)
-    ports = {item.bind.port for item in endpoints}
-    ports |= {item.container_port for item in broker.container.published}
+    taken = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
+    name = next((name for name in names if name not in taken), None)
+    ports = {endpoint.bind.port for endpoint in endpoints}
+    ports |= {port.container_port for port in broker.container.published}
     port = next((item for item in range(first_port, MAX_PORT + 1) if item not in ports), None)
     if name is None or port is None:
         return None

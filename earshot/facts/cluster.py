@@ -75,7 +75,7 @@ class ClusterFacts:
         """The version that the cluster is for, or an empty text."""
         if self.plan is not None:
             return self.plan.kafka_version
-        versions = (item.notes.get("kafka_version", "") for item in self.settings.values())
+        versions = (setting.notes.get("kafka_version", "") for setting in self.settings.values())
         return next(filter(None, versions), "")
 
     def advertised(self) -> Iterator[tuple[Node, Listener, Scope]]:

@@ -111,7 +111,7 @@ def own_voter(values: Mapping[str, str]) -> Address | None:
 
 def readable(items: Iterable[T | Bad]) -> Iterator[T]:
     """Those of ``items`` that the grammar could read."""
-    return (item for item in items if not isinstance(item, Bad))
+    return (entry for entry in items if not isinstance(entry, Bad))
 
 
 class Unreadable(Exception):
@@ -219,8 +219,12 @@ class StrictSettings:
         key = "listener.security.protocol.map"
         if self.has(key):
             return self._read(key, self.grammar.read_protocols)
-        identity = {str(item): item for item in SecurityProtocol}
-        guarded = {str(item) for item in SecurityProtocol if item is not SecurityProtocol.PLAINTEXT}
+        identity = {str(protocol): protocol for protocol in SecurityProtocol}
+        guarded = {
+            str(protocol)
+            for protocol in SecurityProtocol
+            if protocol is not SecurityProtocol.PLAINTEXT
+        }
         if guarded & {*self.controllers, *self.listeners}:
             return identity
         return dict.fromkeys(self.controllers, SecurityProtocol.PLAINTEXT) | identity
@@ -264,7 +268,7 @@ class StrictSettings:
         text = self.text(key)
         if (key, text) not in self._memo:
             items = list(read(text))
-            good = [item for item in items if not isinstance(item, Bad)]
+            good = [entry for entry in items if not isinstance(entry, Bad)]
             self._memo[key, text] = dict(good) if len(good) == len(items) else None
         cached = cast("dict[K, V] | None", self._memo[key, text])
         if cached is None:

@@ -23,7 +23,7 @@ def _rules_by_id() -> dict[str, Rule]:
         for name in names
         if re.match(r"kl\d{3}_", name)
     )
-    return {item.RULE.id: item.RULE for item in modules if hasattr(item, "RULE")}
+    return {module.RULE.id: module.RULE for module in modules if hasattr(module, "RULE")}
 
 
 RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_rules_by_id().items()))

@@ -93,8 +93,8 @@ def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
     """Findings that prevent Kafka from starting with the known part of ``settings``."""
     refused = tuple(_startup_refusals(settings.read()))
     if settings.release is None:  # what an older Kafka takes is not certain
-        older = {item.observed for item in _startup_refusals(settings.read(OLDEST))}
-        refused = tuple(item for item in refused if item.observed in older)
+        older = {refusal.observed for refusal in _startup_refusals(settings.read(OLDEST))}
+        refused = tuple(refusal for refusal in refused if refusal.observed in older)
     return refused
 
 

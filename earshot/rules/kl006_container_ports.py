@@ -110,11 +110,15 @@ def _broker_alone(node: Node, container: Container) -> Deployment:
     if container.on_host_network:  # its names are the machine's
         broker_container = replace(container, name="the node", hostname="")
     endpoints = tuple(
-        Endpoint(it.name, Address("", it.bind_port), it.advertised if it.known else None)
-        for it in node.listeners
+        Endpoint(
+            listener.name,
+            Address("", listener.bind_port),
+            listener.advertised if listener.known else None,
+        )
+        for listener in node.listeners
     )
     broker = Broker(broker_container.name, broker_container, node.id, endpoints)
-    networks = tuple(JoinedNetwork(it.name) for it in broker_container.networks)
+    networks = tuple(JoinedNetwork(network.name) for network in broker_container.networks)
     peer = Container(_PEER, networks=networks, network_mode=broker_container.network_mode)
     return Deployment({broker_container.name: broker_container, _PEER: peer}, (broker,))
 

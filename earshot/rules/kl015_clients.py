@@ -40,9 +40,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from _unhealthy(deployment)
     let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
     for client in deployment.bootstraps:
-        entrances = [entrance(deployment, client, it) for it in client.addresses]
+        entrances = [entrance(deployment, client, address) for address in client.addresses]
         traces = [item.trace for item in entrances]
-        lost = all(isinstance(item.end, End) for item in traces)
+        lost = all(isinstance(trace.end, End) for trace in traces)
         if lost and deployment.shows_brokers(traces):
             yield _no_entrance(deployment, client, entrances)
         else:
@@ -107,7 +107,7 @@ def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> It
     """
     mismatches: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
     for client, entries in let_in:
-        lost = all(item.answer is Answer.NO for item in entries)
+        lost = all(entry.answer is Answer.NO for entry in entries)
         for entry in entries:
             hop, end = failing(entry.hops), entry.trace.end
             if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, Arrival):
@@ -160,7 +160,7 @@ def _takes_desktop(trace: Trace) -> bool:
 
 
 def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
-    services = shortened(list(dict.fromkeys(item.service for item in clients)))
+    services = shortened(list(dict.fromkeys(client.service for client in clients)))
     return RULE.finding(
         f"{clients[0].setting}: {host} is a name of Docker Desktop, and on Linux nothing gives it "
         f"to {services}",
@@ -265,7 +265,7 @@ def _on_other_networks(
 ) -> Broker | None:
     """A broker that has the name that a client asks for, on networks that the client is not on."""
     client = deployment.containers.get(place)
-    hosts = [item.address.host for item in traces if item.end is End.NOWHERE]
+    hosts = [trace.address.host for trace in traces if trace.end is End.NOWHERE]
     if client is None or not (client.networks or client.network_mode in DEFAULT_BRIDGES):
         return None
     for broker in deployment.brokers:

@@ -51,9 +51,13 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
             trace = deployment.trace(broker.service, endpoint.advertised)
             arrival = trace.end
             # of several that have the name, any may answer
-            is_shared = len({it.broker.service for it in trace.ends if isinstance(it, Arrival)}) > 1
+            is_shared = (
+                len({end.broker.service for end in trace.ends if isinstance(end, Arrival)}) > 1
+            )
             endpoints = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
-            same = [it for it in endpoints if not deployment.apart(broker.service, it)]
+            same = [
+                endpoint for endpoint in endpoints if not deployment.apart(broker.service, endpoint)
+            ]
             endpoints += [broker.service] if broker.is_broker else []
             if isinstance(arrival, Arrival) and arrival.broker is not broker and not is_shared:
                 holder_text = f"which is {arrival.broker.service}"
@@ -78,9 +82,9 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
     for broker in deployment.brokers:
         if not broker.is_broker:
             continue
-        peers = [item for item in deployment.members(broker) if item is not broker]
+        peers = [member for member in deployment.members(broker) if member is not broker]
         for name, users in by_key(
-            (it.inter_broker, it) for it in peers if it.named(it.inter_broker)
+            (peer.inter_broker, peer) for peer in peers if peer.named(peer.inter_broker)
         ).items():
             endpoint = broker.named(name)
             if endpoint is not None:
@@ -93,7 +97,7 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
 
 def _lacks(broker: Broker, name: str, users: Sequence[Broker]) -> Finding:
     return RULE.finding(
-        f"has no listener {name}, over which {shortened([it.service for it in users])} replicates",
+        f"has no listener {name}, over which {shortened([user.service for user in users])} replicates",
         "one inter-broker listener for all brokers of a cluster",
         listener=name,
         container=broker.service,
@@ -110,9 +114,11 @@ def _not_found_by(
     address = endpoint.advertised
     if address is None:
         return
-    problems = by_key((_why_not_found(deployment, it, broker, address), it.service) for it in users)
+    problems = by_key(
+        (_why_not_found(deployment, user, broker, address), user.service) for user in users
+    )
     for problem, names in problems.items():
-        doubtful = all(is_doubtful(deployment, it, address) for it in names)
+        doubtful = all(is_doubtful(deployment, name, address) for name in names)
         if problem:
             yield RULE.finding(
                 f"advertises {address} to other brokers, and for {shortened(names)}: {problem}",

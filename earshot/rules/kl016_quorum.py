@@ -28,7 +28,7 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     yield from _servers(deployment, rule)
     yield from _advertised(deployment, rule)
     for nodes in by_key(
-        (item.cluster, item) for item in deployment.brokers if item.is_kafka
+        (broker.cluster, broker) for broker in deployment.brokers if broker.is_kafka
     ).values():
         yield from _lists(deployment, nodes, rule)
         yield from _ids(deployment, nodes, rule)
@@ -36,12 +36,12 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 
 def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
-    nodes = {(item.cluster, item.id): item for item in deployment.brokers}
-    holders = Counter((item.cluster, item.id) for item in deployment.brokers)
+    nodes = {(broker.cluster, broker.id): broker for broker in deployment.brokers}
+    holders = Counter((broker.cluster, broker.id) for broker in deployment.brokers)
     seen: set[tuple[str, int, Address]] = set()
     for broker in deployment.brokers:
         for id, address in broker.voters.items():
-            ids = [it for it, other in broker.voters.items() if other == address]
+            ids = [voter for voter, other in broker.voters.items() if other == address]
             key = (broker.cluster, id, address)
             voter = nodes.get((broker.cluster, id))
             if key in seen or holders[broker.cluster, id] > 1:
@@ -73,13 +73,15 @@ def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: A
     if hop := not_reached(deployment, broker.service, address, voter):
         return hop.because
     arrival = deployment.way(broker.service, address)
-    has_controller = any(item.is_controller for item in voter.endpoints or ())
+    has_controller = any(endpoint.is_controller for endpoint in voter.endpoints or ())
     return _no_controllers(arrival) if has_controller and isinstance(arrival, Arrival) else ""
 
 
 def _lost(deployment: Deployment, broker: Broker, address: Address) -> str:
     """The same of a controller that the file does not show; one of another file may be meant."""
-    controllers = [item for item in deployment.brokers if item.is_controller and item.is_kafka]
+    controllers = [
+        broker for broker in deployment.brokers if broker.is_controller and broker.is_kafka
+    ]
     if not controllers or (broker.is_controller and controllers == [broker]):
         return ""
     trace = deployment.trace(broker.service, address)
@@ -165,11 +167,11 @@ def _counted(ids: tuple[int, ...] | None) -> str:
 
 
 def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
-    random = [item for item in nodes if item.cluster_id == ""]
+    random = [node for node in nodes if node.cluster_id == ""]
     together = [
-        it
-        for it in nodes
-        if it.cluster_id is not None and not deployment.apart(it.service, nodes[0].service)
+        node
+        for node in nodes
+        if node.cluster_id is not None and not deployment.apart(node.service, nodes[0].service)
     ]
     if random and len(together) > 1:
         rest = [item.service for item in together if item is not random[0]]
@@ -221,14 +223,18 @@ def _minority(
     deployment: Deployment, nodes: Sequence[Broker], value_of: Callable[[Broker], T | None]
 ) -> Iterator[tuple[Broker, T, list[str]]]:
     """Nodes that differ from what most answer (of equal numbers the first), with who does."""
-    answers = [(item, answer) for item in nodes if (answer := value_of(item)) is not None]
+    answers = [(node, answer) for node in nodes if (answer := value_of(node)) is not None]
     counts = Counter(answer for _, answer in answers)
     if len(counts) < 2:
         return
     usual, _ = counts.most_common(1)[0]
     holders = [item for item, answer in answers if answer == usual]
     for broker, answer in answers:
-        beside = [it.service for it in holders if not deployment.apart(broker.service, it.service)]
+        beside = [
+            holder.service
+            for holder in holders
+            if not deployment.apart(broker.service, holder.service)
+        ]
         if answer != usual and beside:
             yield broker, usual, beside
 
@@ -237,7 +243,7 @@ def _weight(
     deployment: Deployment, broker: Broker, addresses: Sequence[Address]
 ) -> Severity | None:
     """A warning where another file may have the names of all ``addresses``."""
-    doubtful = all(is_doubtful(deployment, broker.service, it) for it in addresses)
+    doubtful = all(is_doubtful(deployment, broker.service, address) for address in addresses)
     return Severity.WARNING if doubtful else None
 
 
@@ -247,7 +253,9 @@ def _to_list(deployment: Deployment, id: int, voter: Broker, address: Address) -
     if host_name is None:
         return UNNAMED
     host = address.host if voter.container.on_host_network else host_name
-    port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
+    port = next(
+        (endpoint.bind.port for endpoint in voter.endpoints or () if endpoint.is_controller), "PORT"
+    )
     if f"{host}:{port}" == str(address):
         return "put the nodes on one network"
     return f"write {id}@{host}:{port}, on every node"

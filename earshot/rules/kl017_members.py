@@ -88,7 +88,7 @@ def _own_name(deployment: Deployment, sent: Sent, broker: Broker) -> str:
 
 def _is_behind(deployment: Deployment, address: Address) -> bool:
     """Whether a container publishes the port, and may pass its connections on."""
-    return any(it.behind(address.port) for it in deployment.containers.values())
+    return any(container.behind(address.port) for container in deployment.containers.values())
 
 
 def _clients(broker: Broker, port: PublishedPort) -> str:

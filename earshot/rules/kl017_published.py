@@ -49,13 +49,13 @@ def _fails(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Fi
         yield from _by_another_port(deployment, broker, walk)
     elif is_loopback(walk.sent.address.host):
         yield from _sent_to_localhost(broker, walk)
-    elif not any(isinstance(it, HiddenPort) for it in walk.ports):
+    elif not any(isinstance(port, HiddenPort) for port in walk.ports):
         yield from _sent_elsewhere(deployment, broker, walk)
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
     """One port of the machine for two containers, of which one at least runs a broker."""
-    brokers = {item.service for item in deployment.brokers}
+    brokers = {broker.service for broker in deployment.brokers}
     by_port: dict[int | None, list[tuple[str, PublishedPort]]] = {}
     for service, container in deployment.containers.items():
         for port in container.published:
@@ -84,7 +84,7 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _cut_off(broker: Broker, walk: Outside) -> Finding:
-    names = ", ".join(it.name for it in broker.container.networks)
+    names = ", ".join(network.name for network in broker.container.networks)
     return RULE.finding(
         f"publishes {walk.ports[0]}, and {names} is internal: Docker publishes no port there",
         "a network that is not internal",
@@ -116,7 +116,7 @@ def _by_another_port(deployment: Deployment, broker: Broker, walk: Outside) -> I
     none that another one brings clients to.
     """
     leads = broker.container.behind(walk.sent.address.port)
-    binds = {it.bind.port for it in broker.endpoints or ()}
+    binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
     if not leads or any(it.container_port in binds for it in leads):
         return
     host, dead = walk.sent.address.host.lower(), leads[0]
@@ -144,10 +144,10 @@ def _sent_to_localhost(broker: Broker, walk: Outside) -> Iterator[Finding]:
     end, port = walk.sent.end, walk.sent.address.port
     if isinstance(end, Arrival) and end.broker is broker:
         return
-    fixed = [it for it in walk.ports if it.host_port is not None]
+    fixed = [port for port in walk.ports if port.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     if any(it.for_loopback for it in fitting) or any(
-        isinstance(it, HiddenPort) for it in walk.ports
+        isinstance(port, HiddenPort) for port in walk.ports
     ):
         return  # of two that publish one port it is said already; a variable may hold this one
     bind = walk.endpoint.bind.port
@@ -172,10 +172,10 @@ def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> It
     port is published on loopback alone, as a hosts file may give it to loopback.
     """
     host, port = walk.sent.address.host, walk.sent.address.port
-    fixed = [it for it in walk.ports if it.host_port is not None]
+    fixed = [port for port in walk.ports if port.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     containers = deployment.containers.values()
-    if any(it.answers_to(host) for it in containers):
+    if any(container.answers_to(host) for container in containers):
         return
     if fitting:
         if ip_of(host) is not None and all(it.for_host_only for it in fitting):
@@ -183,7 +183,7 @@ def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> It
         return
     if not fixed or not isinstance(walk.sent.end, Unknown):
         return
-    if any(it.behind(port) for it in containers):
+    if any(container.behind(port) for container in containers):
         return  # another container may pass it on
     first = fixed[0]
     proposed = f"{walk.endpoint.name}://{Address(host, first.host_port or port)}"
@@ -217,7 +217,7 @@ def _mismatch(
     """What is advertised is not what is published."""
     joint = " and" if why.startswith("listens") else ", and"
     inputs = ("advertised.listeners",) if is_loopback(walk.sent.address.host) else _BY_PORT
-    if all(it.host_port is None for it in walk.ports) and walk.ports:
+    if all(port.host_port is None for port in walk.ports) and walk.ports:
         inputs = ("ports", "advertised.listeners")
     return RULE.finding(
         f"advertises {walk.sent.address}{joint} {why}",
@@ -236,16 +236,20 @@ def _sent_to_names(
     """Sent to names that the machine has no reason to know: one finding for all, and none where
     another listener is for the machine."""
     lost = [
-        (item.endpoint, shown)
-        for item in walks
-        if item.sent.end is End.NOWHERE and (shown := _shown_ports(deployment, broker, item))
+        (walk.endpoint, shown)
+        for walk in walks
+        if walk.sent.end is End.NOWHERE and (shown := _shown_ports(deployment, broker, walk))
     ]
     if not lost or _serves_machine(deployment, broker):
         return
     endpoints = [endpoint for endpoint, _ in lost]
     ports = ", ".join(dict.fromkeys(port for _, port in lost))
-    hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
-    certain = broker.is_image_known or not any(_has_clients(deployment, it) for it in endpoints)
+    hosts = ", ".join(
+        dict.fromkeys(endpoint.advertised.host for endpoint in endpoints if endpoint.advertised)
+    )
+    certain = broker.is_image_known or not any(
+        _has_clients(deployment, endpoint) for endpoint in endpoints
+    )
     by_hand = _by_hand(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
@@ -285,7 +289,11 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
     if walk.ports:
         if failing(walk.hops) is not None:
             return ""
-        shown = [it for it in walk.ports if it.host_port is not None or isinstance(it, HiddenPort)]
+        shown = [
+            port
+            for port in walk.ports
+            if port.host_port is not None or isinstance(port, HiddenPort)
+        ]
         return str(shown[0]) if shown else ""
     address = walk.sent.address
     proxy = deployment.containers.get(address.host)
@@ -302,20 +310,20 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
 def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
     """Whether a listener of the broker is for clients outside the containers."""
     return any(
-        item.advertised is not None
-        and broker.container.published_at(item.bind.port)
-        and deployment.way(HOST, item.advertised) is not End.NOWHERE
-        for item in broker.endpoints or ()
+        endpoint.advertised is not None
+        and broker.container.published_at(endpoint.bind.port)
+        and deployment.way(HOST, endpoint.advertised) is not End.NOWHERE
+        for endpoint in broker.endpoints or ()
     )
 
 
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
     """Services bootstrap to this listener: then others need not be meant."""
     return any(
-        isinstance(arrival := deployment.way(item.service, address), Arrival)
+        isinstance(arrival := deployment.way(bootstrap.service, address), Arrival)
         and arrival.endpoint == endpoint
-        for item in deployment.bootstraps
-        for address in item.addresses
+        for bootstrap in deployment.bootstraps
+        for address in bootstrap.addresses
     )
 
 

@@ -90,9 +90,9 @@ def is_client_setting(name: str) -> bool:
 
 def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
     """The ports at which ``brokers`` listen, or say that they do."""
-    endpoints = [item for broker in brokers for item in broker.for_clients]
-    advertised = {item.advertised.port for item in endpoints if item.advertised}
-    return frozenset({item.bind.port for item in endpoints} | advertised)
+    endpoints = [endpoint for broker in brokers for endpoint in broker.for_clients]
+    advertised = {endpoint.advertised.port for endpoint in endpoints if endpoint.advertised}
+    return frozenset({endpoint.bind.port for endpoint in endpoints} | advertised)
 
 
 def asks_msk(services: Iterable[Service]) -> bool:
@@ -146,7 +146,7 @@ def _protocol(service: Service, setting: str) -> Protocol | None:
             continue
         found = re.fullmatch(begins, setting)
         if found is None or any(
-            it.endswith((".properties", ".yml", ".yaml")) for it in container.mounts
+            mount.endswith((".properties", ".yml", ".yaml")) for mount in container.mounts
         ):
             continue
         text = container.env.get(found.expand(variable), Protocol.PLAINTEXT).strip().upper()

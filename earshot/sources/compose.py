@@ -123,7 +123,7 @@ def read_compose(
         switched_off |= commented_out(each, name)
         below = without({"services": whole, "networks": networks}, gone)
         whole, networks = _sections(below.get("services")), map_of(below.get("networks"), name)
-        own = {it: files.resolved(it, sections, name, ()) for it in sections}
+        own = {section: files.resolved(section, sections, name, ()) for section in sections}
         whole |= {it: merged(whole[it], own[it]) if it in whole else own[it] for it in own}
         networks = merged_maps(networks, declared)
     files.is_whole = files.is_whole and not is_overlay(whole)
@@ -138,7 +138,7 @@ def running(services: Sequence[Service], profiles: Collection[str]) -> tuple[Ser
     """Those of ``services`` that Compose starts with ``profiles``: all that have none, and those
     of one that is named (`*` names all). Where none is named these are all: any may be started.
     What runs in no container (`replicas: 0`) is none of them."""
-    started = tuple(item for item in services if item.replicas != "0")
+    started = tuple(service for service in services if service.replicas != "0")
     if not profiles:
         return started
     return tuple(
@@ -303,7 +303,7 @@ class _Files:
                 published += hidden
                 unknown += [] if hidden else ["ports"]
         volumes = [*volumes_of(section, where), *configs_of(section, self._configs)]
-        beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
+        beside = [volume for volume, _ in volumes if volume.startswith(".") and self.lenient]
         yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
         of_kafka = [
             it if it.endswith(".properties") else posixpath.join(it, "server.properties")

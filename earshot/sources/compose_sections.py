@@ -32,7 +32,7 @@ def in_one_shape(section: Section, where: str, folder: str) -> dict[str, object]
             found[key] = list_of(found[key], f"{where}.{key}")
     files = found.get("env_file")
     if folder and isinstance(files, list):  # a file's own paths are relative to itself
-        found["env_file"] = [_moved(item, folder) for item in files]
+        found["env_file"] = [_moved(file, folder) for file in files]
     return found
 
 
@@ -179,7 +179,7 @@ def is_overlay(services: Mapping[str, Section]) -> bool:
         if not (section.get("image") or "build" in section):
             return True
         names = needed if isinstance(needed, (list, Mapping)) else ()
-        if any(str(item) not in services for item in names):
+        if any(str(name) not in services for name in names):
             return True
     return False
 

@@ -65,7 +65,7 @@ _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
     """Those that run a broker or a controller, and not only its image's tools."""
-    return tuple(item for item in services if _runs_broker(item))
+    return tuple(service for service in services if _runs_broker(service))
 
 
 def settings_of(service: Service) -> BrokerSettings:
@@ -230,9 +230,9 @@ def deployment(services: Sequence[Service]) -> Deployment:
         *joined(tuple(kafka)),
         *(redpanda_broker(item, services) for item in redpanda_among(services)),
     )
-    names = [item.service for item in brokers]
+    names = [broker.service for broker in brokers]
     return Deployment(
-        containers={item.name: item.container for item in services},
+        containers={service.name: service.container for service in services},
         brokers=brokers,
         bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),
         health_checks=tuple(health_checks(services, names)),

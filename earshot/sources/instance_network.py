@@ -73,7 +73,7 @@ def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfa
 def _elastic(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> Iterator[str | UnknownHost]:
-    held = ((item, "networkInterface", aws.INTERFACE) for item in interfaces)
+    held = ((interface, "networkInterface", aws.INTERFACE) for interface in interfaces)
     for holder, key, type in ((instance, "instance", aws.INSTANCE), *held):
         for eip in stack.pointing(holder.urn, key, (aws.EIP,), (type,)):
             yield _address(eip)
@@ -103,12 +103,12 @@ def _addresses(holders: Interfaces, elastic: tuple[str | UnknownHost, ...]) -> I
 def _groups(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> tuple[Pointed, ...]:
-    found = [stack.pointed(item, "securityGroups", *aws.GROUPS) for item in interfaces]
+    found = [stack.pointed(interface, "securityGroups", *aws.GROUPS) for interface in interfaces]
     if not interfaces:
         found.append(stack.pointed(instance, "vpcSecurityGroupIds", *aws.GROUPS))
     key = "networkInterfaceId"
-    for item in interfaces:
-        for other in stack.pointing(item.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
+    for interface in interfaces:
+        for other in stack.pointing(interface.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
             found.append(stack.pointed(other, "securityGroupId", *aws.GROUPS))
     return tuple(found)
 
@@ -153,11 +153,13 @@ def _vpc(
     """By its subnet, else by its groups; unknown where neither is of this stack."""
     holders = [*interfaces, instance]
     subnets = [
-        other for item in holders for other in stack.pointed(item, "subnetId", *aws.SUBNETS).found
+        other
+        for holder in holders
+        for other in stack.pointed(holder, "subnetId", *aws.SUBNETS).found
     ]
     carried = [group for pointed in groups for group in pointed.found]
-    for item in (*subnets, *carried):
-        found = stack.pointed(item, "vpcId", *aws.VPCS)
+    for subnet in (*subnets, *carried):
+        found = stack.pointed(subnet, "vpcId", *aws.VPCS)
         if found.keys:
             return found
     return Pointed(unknown=True)

@@ -83,7 +83,11 @@ def brokers_in(
     chosen service is none, or two have the same id.
     """
     names = [service.name for service in services]
-    kafka = [it for it in services if is_broker(it.container.image, it.container.env, it.command)]
+    kafka = [
+        service
+        for service in services
+        if is_broker(service.container.image, service.container.env, service.command)
+    ]
     running = [item.name for item in kafka]
     for known, observed in (
         (names, "the file has no such service"),

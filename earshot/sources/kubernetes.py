@@ -52,7 +52,7 @@ class Manifest:
     @property
     def brokers(self) -> tuple[PodContainer, ...]:
         """Those that run a broker or a controller."""
-        lasting = [item for item in self.containers if item.lasts]
+        lasting = [container for container in self.containers if container.lasts]
         found = {item.name for item in brokers_among([item.service for item in lasting])}
         return tuple(item for item in lasting if item.name in found)
 
@@ -70,19 +70,21 @@ class Manifest:
 
     def deployment(self, broken: Collection[str] = ()) -> PodDeployment:
         """The pods with their Services, without brokers that do not start."""
-        listed = [it for it in self.brokers if not {it.name, it.template} & {*broken}]
+        listed = [
+            broker for broker in self.brokers if not {broker.name, broker.template} & {*broken}
+        ]
         shown = _one_cluster(deployment([it.service for it in listed]).brokers, listed)
-        services = [item.service for item in self.containers]
-        pods = {item.name: item.pod for item in self.containers}
+        services = [container.service for container in self.containers]
+        pods = {container.name: container.pod for container in self.containers}
         clients = {
             (name := other_pod(item.namespace)): Pod(name, item.namespace, {}, (name,))
             for item in listed
         }
         whole = PodDeployment(
-            {item.name: item.container for item in services}
+            {service.name: service.container for service in services}
             | {name: Container(name) for name in clients},
             shown,
-            tuple(bootstraps(services, [it.name for it in self.brokers], ports_of(shown))),
+            tuple(bootstraps(services, [broker.name for broker in self.brokers], ports_of(shown))),
             pods=pods | clients,
             services=self.services,
         )
@@ -100,11 +102,13 @@ def _one_cluster(
     brokers: Sequence[Broker], containers: Iterable[PodContainer]
 ) -> tuple[Broker, ...]:
     """``brokers``, where all replicas of one template are of one cluster."""
-    templates = {item.name: item.template for item in containers}
-    clusters = {templates[item.service]: item.cluster for item in reversed(brokers)}
+    templates = {container.name: container.template for container in containers}
+    clusters = {templates[broker.service]: broker.cluster for broker in reversed(brokers)}
     return tuple(
-        replace(item, cluster=clusters[template]) if (template := templates[item.service]) else item
-        for item in brokers
+        replace(broker, cluster=clusters[template])
+        if (template := templates[broker.service])
+        else broker
+        for broker in brokers
     )
 
 

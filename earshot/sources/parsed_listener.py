@@ -55,7 +55,7 @@ def audience(
     """The scopes of the listener ``name`` of a broker with the properties ``values``."""
     host, local = bracketed(advertised.host), is_loopback(advertised.host)
     if container.answers_to(advertised.host):
-        networks = ", ".join(item.name for item in container.networks)
+        networks = ", ".join(network.name for network in container.networks)
         where = f"on network {networks}" if networks else "inside its network"
         return Audience((Scope.INTERNAL,), f"{host} is the container's name {where}")
     scopes: dict[Scope, str] = {}
@@ -147,7 +147,7 @@ def lone_plan(
     names = (inter_broker_name(values), *controller_names(values)[:1])
     if not listeners or not all(map(_NAME.fullmatch, names)):
         return None
-    own = tuple(_listener(item, hosts or {}) for item in listeners)
+    own = tuple(_listener(listener, hosts or {}) for listener in listeners)
     return ClusterPlan(
         kafka_version=notes.get("kafka_version", ""),
         inter_broker=names[0],

@@ -131,7 +131,11 @@ class RegisteredStack:
             foreign += [] if own else [text]
         if foreign or hidden:
             sources = [self._by_urn.get(urn) for urn in holder.depends.get(key, ())]
-            more = {item.urn: item for item in sources if item is not None and item.type in types}
+            more = {
+                source.urn: source
+                for source in sources
+                if source is not None and source.type in types
+            }
             if more:
                 return Pointed(tuple({**found, **more}.values()))
         return Pointed(tuple(found.values()), tuple(foreign), hidden)

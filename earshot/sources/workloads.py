@@ -111,13 +111,13 @@ class Workload:
         if self.kind not in _REPLICATED or not 0 < count <= MAX_REPLICAS:
             yield from templates
             return
-        names = {item.path: item.name for item in templates}
+        names = {template.path: template.name for template in templates}
         for number in range(self.first, self.first + count):
             one = replace(self, ordinal=number)
             called = one.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
             yield from one._together(
-                item.as_replica(called if count > 1 else "", names[item.path])
-                for item in one._containers(maps, set())
+                container.as_replica(called if count > 1 else "", names[container.path])
+                for container in one._containers(maps, set())
             )
 
     def _together(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
@@ -230,7 +230,7 @@ class Workload:
             name=name,
             image=text_in(section, "image"),
             env=variables.values,
-            mounts=tuple(text_in(item, "mountPath") for item in mounts),
+            mounts=tuple(text_in(mount, "mountPath") for mount in mounts),
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(self._aliases()),
         )

@@ -45,7 +45,7 @@ class Deployment:
 
     def shows_brokers(self, traces: Sequence[Trace]) -> bool:
         """Whether it is known which brokers a client with ``traces`` may mean."""
-        return bool(self.brokers) or all(is_hosted(it.address.host) for it in traces)
+        return bool(self.brokers) or all(is_hosted(trace.address.host) for trace in traces)
 
     def is_certain(self, trace: Trace) -> bool:
         """Whether a no of ``trace`` rests on nothing that is assumed."""
@@ -58,7 +58,7 @@ class Deployment:
 
     def offers(self, traces: Sequence[Trace]) -> Sequence[str]:
         """The addresses to which the client of ``traces`` could bootstrap instead."""
-        if hosted := [str(right) for it in traces if (right := meant_by(it.address))]:
+        if hosted := [str(right) for trace in traces if (right := meant_by(trace.address))]:
             return hosted
         return [
             f"{broker.service}:{endpoint.bind.port}"
@@ -96,7 +96,7 @@ class Deployment:
     @cached_property
     def by_service(self) -> Mapping[str, Broker]:
         """The brokers and controllers by their services."""
-        return {item.service: item for item in self.brokers}
+        return {broker.service: broker for broker in self.brokers}
 
     @cached_property
     def names(self) -> Names:
@@ -106,21 +106,25 @@ class Deployment:
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
         """Every host that a broker advertises, in lower case."""
-        endpoints = (item for broker in self.brokers for item in broker.endpoints or ())
-        return frozenset(it.advertised.host.lower() for it in endpoints if it.advertised)
+        endpoints = (endpoint for broker in self.brokers for endpoint in broker.endpoints or ())
+        return frozenset(
+            endpoint.advertised.host.lower() for endpoint in endpoints if endpoint.advertised
+        )
 
     def _machine_hosts(self) -> Iterator[str]:
         """Hosts that a broker advertises with a port that it publishes, and no container has."""
         for broker in self.brokers:
-            for item in broker.for_clients:
-                if item.advertised is None:
+            for endpoint in broker.for_clients:
+                if endpoint.advertised is None:
                     continue
-                host = item.advertised.host.lower()
-                ports = broker.container.published_at(item.bind.port)
-                is_theirs = any(it.answers_to(host) for it in self.containers.values())
+                host = endpoint.advertised.host.lower()
+                ports = broker.container.published_at(endpoint.bind.port)
+                is_theirs = any(
+                    container.answers_to(host) for container in self.containers.values()
+                )
                 if is_loopback(host) or host in GATEWAYS or host in self.containers or is_theirs:
                     continue
-                if any(port.host_port == item.advertised.port for port in ports):
+                if any(port.host_port == endpoint.advertised.port for port in ports):
                     yield host
 
     @cached_property
@@ -134,13 +138,13 @@ class Deployment:
 
     @cached_property
     def _clusters(self) -> Mapping[str, Sequence[Broker]]:
-        return by_key((item.cluster, item) for item in self.brokers)
+        return by_key((broker.cluster, broker) for broker in self.brokers)
 
     @cached_property
     def _outlooks(self) -> Mapping[str, Hashable]:
         found: dict[str, Hashable] = {}
         for name, own in self.containers.items():
             flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
-            alike = (tuple(item.name for item in own.networks), *flags)
+            alike = (tuple(network.name for network in own.networks), *flags)
             found[name] = name if own.extra_hosts or own.links else alike
         return found

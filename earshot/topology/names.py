@@ -136,7 +136,7 @@ class Names:
     @cached_property
     def all(self) -> frozenset[str]:
         """Every name of a container, in lower case."""
-        named = {name for item in self.containers.values() for name in item.names}
+        named = {name for container in self.containers.values() for name in container.names}
         return frozenset(named | {name.lower() for name in self.containers})
 
     def apart(self, one: str, other: str) -> bool:
@@ -192,9 +192,9 @@ class Names:
             because = f"{host} is the hostname of {place}, in its hosts file"
             return Resolution(tuple(self._interfaces(place, own)), because)
         found: dict[Member, None] = {}
-        for item in own.networks:
-            for name in self._known.get((item.name, host), ()):
-                found[Member(name, item.name)] = None
+        for network in own.networks:
+            for name in self._known.get((network.name, host), ()):
+                found[Member(name, network.name)] = None
         linked = own.links.get(host)
         if linked in self.containers and linked is not None:
             found |= dict.fromkeys(self._linked(own, linked))
@@ -203,14 +203,14 @@ class Names:
         if not found:
             return None
         # of alternatives that may be chosen together, nothing is certain
-        possible = [it for it in found if not self.apart(place, it.service)]
+        possible = [member for member in found if not self.apart(place, member.service)]
         if not possible:
             return Unknown(f"which of the profiles runs that has {host}")
         targets = _of_first_network(own, possible)
         if not targets:
             return Unknown(f"on which network of the client {host} is asked for first")
-        networks = list(dict.fromkeys(it.network or "the default bridge" for it in targets))
-        services = shortened(list(dict.fromkeys(it.service for it in targets)))
+        networks = list(dict.fromkeys(target.network or "the default bridge" for target in targets))
+        services = shortened(list(dict.fromkeys(target.service for target in targets)))
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
 
     def _is_own_name(self, place: str, own: Container, host: str) -> bool:
@@ -220,14 +220,14 @@ class Names:
     def _interfaces(self, place: str, own: Container) -> list[Member]:
         if not own.networks:
             return [Member(place)]
-        return [Member(place, item.name) for item in own.networks]
+        return [Member(place, network.name) for network in own.networks]
 
     def _linked(self, own: Container, service: str) -> list[Member]:
         other = self.containers[service]
-        mine = {item.name for item in own.networks}
+        mine = {network.name for network in own.networks}
         if not mine:
             return [] if other.networks else [Member(service)]
-        return [Member(service, item.name) for item in other.networks if item.name in mine]
+        return [Member(service, network.name) for network in other.networks if network.name in mine]
 
     def _elsewhere(self, place: str, own: Container, host: str) -> Resolution | NoName | Unknown:
         """No name on a network of ``place``: what it may be all the same."""
@@ -247,7 +247,7 @@ class Names:
             return Unknown(f"whether Compose generates the name {host}")
         if own.network_mode == NO_NETWORK:
             return NoName("the client has no network")
-        where = [item.name for item in own.networks]
+        where = [network.name for network in own.networks]
         return NoName(
             f"nothing on {', '.join(where)} is called {host}"
             if where
@@ -256,20 +256,22 @@ class Names:
 
     def _dotted(self, host: str) -> NoName | Unknown:
         """A full name may be another DNS server's, unless one other network alone has it."""
-        holders = [it for it in self.containers.values() if it.answers_to(host)]
-        if holders and not any(it.published for it in holders):
+        holders = [
+            container for container in self.containers.values() if container.answers_to(host)
+        ]
+        if holders and not any(holder.published for holder in holders):
             networks = [
                 net.name
-                for it in holders
-                for net in it.networks
-                if folded(host) in it.known_as(net)
+                for holder in holders
+                for net in holder.networks
+                if folded(host) in holder.known_as(net)
             ]
             return NoName(f"{host} is known on {', '.join(dict.fromkeys(networks))} only")
         return Unknown(f"what {host} means to other DNS servers")
 
     def _may_be_generated(self, host: str) -> bool:
         """Compose calls containers `PROJECT-SERVICE-1`; a hostname may hold a variable."""
-        if any(not is_known(item.hostname) for item in self.containers.values()):
+        if any(not is_known(container.hostname) for container in self.containers.values()):
             return True
         head = re.fullmatch(r"(.+)[-_][0-9]+", host)
         return head is not None and any(
@@ -298,11 +300,15 @@ class Names:
 
     @cached_property
     def _profiles(self) -> Mapping[str, tuple[str, ...]]:
-        return {name: it.profiles for name, it in self.containers.items() if it.profiles}
+        return {
+            name: container.profiles
+            for name, container in self.containers.items()
+            if container.profiles
+        }
 
     @cached_property
     def _owners(self) -> Mapping[str, str]:
-        called = {item.name: name for name, item in self.containers.items()}
+        called = {container.name: name for name, container in self.containers.items()}
         return {name: self._owner(name, called) for name in self.containers}
 
     def _owner(self, name: str, called: Mapping[str, str]) -> str:
@@ -327,13 +333,13 @@ class Names:
 def _of_first_network(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
     """Docker answers for the first network that has the name: internal ones come last, the others
     by name. None where the project's name decides, and it makes a difference."""
-    joined = {item.name: item for item in own.networks}
-    groups = by_key((it.network, it) for it in found)
+    joined = {network.name: network for network in own.networks}
+    groups = by_key((member.network, member) for member in found)
     outer = [name for name in groups if name in joined and not joined[name].internal]
     names = sorted(outer or groups)
     first = groups[names[0]]
     kinds = {joined[name].is_named for name in names if name in joined}
-    same = {frozenset(it.service for it in groups[name]) for name in names}
+    same = {frozenset(group.service for group in groups[name]) for name in names}
     return tuple(first) if len(kinds) < 2 or len(same) == 1 else ()
 
 

@@ -52,9 +52,17 @@ class PodDeployment(Deployment):
 
     def offers(self, traces: Sequence[Trace]) -> list[str]:
         """The ports of the Services that were asked for, else of those before brokers."""
-        asked = [it for trace in traces for it in self.named(trace.address.host)]
-        before = [it for it in self.services if any(map(self._has_broker, self._into.selected(it)))]
-        found = (f"{it.name}:{port.port}" for it in asked or before for port in it.ports or ())
+        asked = [service for trace in traces for service in self.named(trace.address.host)]
+        before = [
+            service
+            for service in self.services
+            if any(map(self._has_broker, self._into.selected(service)))
+        ]
+        found = (
+            f"{service.name}:{port.port}"
+            for service in asked or before
+            for port in service.ports or ()
+        )
         return list(dict.fromkeys(found))
 
     def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
@@ -63,11 +71,13 @@ class PodDeployment(Deployment):
 
     def named(self, host: str) -> list[ClusterService]:
         """The Services that ``host`` means in any namespace."""
-        return [it for it in self.services if it in self.called(host, it.namespace)]
+        return [
+            service for service in self.services if service in self.called(host, service.namespace)
+        ]
 
     def by_nodes(self) -> Iterator[Bootstrap]:
         """A client beyond the cluster for each port of the nodes behind which a broker listens."""
-        of_services = [port.node_port for it in self.services for port in it.ports or ()]
+        of_services = [port.node_port for service in self.services for port in service.ports or ()]
         of_pods = [port for pod in self._into.all for port in pod.node_ports]
         # that a pod on its node's network can be reached at every port shows no client
         for port in dict.fromkeys((*of_services, *of_pods)):
@@ -85,25 +95,27 @@ class PodDeployment(Deployment):
         A broker that clients of the file reach, or clients beyond the cluster, has none of them.
         Where one of its ports works, the others may be for clients elsewhere.
         """
-        met = {broker for item in self.bootstraps for broker in self._met(item)}
+        met = {broker for bootstrap in self.bootstraps for broker in self._met(bootstrap)}
         listed = by_key(
-            (broker, item)
+            (broker, client)
             for service in self.services
             if not service.is_external_name
-            for item in self._clients_of(service)
-            for broker in self._met(item) - met
+            for client in self._clients_of(service)
+            for broker in self._met(client) - met
         )
         found: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
         for clients in listed.values():
-            work = [it for it in clients if walk(self, it).answer is not Answer.NO]
-            found |= {(it.service, it.addresses): it for it in work or clients}
+            work = [client for client in clients if walk(self, client).answer is not Answer.NO]
+            found |= {(client.service, client.addresses): client for client in work or clients}
         yield from found.values()
 
     def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
         place = other_pod(service.namespace)
-        ports = {it.port: None for it in service.ports or ()}
+        ports = {port.port: None for port in service.ports or ()}
         if service.is_headless:
-            ports |= {it.target: None for it in service.ports or () if isinstance(it.target, int)}
+            ports |= {
+                port.target: None for port in service.ports or () if isinstance(port.target, int)
+            }
         for port in ports if place in self.pods else ():
             address = Address(service.name.lower(), port)
             end = self.trace(place, address).end
@@ -113,7 +125,9 @@ class PodDeployment(Deployment):
 
     def _met(self, client: Bootstrap) -> set[str]:
         """The brokers that a client bootstraps to."""
-        ends = [end for it in client.addresses for end in self.trace(client.service, it).ends]
+        ends = [
+            end for address in client.addresses for end in self.trace(client.service, address).ends
+        ]
         return {end.broker.service for end in ends if isinstance(end, Arrival)}
 
     def services_of(self, place: str, host: str) -> Sequence[ClusterService]:
@@ -133,15 +147,15 @@ class PodDeployment(Deployment):
 
     def host_of(self, broker: Broker, port: int) -> str | None:
         pod = self.pods[broker.service]
-        services = [it for it in self.services if pod in self._into.selected(it)]
-        for item in services:
-            if item.is_headless and item.name == pod.subdomain and len(pod.hostnames) == 1:
-                return f"{pod.hostnames[0]}.{item.name}"
-        for item in services:
-            if len(self._into.selected(item)) == 1 and any(
-                it.port == port for it in item.ports or ()
+        services = [service for service in self.services if pod in self._into.selected(service)]
+        for service in services:
+            if service.is_headless and service.name == pod.subdomain and len(pod.hostnames) == 1:
+                return f"{pod.hostnames[0]}.{service.name}"
+        for service in services:
+            if len(self._into.selected(service)) == 1 and any(
+                it.port == port for it in service.ports or ()
             ):
-                return item.name
+                return service.name
         return None
 
     def _trace(self, place: str, address: Address) -> Trace:
@@ -167,7 +181,11 @@ class PodDeployment(Deployment):
         if not pod.asks_cluster:
             return _unknown(address, "which DNS servers the client's pod asks")
         if services := self.called(host, pod.namespace):
-            legs = [leg for it in services for leg in self._into.before(it, address.port, place)]
+            legs = [
+                leg
+                for service in services
+                for leg in self._into.before(service, address.port, place)
+            ]
             return _trace(address, f"{host} is the Service {services[0].name}", legs)
         if found := self._into.stable(host, pod.namespace):
             legs = [self._into.by_service(it, one, address.port, place) for one, it in found]
@@ -186,14 +204,14 @@ class PodDeployment(Deployment):
         if "." in host:
             return self._unnamed_pod(address, host, namespace)
         fact = f"whether another file has a Service {host}"
-        if others := {it.namespace for it in self.named(host)}:
+        if others := {service.namespace for service in self.named(host)}:
             if "" in others or not namespace:
                 return _unknown(address, fact)
             why = (
                 f"{host} is a Service of namespace {min(others)}, and the client is in {namespace}"
             )
             return _nowhere(address, why, f"{fact} in namespace {namespace}")
-        own = {name for it in self.pods.values() for name in it.own_names}
+        own = {name for pod in self.pods.values() for name in pod.own_names}
         if not self.services or host not in own:
             return _unknown(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
@@ -230,10 +248,10 @@ class PodDeployment(Deployment):
         if is_loopback(host):
             why = "it is the client itself, and no broker listens there"
             return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.SELF)
-        if not is_known(host) or any(it.is_balanced for it in self.services):
+        if not is_known(host) or any(service.is_balanced for service in self.services):
             return _unknown(address, "which addresses lead to the cluster's load balancer")
         if self.named(host) or any(
-            self._into.stable(host, it.namespace) for it in self.pods.values()
+            self._into.stable(host, pod.namespace) for pod in self.pods.values()
         ):
             why = f"{host} is a name that the cluster's own DNS gives"
             doubt = f"whether {host} is known beyond the cluster as well"
@@ -250,7 +268,7 @@ class PodDeployment(Deployment):
             hops = (resolved, Hop(Stage.WAY, Answer.NO, why))
             return Trace(address, hops, End.REFUSED, doubt=doubt)
         chosen = best(legs)
-        ends = tuple(it.end for it in legs)
+        ends = tuple(leg.end for leg in legs)
         return Trace(address, (resolved, *chosen.hops), chosen.end, ends, doubt)
 
     @cached_property
@@ -258,7 +276,7 @@ class PodDeployment(Deployment):
         return IntoPods(self.pods, self.services, self.by_service)
 
     def _has_broker(self, pod: Pod) -> bool:
-        return any(it in self.by_service for it in pod.containers)
+        return any(container in self.by_service for container in pod.containers)
 
 
 def other_pod(namespace: str) -> str:
@@ -278,4 +296,4 @@ def _unknown(address: Address, fact: str) -> Trace:
 def _trace(address: Address, because: str, legs: Sequence[Leg]) -> Trace:
     chosen = best(legs)
     hops = (Hop(Stage.RESOLVE, Answer.YES, because), *chosen.hops)
-    return Trace(address, hops, chosen.end, tuple(it.end for it in legs))
+    return Trace(address, hops, chosen.end, tuple(leg.end for leg in legs))

@@ -58,7 +58,7 @@ class Walk:
     def answer(self) -> Answer:
         """No where no address answers, or a broker is not reached; unknown where that may be."""
         answers = [item.answer for item in self.entrances]
-        if all(item is Answer.NO for item in answers):
+        if all(answer is Answer.NO for answer in answers):
             return Answer.NO
         sent = [it.answer for item in self.entrances for it in item.sent]
         if Answer.NO in sent:
@@ -68,18 +68,20 @@ class Walk:
 
 def failing(hops: Iterable[Hop]) -> Hop | None:
     """The first hop that ends in no."""
-    return next((item for item in hops if item.answer is Answer.NO), None)
+    return next((hop for hop in hops if hop.answer is Answer.NO), None)
 
 
 def worst(hops: Iterable[Hop]) -> Answer:
     """One no is a no, whatever is not known beside it."""
-    answers = {item.answer for item in hops}
-    return next((it for it in (Answer.NO, Answer.UNKNOWN) if it in answers), Answer.YES)
+    answers = {hop.answer for hop in hops}
+    return next((answer for answer in (Answer.NO, Answer.UNKNOWN) if answer in answers), Answer.YES)
 
 
 def walk(deployment: Deployment, client: Bootstrap) -> Walk:
     """The walk of ``client``, each of its addresses by itself."""
-    return Walk(client, tuple(_followed(deployment, client, it) for it in client.addresses))
+    return Walk(
+        client, tuple(_followed(deployment, client, address) for address in client.addresses)
+    )
 
 
 def _followed(deployment: Deployment, client: Bootstrap, address: Address) -> Entrance:
@@ -140,7 +142,7 @@ def is_doubtful(deployment: Deployment, place: str, address: Address) -> bool:
 
 def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
     """Whether it is the broker that is meant."""
-    others = {it.broker.service for it in trace.ends if isinstance(it, Arrival)}
+    others = {end.broker.service for end in trace.ends if isinstance(end, Arrival)}
     if others == {broker.service}:
         return Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
     if broker.service in others:

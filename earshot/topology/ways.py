@@ -124,7 +124,9 @@ class Ways:
             return Trace(address, (hop,), End.NOWHERE, (End.NOWHERE,))
         answer = Answer.UNKNOWN if meant.doubt else Answer.YES
         resolved = Hop(Stage.RESOLVE, answer, meant.doubt or meant.because)
-        legs = [self._leg(self._names.owner(place), it, address.port) for it in meant.targets]
+        legs = [
+            self._leg(self._names.owner(place), target, address.port) for target in meant.targets
+        ]
         chosen = _best(legs)
         hops = (resolved, chosen.way, *([chosen.socket] if chosen.socket else []))
         ends = tuple(leg.end for leg in legs)
@@ -166,7 +168,7 @@ class Ways:
         own = self._containers[place]
         if not target.network:
             return not own.networks and own.network_mode != NO_NETWORK
-        return any(item.name == target.network for item in own.networks)
+        return any(network.name == target.network for network in own.networks)
 
     def _inside(
         self, place: str, service: str, port: int, *, network: str = "", loopback: str | None = None
@@ -190,23 +192,25 @@ class Ways:
         self, service: str, port: int, from_itself: bool, network: str, loopback: str | None
     ) -> tuple[Way, str]:
         services = self._names.sharing(service)
-        shared = [self._brokers[it] for it in services if it in self._brokers]
+        shared = [self._brokers[service] for service in services if service in self._brokers]
         refusal = f"nothing listens at port {port}"
         refusal += "" if from_itself else f" of {service}"
         if not shared:
             unseen = f"what listens at port {port} of {service}"
             return (End.REFUSED, refusal) if from_itself else (Unknown(unseen), unseen)
         for broker in shared:
-            for item in broker.endpoints or ():
-                if item.bind.port != port:
+            for endpoint in broker.endpoints or ():
+                if endpoint.bind.port != port:
                     continue
-                taken = self._accepts(broker, item, network, loopback)
+                taken = self._accepts(broker, endpoint, network, loopback)
                 if taken is True:
-                    return Arrival(broker, item), f"{item.name} of {broker.service} listens there"
+                    return Arrival(
+                        broker, endpoint
+                    ), f"{endpoint.name} of {broker.service} listens there"
                 if taken is None:
-                    fact = f"on which address of {broker.service} {item.bind} listens"
+                    fact = f"on which address of {broker.service} {endpoint.bind} listens"
                     return Unknown(fact), fact
-                refusal = f"{item.name} of {broker.service} listens on {item.bind} alone"
+                refusal = f"{endpoint.name} of {broker.service} listens on {endpoint.bind} alone"
         if any(broker.endpoints is None for broker in shared):
             fact = f"what listens at port {port} of {service}"
             return Unknown(fact), fact
@@ -240,7 +244,11 @@ class Ways:
             return None
         if loopback is not None:
             return None if own.on_host_network and ip_of(host) is None else False
-        holding = [it for it in own.networks if it.address and ip_of(it.address) == ip_of(host)]
+        holding = [
+            network
+            for network in own.networks
+            if network.address and ip_of(network.address) == ip_of(host)
+        ]
         if ip_of(host) is not None and holding:
             return holding[0].name == network
         return True if len(own.networks) < 2 else None
@@ -252,7 +260,7 @@ class Ways:
         loopback = address if is_loopback_way else None
         for name in (*self._on_host_network.get(port, ()), *self._on_host_network.get(None, ())):
             end, why = self._listens(name, port, True, address, loopback)
-            binds = (item.bind.port for item in self._endpoints(name))
+            binds = (endpoint.bind.port for endpoint in self._endpoints(name))
             if not isinstance(end, End) or port in binds:
                 return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
         elsewhere: list[tuple[str, PublishedPort]] = []
@@ -283,7 +291,7 @@ class Ways:
         if self._containers[name].is_cut_off:
             return _Leg(End.NO_WAY, _no_way(f"{item} of {name}, whose networks are internal"))
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
-        networks = [it for it in self._containers[name].networks if not it.internal]
+        networks = [network for network in self._containers[name].networks if not network.internal]
         network = networks[0].name if len(networks) == 1 else ""
         end, why = self._listens(name, item.container_port, False, network, None)
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
@@ -293,18 +301,26 @@ class Ways:
         """By a port of the machine: the services behind it."""
         found: dict[int, list[tuple[str, PublishedPort]]] = {}
         for name, container in self._containers.items():
-            for item in container.published:
-                if item.host_port is not None and item.protocol == "tcp":
-                    found.setdefault(item.host_port, []).append((name, item))
+            for port in container.published:
+                if port.host_port is not None and port.protocol == "tcp":
+                    found.setdefault(port.host_port, []).append((name, port))
         return found
 
     @cached_property
     def _on_host_network(self) -> Mapping[int | None, Sequence[str]]:
         """By port: who has the machine's network and may listen there; None: at any port."""
         found: dict[int | None, list[str]] = {}
-        for name in (name for name, item in self._containers.items() if item.on_host_network):
-            sharing = [self._brokers[it] for it in self._names.sharing(name) if it in self._brokers]
-            ports = {item.bind.port for broker in sharing for item in broker.endpoints or ()}
+        for name in (
+            name for name, container in self._containers.items() if container.on_host_network
+        ):
+            sharing = [
+                self._brokers[service]
+                for service in self._names.sharing(name)
+                if service in self._brokers
+            ]
+            ports = {
+                endpoint.bind.port for broker in sharing for endpoint in broker.endpoints or ()
+            }
             is_open = any(broker.endpoints is None for broker in sharing)
             for port in (None,) if is_open else ports:
                 found.setdefault(port, []).append(name)
@@ -313,7 +329,7 @@ class Ways:
     def is_published(self, port: int) -> bool:
         """Whether a container publishes ``port`` of the machine, or has all of its ports."""
         return port in self._published or any(
-            it.on_host_network for it in self._containers.values()
+            container.on_host_network for container in self._containers.values()
         )
 
 
