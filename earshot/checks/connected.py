@@ -11,7 +11,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 
 
-def looked_up(
+def with_lookups(
     plan: ClusterPlan,
     connected: Sequence[ConnectedVpc],
     policy: ResolverPolicy,

@@ -23,14 +23,14 @@ from earshot.rules import (
     kl019_clear_text,
     kl020_plain_passwords,
 )
-from earshot.rules.evaluate import at, evaluate
-from earshot.rules.objections import readable
+from earshot.rules.evaluate import evaluate, rules_at
+from earshot.rules.objections import known_objections
 from earshot.rules.registry import Door, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
-from earshot.topology.names import Member, NoName, Resolution
+from earshot.topology.names import Member, Resolution, UnresolvedName
 
 _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE.id})
 
@@ -50,7 +50,7 @@ class _Check:
     """Checks a file, and again each trial of a remedy, which changes few of its services."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
+        self._results: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
         """By identity, for a service cannot be hashed: itself, its findings, whether it starts."""
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
@@ -59,7 +59,7 @@ class _Check:
         broken = set()
         for service in services:
             if service.name in kafka:
-                by_service[service.name], starts = self._of_one(service)
+                by_service[service.name], starts = self._service_findings(service)
                 broken |= set() if starts else {service.name}
         for broker in whole.brokers:
             if not broker.is_kafka:
@@ -78,19 +78,19 @@ class _Check:
             if not (service.command or service.is_built or service.files or service.name in kafka)
             for found in kl014_clients.refusals(service.name, service.container)
         )
-        facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
-        between = evaluate(facts, at(Door.FILE))
+        facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
+        between = evaluate(facts, rules_at(Door.FILE))
         return (*(item for found in by_service.values() for item in found), *clients, *between)
 
-    def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
-        if id(service) not in self._known:
+    def _service_findings(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
+        if id(service) not in self._results:
             settings = settings_of(service)
             refused = tuple(refusals(service, settings))
             starts = not any(refusal.is_certain_error for refusal in refused)
             if starts:
                 refused += tuple(unusable(service, settings))
-            self._known[id(service)] = service, refused, starts
-        return self._known[id(service)][1:]
+            self._results[id(service)] = service, refused, starts
+        return self._results[id(service)][1:]
 
 
 def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
         if not host or ip_of(host) is not None or not is_known(host):
             continue
         meant = whole.names.resolve(broker.service, host)
-        if isinstance(meant, NoName):
+        if isinstance(meant, UnresolvedName):
             reason = meant.because
         elif isinstance(meant, Resolution) and not meant.doubt:
             target_names = [
@@ -158,16 +158,16 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         logins = kl002_kafka_keys.without_login(service.container, settings)
         image_refusals = [kl002_kafka.as_finding(login) for login in logins]
     by_variables = plain and not service.properties
-    misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
+    misspelt = [*kl014_misspelt.misspelt_variables(service.container)] if by_variables else []
     for finding in image_refusals[:1]:
-        cause = next((it for it in misspelt if it.explains(finding)), None)
+        cause = next((it for it in misspelt if it.is_cause_of(finding)), None)
         yield replace(cause.as_cause_of(finding) if cause else finding, container=service.name)
     if not image_refusals:
         mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
         yield from (replace(item, container=service.name) for item in mild)
 
 
-def _without(whole: Deployment, broken: set[str]) -> Deployment:
+def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
     """What is said about a broker that does not start is said already."""
     brokers = tuple(
         replace(broker, endpoints=None) if broker.service in broken else broker
@@ -195,7 +195,7 @@ def advice_on_services(
         settings = settings_of(service)
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
-        is_among_containers = any(item.answers_to(host) for item in inside for host in hosts)
+        is_among_containers = any(item.has_name(host) for item in inside for host in hosts)
         silent = _ABOUT_CLIENTS if is_among_containers else ()
         candidates = (finding for finding in _findings(settings) if finding.rule not in silent)
         advice += [replace(candidate, container=service.name) for candidate in candidates]
@@ -204,13 +204,13 @@ def advice_on_services(
 
 def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
-    for rule in at(Door.FILE):
+    for rule in rules_at(Door.FILE):
         if rule.objections is not None:
-            yield from (rule.of_objection(item) for item in readable(rule.objections, view))
+            yield from (rule.finding_for(item) for item in known_objections(rule.objections, view))
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    weights = {rule.id: rule.weight for rule in at(Door.FILE)}
+    weights = {rule.id: rule.weight for rule in rules_at(Door.FILE)}
     listed = sorted(findings, key=lambda item: -weights[item.rule])
     others = dict.fromkeys(item.rule for item in listed[1:] if item.rule != listed[0].rule)
     if not listed:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import node_id, readable
+from earshot.facts.settings import node_id, readable_entries
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.model import ClusterPlan, Listener
 from earshot.listeners.render import settings
@@ -25,7 +25,7 @@ from earshot.rules import (
     kl004_unique_address,
     kl011_resolves,
 )
-from earshot.rules.evaluate import at, evaluate
+from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.registry import Door, Finding, FindingState
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
@@ -46,7 +46,7 @@ class InstanceBroker:
     written: UserDataFile
     findings: tuple[Finding, ...] = ()
 
-    def has_said(self, finding: Finding) -> bool:
+    def has_reported(self, finding: Finding) -> bool:
         """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise,
         or as the place of a voter, needs no second rule."""
         key = (finding.rule, finding.listener, finding.scope)
@@ -114,7 +114,7 @@ class InstanceRun:
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> InstanceBroker:
         facts = replace(instance_facts(written), waivers=policy.waivers)
-        facts = replace(facts, evidence=never_but_asked(facts, policy, self.asked))
+        facts = replace(facts, evidence=dns_only_evidence(facts, policy, self.asked))
         silent = skipped_rules(written)
         id = node_id(written.settings.values)
         role = written.settings.role
@@ -122,10 +122,12 @@ class InstanceRun:
         broker = InstanceBroker(
             holder, written, tuple(replace(refusal, node=id, role=role) for refusal in refused)
         )
-        rules = [it for it in at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
+        rules = [it for it in rules_at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
         findings = evaluate(facts, rules)
         new_findings = [
-            finding for finding in findings if not (_is_open(finding) or broker.has_said(finding))
+            finding
+            for finding in findings
+            if not (_is_undecided(finding) or broker.has_reported(finding))
         ]
         return replace(
             broker, findings=(*broker.findings, *new_findings, *self._claim(holder, facts))
@@ -149,14 +151,14 @@ class InstanceRun:
                         )
 
 
-def _is_open(finding: Finding) -> bool:
+def _is_undecided(finding: Finding) -> bool:
     """Whether it cannot be said yet: a host that is not known, a name that others may declare."""
     if finding.state is FindingState.UNKNOWN:
         return True
     scope, host = finding.scope, finding.host
     if finding.rule != kl011_resolves.RULE.id or scope is None or host is None:
         return False
-    return not is_never(host, scope)
+    return not resolves_nowhere(host, scope)
 
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:
@@ -198,12 +200,12 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
 
 def _entries(text: str | None) -> object:
     entries = list(read_listeners(text)) if text else []
-    good = dict(readable(entries))
+    good = dict(readable_entries(entries))
     return good if len(good) == len(entries) else text
 
 
 @dataclass
-class Named:
+class NameEvidence:
     """The evidence for every advertised name, and what is not known that could be some."""
 
     evidence: dict[EvidenceKey, Evidence] = field(default_factory=dict)
@@ -211,20 +213,20 @@ class Named:
     """By name without evidence, what is not known."""
 
 
-def names(
+def name_evidence(
     facts: ClusterFacts,
     networks: Mapping[int, InstanceNetwork],
     zones: Zones,
     policy: ResolverPolicy,
     asked: SystemResolvers | None = None,
-) -> Named:
+) -> NameEvidence:
     """The evidence for the names in the plan; ``networks`` holds each node's network by its id.
 
     A name whose record is still to be made is not looked up: the DNS server would cache that it is
     not there.
     """
     if facts.plan is None:
-        return Named()
+        return NameEvidence()
     lookups: dict[EvidenceKey, RecordLookup] = {}
     for node, listener, scope in facts.advertised():
         host = listener.host
@@ -235,7 +237,7 @@ def names(
     declared = {key: lookup.declaration for key, lookup in lookups.items() if lookup.declaration}
     waiting = {key for key, lookup in lookups.items() if lookup.pending}
     found = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
-    found |= {key: _yet_to_be_made(declared[key]) for key in waiting}
+    found |= {key: _pending_evidence(declared[key]) for key in waiting}
     for key, lookup in lookups.items():
         found[key] = _with_record(found[key], lookup, key[2])
     undecided = {
@@ -243,10 +245,10 @@ def names(
         for key, lookup in lookups.items()
         if lookup.undecided and found[key].kind is EvidenceKind.NONE
     }
-    return Named(found, undecided)
+    return NameEvidence(found, undecided)
 
 
-def never_but_asked(
+def dns_only_evidence(
     facts: ClusterFacts, policy: ResolverPolicy, asked: SystemResolvers | None = None
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for names that no resource can declare, such as `ip-...` for scope external:
@@ -256,12 +258,12 @@ def never_but_asked(
     others = {
         (listener.name, scope, str(listener.host))
         for _, listener, scope in facts.advertised()
-        if not is_never(str(listener.host), scope)
+        if not resolves_nowhere(str(listener.host), scope)
     }
     return gather(_without(facts.plan, others), policy, "aws", asked=asked)
 
 
-def is_never(host: str, scope: Scope) -> bool:
+def resolves_nowhere(host: str, scope: Scope) -> bool:
     """Whether a name of this kind resolves for no client of ``scope``."""
     return outlook(kind_of(host), location_of(scope, "aws")).resolves is Expectation.NO
 
@@ -271,9 +273,9 @@ def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> 
     if name is not None:
         return _of_ec2(host, name, scope, network)
     if scope is Scope.EXTERNAL:
-        zone_record = zones.beyond(host)
+        zone_record = zones.declared_outside(host)
     else:
-        zone_record = zones.inside(host, network.vpc, network.dns)
+        zone_record = zones.declared_inside(host, network.vpc, network.dns)
     unnamed = "a record or a zone is not known yet, or its VPC is not known here"
     return replace(zone_record, why=unnamed) if zone_record.undecided else zone_record
 
@@ -310,7 +312,7 @@ def _with_record(evidence: Evidence, lookup: RecordLookup, host: str) -> Evidenc
     return evidence
 
 
-def _yet_to_be_made(declared: Declaration) -> Evidence:
+def _pending_evidence(declared: Declaration) -> Evidence:
     why = f"{declared.why}; not looked up: the record is still to be made"
     return Evidence(EvidenceKind.DECLARED, None, why, declared.addresses)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from earshot.certificates.shown import ShownCertificate
-from earshot.checks.connected import looked_up
+from earshot.checks.connected import with_lookups
 from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
@@ -79,7 +79,7 @@ def check_plan(
         if in_containers(placement)
         else gather(plan, policy, placement, declared)
     )
-    connected = looked_up(plan, cloud.connected, policy) if cloud else ()
+    connected = with_lookups(plan, cloud.connected, policy) if cloud else ()
     facts = replace(facts, evidence=evidence_by_key, connected=connected)
     silent: Collection[str] = ()
     notes = remarks(facts)

@@ -14,7 +14,7 @@ from earshot.rules.registry import Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.workloads import PodContainer
-from earshot.topology.broker import Arrival, Broker
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.pods import PodDeployment
 
 _REFUSES = (3, 9)
@@ -88,7 +88,7 @@ def _needs_readiness(
     whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]
 ) -> bool:
     end = whole.trace(broker.service, broker.voters[id]).end
-    is_waiting = isinstance(end, Arrival) and end.broker.service in waiting
+    is_waiting = isinstance(end, ReachedListener) and end.broker.service in waiting
     return is_waiting and bool(_services_of_ready_pods(whole, broker, id))
 
 
@@ -97,7 +97,7 @@ def _starts_later(
 ) -> bool:
     """Whether the voter is a replica that starts when the one of ``broker`` is ready."""
     end = whole.trace(broker.service, broker.voters[id]).end
-    if not isinstance(end, Arrival) or end.broker is broker:
+    if not isinstance(end, ReachedListener) or end.broker is broker:
         return False
     one, other = containers[broker.service], containers[end.broker.service]
     order = list(containers)

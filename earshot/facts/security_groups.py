@@ -70,17 +70,17 @@ class Reach:
             ip_range for ip_range in listed if isinstance(ip_range, IPv6Network)
         )
         # joined, they lie apart and in order: by number, for there may be many
-        self._ends = {4: list(map(_ends, four)), 6: list(map(_ends, six))}
+        self._ends = {4: list(map(_bounds, four)), 6: list(map(_bounds, six))}
 
     def covers(self, wanted: IpRange) -> bool:
         """Whether every address of ``wanted`` is among them."""
-        first, last = _ends(wanted)
+        first, last = _bounds(wanted)
         ends = self._ends[wanted.version]
         index = bisect_right(ends, first, key=lambda pair: pair[0]) - 1
         return index >= 0 and last <= ends[index][1]
 
 
-def _ends(item: IpRange) -> tuple[int, int]:
+def _bounds(item: IpRange) -> tuple[int, int]:
     return int(item.network_address), int(item.broadcast_address)
 
 
@@ -152,7 +152,7 @@ def groups_of(node: Node) -> tuple[str, ...]:
     return tuple(group for group, carries in roles.items() if carries)
 
 
-def admitted(
+def admitted_sources(
     plan: ClusterPlan, listener: Listener, clients: Clients
 ) -> dict[IpRange | Members, str]:
     """Who may come in on ``listener``, each with the reason.
@@ -194,7 +194,7 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             _check_named(listener, clients)
             holder = CONTROLLERS if listener.name == plan.controller else BROKERS
             port = listener.bind_port
-            for source, reason in admitted(plan, listener, clients).items():
+            for source, reason in admitted_sources(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
                 found[holder].setdefault((port, source), rule)
     if any(

@@ -95,10 +95,10 @@ def cause(finding: Finding) -> object:
     names = (finding.host or "", finding.container)
     texts = (finding.observed, finding.expected, finding.remedy)
     shapes = (shape(text, names) for text in texts)
-    return (*_COMMON(finding), *shapes, _written(finding, names))
+    return (*_COMMON(finding), *shapes, _lines_key(finding, names))
 
 
-def _written(finding: Finding, names: Iterable[str]) -> object:
+def _lines_key(finding: Finding, names: Iterable[str]) -> object:
     """What to write, alike for brokers that each need their own; several brokers' lines are one
     remedy, and the same for all findings that it cures."""
     if len({line.service for line in finding.lines}) > 1:

@@ -12,12 +12,12 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
 from earshot.rules import kl017_members
 from earshot.rules.registry import Door, Finding, Rule, Severity
-from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, Unknown
-from earshot.topology.walk import Outside, failing, outside
-from earshot.topology.ways import End, Stage
+from earshot.topology.walk import PublishedListener, failing, published_listeners
+from earshot.topology.ways import Failure, Stage
 
 _BY_PORT = ("advertised.listeners", "ports")
 
@@ -27,33 +27,35 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     deployment = facts.deployment
     if deployment is None:
         return
-    yield from _taken(deployment)
+    yield from _port_conflicts(deployment)
     for broker in deployment.brokers:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
-        walks = [*outside(deployment, broker)]
+        walks = [*published_listeners(deployment, broker)]
         for walk in walks:
-            yield from _fails(deployment, broker, walk)
-        yield from _sent_to_names(deployment, broker, walks)
+            yield from _walk_findings(deployment, broker, walk)
+        yield from _advertises_container_names(deployment, broker, walks)
     yield from kl017_members.check(deployment, RULE)
 
 
-def _fails(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _walk_findings(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> Iterator[Finding]:
     """The first hop of one walk that fails; names are for `_sent_to_names`."""
     hop = failing(walk.hops)
     if hop is not None and hop.stage is Stage.WAY:
-        yield _cut_off(broker, walk)
+        yield _internal_network(broker, walk)
     elif hop is not None and is_loopback(walk.endpoint.bind.host):
         yield _bound_to_loopback(broker, walk)
     elif not walk.ports:
-        yield from _by_another_port(deployment, broker, walk)
+        yield from _dead_port(deployment, broker, walk)
     elif is_loopback(walk.sent.address.host):
-        yield from _sent_to_localhost(broker, walk)
+        yield from _advertises_localhost(broker, walk)
     elif not any(isinstance(port, HiddenPort) for port in walk.ports):
-        yield from _sent_elsewhere(deployment, broker, walk)
+        yield from _advertises_machine(deployment, broker, walk)
 
 
-def _taken(deployment: Deployment) -> Iterator[Finding]:
+def _port_conflicts(deployment: Deployment) -> Iterator[Finding]:
     """One port of the machine for two containers, of which one at least runs a broker."""
     brokers = {broker.service for broker in deployment.brokers}
     by_port: dict[int | None, list[tuple[str, PublishedPort]]] = {}
@@ -83,7 +85,7 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _cut_off(broker: Broker, walk: Outside) -> Finding:
+def _internal_network(broker: Broker, walk: PublishedListener) -> Finding:
     names = ", ".join(network.name for network in broker.container.networks)
     return RULE.finding(
         f"publishes {walk.ports[0]}, and {names} is internal: Docker publishes no port there",
@@ -95,7 +97,7 @@ def _cut_off(broker: Broker, walk: Outside) -> Finding:
     )
 
 
-def _bound_to_loopback(broker: Broker, walk: Outside) -> Finding:
+def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
     name, bind = walk.endpoint.name, walk.endpoint.bind
     return RULE.finding(
         f"publishes {walk.ports[0]}, and {name} listens on {bind}, which is the container alone: "
@@ -108,20 +110,22 @@ def _bound_to_loopback(broker: Broker, walk: Outside) -> Finding:
     )
 
 
-def _by_another_port(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _dead_port(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> Iterator[Finding]:
     """What is advertised is published, and leads to no listener.
 
     No more than a warning where another container may bring clients to the address, and of an
     image that is not known: something else may listen in it. An address of the container itself is
     none that another one brings clients to.
     """
-    leads = broker.container.behind(walk.sent.address.port)
+    leads = broker.container.ports_behind(walk.sent.address.port)
     binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
     if not leads or any(it.container_port in binds for it in leads):
         return
     host, dead = walk.sent.address.host.lower(), leads[0]
-    is_name = walk.sent.end is End.NOWHERE
-    is_own = broker.container.answers_to(host)
+    is_name = walk.sent.end is Failure.NOWHERE
+    is_own = broker.container.has_name(host)
     certain = is_loopback(host) or (
         broker.is_image_known and (is_name or is_own or host in GATEWAYS)
     )
@@ -139,10 +143,10 @@ def _by_another_port(deployment: Deployment, broker: Broker, walk: Outside) -> I
     )
 
 
-def _sent_to_localhost(broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _advertises_localhost(broker: Broker, walk: PublishedListener) -> Iterator[Finding]:
     """Its port on the machine must lead back to this broker."""
     end, port = walk.sent.end, walk.sent.address.port
-    if isinstance(end, Arrival) and end.broker is broker:
+    if isinstance(end, ReachedListener) and end.broker is broker:
         return
     fixed = [port for port in walk.ports if port.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
@@ -153,19 +157,23 @@ def _sent_to_localhost(broker: Broker, walk: Outside) -> Iterator[Finding]:
     bind = walk.endpoint.bind.port
     remedy = f"publish {port}:{bind}"
     if fitting:
-        yield _elsewhere(broker, walk, fitting[0], "advertise the address that it is published on")
+        yield _published_elsewhere(
+            broker, walk, fitting[0], "advertise the address that it is published on"
+        )
     elif not fixed:
         why = f"its port is published without a port of the machine: {walk.ports[0]}"
         yield _mismatch(broker, walk, why, remedy)
     else:
         remedy += f", or advertise {walk.endpoint.name}://localhost:{fixed[0].host_port}"
         why = f"the published port is {fixed[0]}"
-        if isinstance(end, Arrival):
+        if isinstance(end, ReachedListener):
             why = f"{walk.sent.address} on the machine is {end.broker.service}"
         yield _mismatch(broker, walk, f"listens on {bind}, and {why}", remedy)
 
 
-def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _advertises_machine(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> Iterator[Finding]:
     """Advertised under an address of the machine, or of what may be before it.
 
     No more than a warning where something before it may translate ports; nothing of a name whose
@@ -175,15 +183,15 @@ def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> It
     fixed = [port for port in walk.ports if port.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     containers = deployment.containers.values()
-    if any(container.answers_to(host) for container in containers):
+    if any(container.has_name(host) for container in containers):
         return
     if fitting:
         if ip_of(host) is not None and all(it.for_host_only for it in fitting):
-            yield _elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
+            yield _published_elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
         return
     if not fixed or not isinstance(walk.sent.end, Unknown):
         return
-    if any(container.behind(port) for container in containers):
+    if any(container.ports_behind(port) for container in containers):
         return  # another container may pass it on
     first = fixed[0]
     proposed = f"{walk.endpoint.name}://{Address(host, first.host_port or port)}"
@@ -197,7 +205,9 @@ def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> It
     )
 
 
-def _elsewhere(broker: Broker, walk: Outside, port: PublishedPort, instead: str) -> Finding:
+def _published_elsewhere(
+    broker: Broker, walk: PublishedListener, port: PublishedPort, instead: str
+) -> Finding:
     """The port is there, on another address of the machine than the one that is advertised."""
     bound_to = f"{port.host_ip} alone ({port}), where {walk.sent.address.host} does not lead"
     return RULE.finding(
@@ -212,7 +222,7 @@ def _elsewhere(broker: Broker, walk: Outside, port: PublishedPort, instead: str)
 
 
 def _mismatch(
-    broker: Broker, walk: Outside, why: str, remedy: str, severity: Severity | None = None
+    broker: Broker, walk: PublishedListener, why: str, remedy: str, severity: Severity | None = None
 ) -> Finding:
     """What is advertised is not what is published."""
     joint = " and" if why.startswith("listens") else ", and"
@@ -230,15 +240,15 @@ def _mismatch(
     )
 
 
-def _sent_to_names(
-    deployment: Deployment, broker: Broker, walks: Sequence[Outside]
+def _advertises_container_names(
+    deployment: Deployment, broker: Broker, walks: Sequence[PublishedListener]
 ) -> Iterator[Finding]:
     """Sent to names that the machine has no reason to know: one finding for all, and none where
     another listener is for the machine."""
     lost = [
         (walk.endpoint, shown)
         for walk in walks
-        if walk.sent.end is End.NOWHERE and (shown := _shown_ports(deployment, broker, walk))
+        if walk.sent.end is Failure.NOWHERE and (shown := _shown_ports(deployment, broker, walk))
     ]
     if not lost or _serves_machine(deployment, broker):
         return
@@ -250,7 +260,7 @@ def _sent_to_names(
     certain = broker.is_image_known or not any(
         _has_clients(deployment, endpoint) for endpoint in endpoints
     )
-    by_hand = _by_hand(deployment, broker)
+    by_hand = _commented_address(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
     observed = f"publishes {ports}, and clients that come in there are sent to {hosts}, a name "
@@ -269,18 +279,20 @@ def _sent_to_names(
     )
 
 
-def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
+def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
     """The variable and address in a comment that is no container's name: its author knows which
     clients the other line is for."""
     for name, address in broker.switched_off:
         host = address.host.lower()
         is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (is_address or host in GATEWAYS) and deployment.way(HOST, address) is not End.NOWHERE:
+        if (is_address or host in GATEWAYS) and deployment.way(
+            HOST, address
+        ) is not Failure.NOWHERE:
             return name, address
     return None
 
 
-def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
+def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener) -> str:
     """The port by which clients outside come in, or an empty text where none shows them.
 
     A port that Docker chooses may be there to be shown alone. Another container, under whose name
@@ -300,7 +312,7 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
     if (
         proxy is None
         or address.host in deployment.by_service
-        or broker.container.behind(address.port)
+        or broker.container.ports_behind(address.port)
     ):
         return ""
     ports = proxy.published_at(address.port)
@@ -312,7 +324,7 @@ def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
     return any(
         endpoint.advertised is not None
         and broker.container.published_at(endpoint.bind.port)
-        and deployment.way(HOST, endpoint.advertised) is not End.NOWHERE
+        and deployment.way(HOST, endpoint.advertised) is not Failure.NOWHERE
         for endpoint in broker.endpoints or ()
     )
 
@@ -320,7 +332,7 @@ def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
     """Services bootstrap to this listener: then others need not be meant."""
     return any(
-        isinstance(arrival := deployment.way(bootstrap.service, address), Arrival)
+        isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
         and arrival.endpoint == endpoint
         for bootstrap in deployment.bootstraps
         for address in bootstrap.addresses

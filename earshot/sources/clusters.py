@@ -41,7 +41,7 @@ def cluster_of(service: Service, values: Mapping[str, str]) -> str:
     return alone
 
 
-def joined(
+def with_joined_clusters(
     brokers: Sequence[Broker], meant: Callable[[Broker, Address], str] | None = None
 ) -> tuple[Broker, ...]:
     """``brokers`` with one cluster for those that name each other, or that share a voter.
@@ -59,7 +59,7 @@ def joined(
 
     holders: dict[str, str] = {}
     for broker in brokers:
-        for mark in _marks(broker):
+        for mark in _voter_keys(broker):
             other = holders.setdefault(mark, broker.cluster)
             leaders[leader(broker.cluster)] = leader(other)
         for address in (*broker.voters.values(), *broker.quorum_servers):
@@ -80,7 +80,7 @@ def _by_names(brokers: Sequence[Broker]) -> Callable[[Broker, Address], str]:
     return meant
 
 
-def _marks(broker: Broker) -> Iterator[str]:
+def _voter_keys(broker: Broker) -> Iterator[str]:
     """What nodes of one cluster share: its voters, but for those on each one's own machine."""
     for id, address in broker.voters.items():
         if not is_loopback(address.host) and address.host != "0.0.0.0":

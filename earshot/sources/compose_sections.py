@@ -16,7 +16,7 @@ _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
 
 
-def in_one_shape(section: Section, where: str, folder: str) -> dict[str, object]:
+def normalized_section(section: Section, where: str, folder: str) -> dict[str, object]:
     """The section in one shape: maps for environment and networks, lists for the rest."""
     found = dict(section)
     found.pop("extends", None)
@@ -42,7 +42,7 @@ def _moved(item: object, folder: str) -> object:
     return posixpath.join(folder, str(item))
 
 
-def merged(base: Section, own: Section) -> dict[str, object]:
+def merged_section(base: Section, own: Section) -> dict[str, object]:
     """As compose merges: maps by key, lists one after the other, anything else replaced."""
     found = {**base, **own}
     for key in _MAPS:

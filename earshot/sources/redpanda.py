@@ -59,7 +59,7 @@ def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
         named = (
             service
             for service in services
-            if seed[1] == service.name or service.container.answers_to(seed[1])
+            if seed[1] == service.name or service.container.has_name(seed[1])
         )
         root = next(named, service)
     return Broker(

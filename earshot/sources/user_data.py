@@ -81,7 +81,7 @@ class UserDataFile:
         return frozenset(key for key in self.computed if _PLACE.fullmatch(key))
 
 
-def decoded(text: str) -> str:
+def decode_user_data(text: str) -> str:
     """User data in base64, unpacked where gzip packed them; raises ValueError for anything else."""
     try:
         data = base64.b64decode(text, validate=False)
@@ -99,7 +99,7 @@ def broker_files(text: str) -> tuple[UserDataFile, ...]:
             file = _File(file.path, f"{earlier.content}\n{file.content}", earlier.added,
                          {**earlier.computed, **file.computed})  # fmt: skip
         files[file.path] = file
-    found = map(_written, files.values())
+    found = map(_user_data_file, files.values())
     return tuple(item for item in found if _is_broker(item))
 
 
@@ -125,7 +125,7 @@ def _is_broker(item: UserDataFile) -> bool:
     return is_broker_configuration({**item.settings.values, **item.computed})
 
 
-def _written(item: _File) -> UserDataFile:
+def _user_data_file(item: _File) -> UserDataFile:
     settings = read_properties(item.content)
     values: dict[str, str] = {}
     computed: dict[str, str] = {}

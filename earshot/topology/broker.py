@@ -76,7 +76,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ReachedListener:
     """A listener of a broker."""
 
     broker: Broker

@@ -174,12 +174,12 @@ class Container:
             str(ip_of(network.address)) for network in self.networks if network.address
         )
 
-    def known_as(self, network: JoinedNetwork) -> frozenset[str]:
+    def names_on(self, network: JoinedNetwork) -> frozenset[str]:
         """Its names, in lower case, and its fixed address on one of its networks."""
         there = replace(self, networks=(network,))
         return there.names | there.addresses
 
-    def answers_to(self, host: str) -> bool:
+    def has_name(self, host: str) -> bool:
         """Whether ``host`` is one of its names or addresses inside its networks."""
         return folded(host) in (self.names if ip_of(host) is None else self.addresses)
 
@@ -193,7 +193,7 @@ class Container:
             if port.container_port == container_port and port.protocol == "tcp"
         )
 
-    def behind(self, host_port: int) -> tuple[PublishedPort, ...]:
+    def ports_behind(self, host_port: int) -> tuple[PublishedPort, ...]:
         """What a TCP port of the host leads to."""
         return tuple(
             port
