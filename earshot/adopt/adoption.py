@@ -11,7 +11,7 @@ from earshot.adopt.cluster_document import Leftover, docker_document, leftovers,
 from earshot.checks import deployment
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
-from earshot.facts.settings import controller_names, readable
+from earshot.facts.settings import controller_names, readable_entries
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
@@ -183,7 +183,7 @@ def _self_named(values: Mapping[str, str]) -> Iterator[str]:
     """Listeners without a host, where Kafka advertises what the machine is called."""
     if {"advertised.listeners", "advertised.host.name", "host.name"} & values.keys():
         return
-    for name, bind in readable(read_listeners(values.get("listeners", ""))):
+    for name, bind in readable_entries(read_listeners(values.get("listeners", ""))):
         if not bind.host and name not in controller_names(values):
             yield name
 
@@ -194,7 +194,7 @@ def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
         read = {listener.name for listener in broker.listeners}
         asked = {question.listener for question in _questions(broker)}
         known = read | asked | {*controller_names(broker.values)}
-        for name, _ in readable(read_listeners(broker.values.get("listeners", ""))):
+        for name, _ in readable_entries(read_listeners(broker.values.get("listeners", ""))):
             if name not in known:
                 brokers_of.setdefault(name, []).append(broker.id)
     for name, ids in brokers_of.items():

@@ -11,7 +11,7 @@ from typing import Any
 
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
-from earshot.facts.settings import controller_names, readable
+from earshot.facts.settings import controller_names, readable_entries
 from earshot.listeners.grammar import read_listeners
 from earshot.listeners.images import OWN_VARIABLES, Family, broker_property
 from earshot.listeners.listed import numbered, shortened
@@ -100,7 +100,7 @@ def _docker_listener(
             published[id], interface = port
             interfaces.add(interface)
         other = listener.bind.port != first.bind.port
-        if other and container is not None and container.answers_to(address.host):
+        if other and container is not None and container.has_name(address.host):
             moved[id] = listener.bind.port
             address = address._replace(port=first.bind.port)
         advertised[id] = str(address)
@@ -140,7 +140,7 @@ def _bind(
     for broker, listener in listeners:
         host = listener.bind.host
         if host and kind_of(host) is not NameKind.ANY_ADDRESS:
-            hosts[host] = broker.container is not None and broker.container.answers_to(host)
+            hosts[host] = broker.container is not None and broker.container.has_name(host)
     if len(hosts) <= 1:
         return next(iter(hosts), "")
     if others := [host for host, own in hosts.items() if not own]:
@@ -215,7 +215,7 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
 def _controller_ports(values: Mapping[str, str]) -> Iterator[int]:
     """Where a node listens for controllers, also one that only asks itself."""
     names = controller_names(values)
-    for name, bind in readable(read_listeners(values.get("listeners", ""))):
+    for name, bind in readable_entries(read_listeners(values.get("listeners", ""))):
         if name in names:
             yield bind.port
 

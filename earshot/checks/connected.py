@@ -11,7 +11,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 
 
-def looked_up(
+def with_lookups(
     plan: ClusterPlan,
     connected: Sequence[ConnectedVpc],
     policy: ResolverPolicy,
@@ -32,7 +32,7 @@ def looked_up(
     }
     asked = asked or SystemResolvers()
     resolvers = {vpc.name: asked.dns(vpc.resolver) for vpc in connected if vpc.resolver}
-    questions = [(host, it) for it in resolvers.values() for host in sorted(hosts)]
+    questions = [(host, resolver) for resolver in resolvers.values() for host in sorted(hosts)]
     answers = asked.look_up(questions, policy) if questions else {}
     return tuple(
         replace(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import readable
+from earshot.facts.settings import readable_entries
 from earshot.listeners.grammar import read_voters
 from earshot.listeners.images import Family, is_unnamed
 from earshot.listeners.terms import Scope
@@ -21,7 +21,7 @@ from earshot.names.kinds import ip_of
 from earshot.names.lookup import Lookup, Resolver
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
-from earshot.rules.evaluate import CheckResult, at, evaluate, remarks
+from earshot.rules.evaluate import CheckResult, evaluate, remarks, rules_at
 from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
@@ -33,8 +33,8 @@ from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
 from earshot.topology.names import GATEWAYS
 
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
-_OF_ONE = at(Door.CONTAINER)
-_FOR_WHOM = ("advertised.listeners", "ports")
+_OF_ONE = rules_at(Door.CONTAINER)
+_SCOPE_INPUTS = ("advertised.listeners", "ports")
 """Of KL017: for an unknown image, the scopes of a listener decide whether it is an error."""
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
 
@@ -55,7 +55,7 @@ class ContainerRun:
 
     def __init__(self) -> None:
         self._registered: dict[str, RegisteredContainer] = {}
-        self._said: dict[str, tuple[Finding, ...]] = {}
+        self._reported: dict[str, tuple[Finding, ...]] = {}
         self._asked = SystemResolvers()
 
     def register(
@@ -73,14 +73,14 @@ class ContainerRun:
         self._registered[registered.urn] = registered
         if not brokers_among([registered.service]):
             return CheckResult(() if registered.behind_gate else _undecided(registered.service))
-        found = _alone(registered.service)
-        self._said[registered.urn] = found
+        found = _own_findings(registered.service)
+        self._reported[registered.urn] = found
         if registered.behind_gate:
             return CheckResult(tuple(it for it in found if it.is_certain_error))
         facts = _with_names(registered.service.container, policy, self._asked, addresses or ())
         compares = addresses != ()
         rules = [it for it in _OF_ONE if compares or it is not kl012_same_broker.RULE]
-        named = tuple(_of_names(facts, registered.service.name, rules))
+        named = tuple(_name_findings(facts, registered.service.name, rules))
         return CheckResult((*_not_known_yet(registered.service), *found, *named), remarks(facts))
 
     @property
@@ -88,7 +88,7 @@ class ContainerRun:
         """The URNs of the containers that run a broker or a controller."""
         return tuple(urn for urn, item in self._registered.items() if brokers_among([item.service]))
 
-    def at_the_end(self, stack: RegisteredStack) -> StackEvaluation:
+    def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
         """What all containers of each engine show together, and was not said of one alone."""
         found: list[tuple[str, Finding]] = []
         # programs register in any order: of two that clash it is always the same one that is named
@@ -101,7 +101,9 @@ class ContainerRun:
     def _stack_findings(
         self, listed: Sequence[RegisteredContainer], stack: RegisteredStack
     ) -> Iterator[tuple[str, Finding]]:
-        services = _distinct({item.urn: in_stack(item.service, item.urn, stack) for item in listed})
+        services = _with_unique_names(
+            {item.urn: in_stack(item.service, item.urn, stack) for item in listed}
+        )
         urns = {service.name: urn for urn, service in services.items()}
         behind_gate = {item.urn for item in listed if item.behind_gate}
         gated = {name for name, urn in urns.items() if urn in behind_gate}
@@ -111,7 +113,7 @@ class ContainerRun:
             urn = urns[finding.container]
             if finding.container in gated and not finding.is_certain_error:
                 continue
-            if not any(_is_same(finding, said) for said in self._said.get(urn, ())):
+            if not any(_is_same(finding, said) for said in self._reported.get(urn, ())):
                 yield urn, finding
 
 
@@ -122,26 +124,27 @@ def _is_same(one: Finding, other: Finding) -> bool:
     return (one.rule, one.listener) == (other.rule, other.listener)
 
 
-def _alone(service: Service) -> tuple[Finding, ...]:
+def _own_findings(service: Service) -> tuple[Finding, ...]:
     """What is wrong whatever other services there are: in networks that may have any other name."""
     container = replace(service.container, open_networks=True)
     is_known = container.family is not Family.UNKNOWN
     return tuple(
-        item
-        for item in mistakes([replace(service, container=container)])
-        if item.rule in {rule.id for rule in _OF_ONE} and (is_known or item.inputs != _FOR_WHOM)
+        mistake
+        for mistake in mistakes([replace(service, container=container)])
+        if mistake.rule in {rule.id for rule in _OF_ONE}
+        and (is_known or mistake.inputs != _SCOPE_INPUTS)
     )
 
 
-def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
+def _with_unique_names(services: Mapping[str, Service]) -> dict[str, Service]:
     """By URN, each under a name of its own: that of the container, as long as it is one's alone.
 
     Where a name or a network is not known yet, any name may mean something on any network.
     """
     is_open = any(
         what not in ("variables", "ports")
-        for item in services.values()
-        for what in item.container.unknown
+        for service in services.values()
+        for what in service.container.unknown
     )
     taken: set[str] = set()
     by_name = {}
@@ -178,7 +181,7 @@ def _is_full_name(host: str) -> bool:
     return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
 
 
-def _of_names(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> Iterator[Finding]:
+def _name_findings(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> Iterator[Finding]:
     for finding in evaluate(facts, rules):
         if not _is_full_name(finding.host or ""):
             continue
@@ -234,10 +237,12 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
     for node, listener, scope in facts.advertised():
         container = facts.containers.get(node.id)
         host = listener.host
-        if container is None or not isinstance(host, str) or not container.answers_to(host):
+        if container is None or not isinstance(host, str) or not container.has_name(host):
             continue
         is_own = host.lower() == container.hostname.lower()
-        if joined := [it.name for it in container.networks if it.name not in DEFAULT_BRIDGES]:
+        if joined := [
+            network.name for network in container.networks if network.name not in DEFAULT_BRIDGES
+        ]:
             why = f"container {container.name} has this name on network {', '.join(joined)}"
         elif is_own and _is_lone_voter(facts, node.id, scope):
             why = f"it is the hostname of container {container.name}, the one voter"
@@ -254,7 +259,7 @@ def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
         return False
     settings = facts.settings.get(id)
     text = settings.values.get("controller.quorum.voters", "") if settings is not None else ""
-    return [voter for voter, _ in readable(read_voters(text))] == [id]
+    return [voter for voter, _ in readable_entries(read_voters(text))] == [id]
 
 
 def evidence(
@@ -275,20 +280,20 @@ def evidence(
     declared = {**declarations(facts), **(declared or {})}
     asked = asked or SystemResolvers()
     found = gather(facts.plan, policy, facts.placement, declared, asked)
-    beyond = [key for key, item in found.items() if _is_beyond(key, item, policy)]
+    beyond = [key for key, item in found.items() if _needs_external_lookup(key, item, policy)]
     if beyond:
-        again = gather(facts.plan, policy, facts.placement, declared, _Beyond(asked))
+        again = gather(facts.plan, policy, facts.placement, declared, _WithExternal(asked))
         found |= {key: again[key] for key in beyond}
     return found
 
 
-def _is_beyond(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool:
+def _needs_external_lookup(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool:
     _, scope, host = key
     nobody_asked = item.kind is EvidenceKind.NONE and item.lookup is None
     return scope in _INSIDE and nobody_asked and "." in host and not policy.waiver(host)
 
 
-class _Beyond(SystemResolvers):
+class _WithExternal(SystemResolvers):
     def __init__(self, asked: SystemResolvers) -> None:
         self._asked = asked
 

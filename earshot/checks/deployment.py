@@ -23,14 +23,14 @@ from earshot.rules import (
     kl019_clear_text,
     kl020_plain_passwords,
 )
-from earshot.rules.evaluate import at, evaluate
-from earshot.rules.objections import readable
+from earshot.rules.evaluate import evaluate, rules_at
+from earshot.rules.objections import known_objections
 from earshot.rules.registry import Door, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
-from earshot.topology.names import Member, NoName, Resolution
+from earshot.topology.names import Member, Resolution, UnresolvedName
 
 _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE.id})
 
@@ -50,22 +50,22 @@ class _Check:
     """Checks a file, and again each trial of a remedy, which changes few of its services."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
+        self._results: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
         """By identity, for a service cannot be hashed: itself, its findings, whether it starts."""
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
-        kafka = {item.service for item in whole.brokers if item.is_kafka}
+        kafka = {broker.service for broker in whole.brokers if broker.is_kafka}
         by_service: dict[str, tuple[Finding, ...]] = {}
         broken = set()
         for service in services:
             if service.name in kafka:
-                by_service[service.name], starts = self._of_one(service)
+                by_service[service.name], starts = self._service_findings(service)
                 broken |= set() if starts else {service.name}
         for broker in whole.brokers:
             if not broker.is_kafka:
                 refused = kl002_kafka.redpanda_refusals(broker.endpoints or (), "command")
                 by_service[broker.service] = tuple(
-                    replace(it, container=broker.service) for it in refused
+                    replace(refusal, container=broker.service) for refusal in refused
                 )
                 broken |= {broker.service} if by_service[broker.service] else set()
         for broker in whole.brokers:
@@ -74,23 +74,23 @@ class _Check:
             broken |= {broker.service} if unbound else set()
         clients = tuple(
             found
-            for item in services
-            if not (item.command or item.is_built or item.files or item.name in kafka)
-            for found in kl014_clients.refusals(item.name, item.container)
+            for service in services
+            if not (service.command or service.is_built or service.files or service.name in kafka)
+            for found in kl014_clients.refusals(service.name, service.container)
         )
-        facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
-        between = evaluate(facts, at(Door.FILE))
+        facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
+        between = evaluate(facts, rules_at(Door.FILE))
         return (*(item for found in by_service.values() for item in found), *clients, *between)
 
-    def _of_one(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
-        if id(service) not in self._known:
+    def _service_findings(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
+        if id(service) not in self._results:
             settings = settings_of(service)
             refused = tuple(refusals(service, settings))
-            starts = not any(item.is_certain_error for item in refused)
+            starts = not any(refusal.is_certain_error for refusal in refused)
             if starts:
                 refused += tuple(unusable(service, settings))
-            self._known[id(service)] = service, refused, starts
-        return self._known[id(service)][1:]
+            self._results[id(service)] = service, refused, starts
+        return self._results[id(service)][1:]
 
 
 def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
@@ -102,10 +102,12 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
         if not host or ip_of(host) is not None or not is_known(host):
             continue
         meant = whole.names.resolve(broker.service, host)
-        if isinstance(meant, NoName):
+        if isinstance(meant, UnresolvedName):
             reason = meant.because
         elif isinstance(meant, Resolution) and not meant.doubt:
-            target_names = [it.service for it in meant.targets if isinstance(it, Member)]
+            target_names = [
+                target.service for target in meant.targets if isinstance(target, Member)
+            ]
             if whole.names.owner(broker.service) in target_names or not target_names:
                 continue
             reason = f"{host} is {shortened(target_names)}"
@@ -127,7 +129,7 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
     """Why a broker does not start, or else which of its addresses nothing can use."""
     refused = tuple(refusals(service, settings))
-    if any(item.is_certain_error for item in refused):
+    if any(refusal.is_certain_error for refusal in refused):
         return refused
     return (*refused, *unusable(service, settings))
 
@@ -154,21 +156,22 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         image_refusals = image_refusals or [*kl002_kafka.startup_refusals(empty)]
     if not image_refusals:
         logins = kl002_kafka_keys.without_login(service.container, settings)
-        image_refusals = [kl002_kafka.as_finding(item) for item in logins]
+        image_refusals = [kl002_kafka.as_finding(login) for login in logins]
     by_variables = plain and not service.properties
-    misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
+    misspelt = [*kl014_misspelt.misspelt_variables(service.container)] if by_variables else []
     for finding in image_refusals[:1]:
-        cause = next((it for it in misspelt if it.explains(finding)), None)
+        cause = next((it for it in misspelt if it.is_cause_of(finding)), None)
         yield replace(cause.as_cause_of(finding) if cause else finding, container=service.name)
     if not image_refusals:
         mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
         yield from (replace(item, container=service.name) for item in mild)
 
 
-def _without(whole: Deployment, broken: set[str]) -> Deployment:
+def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
     """What is said about a broker that does not start is said already."""
     brokers = tuple(
-        replace(item, endpoints=None) if item.service in broken else item for item in whole.brokers
+        replace(broker, endpoints=None) if broker.service in broken else broker
+        for broker in whole.brokers
     )
     return replace(whole, brokers=brokers)
 
@@ -184,7 +187,7 @@ def advice_on_services(
     """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
     something is ``reported``."""
     containers = {item.container for item in reported} | set(but)
-    inside = [item.container for item in services]
+    inside = [service.container for service in services]
     advice: list[Finding] = []
     for service in brokers_among(services):
         if service.name in containers:
@@ -192,22 +195,22 @@ def advice_on_services(
         settings = settings_of(service)
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
-        is_among_containers = any(item.answers_to(host) for item in inside for host in hosts)
+        is_among_containers = any(item.has_name(host) for item in inside for host in hosts)
         silent = _ABOUT_CLIENTS if is_among_containers else ()
-        candidates = (item for item in _findings(settings) if item.rule not in silent)
-        advice += [replace(item, container=service.name) for item in candidates]
+        candidates = (finding for finding in _findings(settings) if finding.rule not in silent)
+        advice += [replace(candidate, container=service.name) for candidate in candidates]
     return _first(advice)
 
 
 def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
-    for rule in at(Door.FILE):
+    for rule in rules_at(Door.FILE):
         if rule.objections is not None:
-            yield from (rule.of_objection(item) for item in readable(rule.objections, view))
+            yield from (rule.finding_for(item) for item in known_objections(rule.objections, view))
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    weights = {rule.id: rule.weight for rule in at(Door.FILE)}
+    weights = {rule.id: rule.weight for rule in rules_at(Door.FILE)}
     listed = sorted(findings, key=lambda item: -weights[item.rule])
     others = dict.fromkeys(item.rule for item in listed[1:] if item.rule != listed[0].rule)
     if not listed:

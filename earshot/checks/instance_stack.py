@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from earshot.checks.instances import InstanceBroker, Named, names
+from earshot.checks.instances import InstanceBroker, NameEvidence, name_evidence
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import ClusterPlan
@@ -13,7 +13,7 @@ from earshot.names.evidence import EvidenceKey
 from earshot.names.kinds import ip_of
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl007_security_groups, kl011_resolves, kl012_same_broker
-from earshot.rules.evaluate import at, evaluate, remarks
+from earshot.rules.evaluate import evaluate, remarks, rules_at
 from earshot.rules.registry import Door, Finding, FindingState, Severity
 from earshot.sources.clusters import QUORUM
 from earshot.sources.hosted_zones import Zones
@@ -91,12 +91,12 @@ class _Cluster:
     def __init__(self, members: list[_Member], around: Mapping[str, InstanceNetwork]) -> None:
         plans = [member.plan for member in members]
         self._brokers = {id: member.broker for member in members for id in member.settings}
-        self._around = {id: around[item.holder] for id, item in self._brokers.items()}
+        self._networks = {id: around[broker.holder] for id, broker in self._brokers.items()}
         self._plan: ClusterPlan = plans[0].model_copy(
             update={"nodes": tuple(node for plan in plans for node in plan.nodes)}
         )
-        self._numbers = {ip_of(text) for own in self._around.values() for text in own.addresses}
-        self._settings = {id: item for one in members for id, item in one.settings.items()}
+        self._numbers = {ip_of(text) for own in self._networks.values() for text in own.addresses}
+        self._settings = {id: setting for one in members for id, setting in one.settings.items()}
 
     def evaluate(
         self, zones: Zones, policy: ResolverPolicy, asked: SystemResolvers | None
@@ -105,27 +105,27 @@ class _Cluster:
             plan=self._plan,
             settings=self._settings,
             placement="aws",
-            addresses={id: item.addresses for id, item in self._around.items()},
+            addresses={id: item.addresses for id, item in self._networks.items()},
             waivers=policy.waivers,
             instances={
                 id: Instance(ingress=item.ingress, elastic=item.elastic)
-                for id, item in self._around.items()
+                for id, item in self._networks.items()
             },
         )
-        named = names(facts, self._around, zones, policy, asked)
+        named = name_evidence(facts, self._networks, zones, policy, asked)
         facts = replace(facts, evidence=named.evidence)
         first = self._plan.nodes[0].id
         findings = tuple(
             (self._brokers[first if item.node is None else item.node].holder, item)
-            for item in evaluate(facts, at(Door.INSTANCES))
-            if not self._was_said(item)
+            for item in evaluate(facts, rules_at(Door.INSTANCES))
+            if not self._is_reported(item)
         )
         return StackEvaluation(
-            tuple((holder, self._downgraded(item, named)) for holder, item in findings),
+            tuple((holder, self._adjusted(finding, named)) for holder, finding in findings),
             tuple((self._brokers[first].holder, text) for text in remarks(facts)),
         )
 
-    def _downgraded(self, finding: Finding, named: Named) -> Finding:
+    def _adjusted(self, finding: Finding, named: NameEvidence) -> Finding:
         if finding.listener is None or finding.scope is None or finding.host is None:
             return finding
         key: EvidenceKey = (finding.listener, finding.scope, finding.host)
@@ -143,10 +143,10 @@ class _Cluster:
             )
         return finding
 
-    def _was_said(self, finding: Finding) -> bool:
+    def _is_reported(self, finding: Finding) -> bool:
         """Whether the same rule has found the listener before, or a host is computed."""
         if finding.state is FindingState.UNKNOWN and finding.node is None:
-            return any(item.written.places for item in self._brokers.values())
+            return any(broker.written.places for broker in self._brokers.values())
         if finding.node is None:
             return False
         broker = self._brokers[finding.node]
@@ -154,4 +154,4 @@ class _Cluster:
         host = listener.host if listener is not None else ""
         if is_computed(host) and finding.rule != kl007_security_groups.RULE.id:
             return True
-        return broker.has_said(finding)
+        return broker.has_reported(finding)

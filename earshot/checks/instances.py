@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import node_id, readable
+from earshot.facts.settings import node_id, readable_entries
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.model import ClusterPlan, Listener
 from earshot.listeners.render import settings
@@ -25,7 +25,7 @@ from earshot.rules import (
     kl004_unique_address,
     kl011_resolves,
 )
-from earshot.rules.evaluate import at, evaluate
+from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.registry import Door, Finding, FindingState
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
@@ -46,17 +46,17 @@ class InstanceBroker:
     written: UserDataFile
     findings: tuple[Finding, ...] = ()
 
-    def has_said(self, finding: Finding) -> bool:
+    def has_reported(self, finding: Finding) -> bool:
         """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise,
         or as the place of a voter, needs no second rule."""
         key = (finding.rule, finding.listener, finding.scope)
-        if any((item.rule, item.listener, item.scope) == key for item in self.findings):
+        if any((finding.rule, finding.listener, finding.scope) == key for finding in self.findings):
             return True
-        refused = [item for item in self.findings if item.rule == kl002_kafka.RULE.id]
+        refused = [finding for finding in self.findings if finding.rule == kl002_kafka.RULE.id]
         return finding.rule == kl003_kind_of_address.RULE.id and any(
-            item.listener == finding.listener
-            or (finding.scope is Scope.CONTROLLER and item.inputs == _VOTERS)
-            for item in refused
+            refusal.listener == finding.listener
+            or (finding.scope is Scope.CONTROLLER and refusal.inputs == _VOTERS)
+            for refusal in refused
         )
 
 
@@ -107,24 +107,28 @@ class InstanceRun:
         """
         self._brokers[holder] = [self._broker(holder, item, policy) for item in written]
         brokers = self._brokers[holder]
-        computed = (found for item in brokers for found in _computed(item.written))
-        reported = tuple(found for item in brokers for found in item.findings)
-        advice = () if reported else advice_in_user_data(item.written for item in brokers)
+        computed = (found for broker in brokers for found in _computed(broker.written))
+        reported = tuple(found for broker in brokers for found in broker.findings)
+        advice = () if reported else advice_in_user_data(broker.written for broker in brokers)
         return (*reported, *computed, *advice)
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> InstanceBroker:
         facts = replace(instance_facts(written), waivers=policy.waivers)
-        facts = replace(facts, evidence=never_but_asked(facts, policy, self.asked))
+        facts = replace(facts, evidence=dns_only_evidence(facts, policy, self.asked))
         silent = skipped_rules(written)
         id = node_id(written.settings.values)
         role = written.settings.role
         refused = mistakes_in_user_data([written])
         broker = InstanceBroker(
-            holder, written, tuple(replace(item, node=id, role=role) for item in refused)
+            holder, written, tuple(replace(refusal, node=id, role=role) for refusal in refused)
         )
-        rules = [it for it in at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
+        rules = [it for it in rules_at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
         findings = evaluate(facts, rules)
-        new_findings = [item for item in findings if not (_is_open(item) or broker.has_said(item))]
+        new_findings = [
+            finding
+            for finding in findings
+            if not (_is_undecided(finding) or broker.has_reported(finding))
+        ]
         return replace(
             broker, findings=(*broker.findings, *new_findings, *self._claim(holder, facts))
         )
@@ -147,14 +151,14 @@ class InstanceRun:
                         )
 
 
-def _is_open(finding: Finding) -> bool:
+def _is_undecided(finding: Finding) -> bool:
     """Whether it cannot be said yet: a host that is not known, a name that others may declare."""
     if finding.state is FindingState.UNKNOWN:
         return True
     scope, host = finding.scope, finding.host
     if finding.rule != kl011_resolves.RULE.id or scope is None or host is None:
         return False
-    return not is_never(host, scope)
+    return not resolves_nowhere(host, scope)
 
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:
@@ -179,9 +183,9 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
     """
     values = written.settings.values
     id = node_id(values)
-    node = next((item for item in plan.nodes if item.id == id), None)
+    node = next((node for node in plan.nodes if node.id == id), None)
     if node is None:
-        ids = ", ".join(str(item.id) for item in plan.nodes)
+        ids = ", ".join(str(node.id) for node in plan.nodes)
         yield f"{written.path} sets up node {id}, and the plan that was checked has {ids}"
         return
     planned = settings(plan, node)
@@ -196,12 +200,12 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
 
 def _entries(text: str | None) -> object:
     entries = list(read_listeners(text)) if text else []
-    good = dict(readable(entries))
+    good = dict(readable_entries(entries))
     return good if len(good) == len(entries) else text
 
 
 @dataclass
-class Named:
+class NameEvidence:
     """The evidence for every advertised name, and what is not known that could be some."""
 
     evidence: dict[EvidenceKey, Evidence] = field(default_factory=dict)
@@ -209,20 +213,20 @@ class Named:
     """By name without evidence, what is not known."""
 
 
-def names(
+def name_evidence(
     facts: ClusterFacts,
     networks: Mapping[int, InstanceNetwork],
     zones: Zones,
     policy: ResolverPolicy,
     asked: SystemResolvers | None = None,
-) -> Named:
+) -> NameEvidence:
     """The evidence for the names in the plan; ``networks`` holds each node's network by its id.
 
     A name whose record is still to be made is not looked up: the DNS server would cache that it is
     not there.
     """
     if facts.plan is None:
-        return Named()
+        return NameEvidence()
     lookups: dict[EvidenceKey, RecordLookup] = {}
     for node, listener, scope in facts.advertised():
         host = listener.host
@@ -233,7 +237,7 @@ def names(
     declared = {key: lookup.declaration for key, lookup in lookups.items() if lookup.declaration}
     waiting = {key for key, lookup in lookups.items() if lookup.pending}
     found = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
-    found |= {key: _yet_to_be_made(declared[key]) for key in waiting}
+    found |= {key: _pending_evidence(declared[key]) for key in waiting}
     for key, lookup in lookups.items():
         found[key] = _with_record(found[key], lookup, key[2])
     undecided = {
@@ -241,10 +245,10 @@ def names(
         for key, lookup in lookups.items()
         if lookup.undecided and found[key].kind is EvidenceKind.NONE
     }
-    return Named(found, undecided)
+    return NameEvidence(found, undecided)
 
 
-def never_but_asked(
+def dns_only_evidence(
     facts: ClusterFacts, policy: ResolverPolicy, asked: SystemResolvers | None = None
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for names that no resource can declare, such as `ip-...` for scope external:
@@ -254,12 +258,12 @@ def never_but_asked(
     others = {
         (listener.name, scope, str(listener.host))
         for _, listener, scope in facts.advertised()
-        if not is_never(str(listener.host), scope)
+        if not resolves_nowhere(str(listener.host), scope)
     }
     return gather(_without(facts.plan, others), policy, "aws", asked=asked)
 
 
-def is_never(host: str, scope: Scope) -> bool:
+def resolves_nowhere(host: str, scope: Scope) -> bool:
     """Whether a name of this kind resolves for no client of ``scope``."""
     return outlook(kind_of(host), location_of(scope, "aws")).resolves is Expectation.NO
 
@@ -269,9 +273,9 @@ def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> 
     if name is not None:
         return _of_ec2(host, name, scope, network)
     if scope is Scope.EXTERNAL:
-        zone_record = zones.beyond(host)
+        zone_record = zones.declared_outside(host)
     else:
-        zone_record = zones.inside(host, network.vpc, network.dns)
+        zone_record = zones.declared_inside(host, network.vpc, network.dns)
     unnamed = "a record or a zone is not known yet, or its VPC is not known here"
     return replace(zone_record, why=unnamed) if zone_record.undecided else zone_record
 
@@ -308,7 +312,7 @@ def _with_record(evidence: Evidence, lookup: RecordLookup, host: str) -> Evidenc
     return evidence
 
 
-def _yet_to_be_made(declared: Declaration) -> Evidence:
+def _pending_evidence(declared: Declaration) -> Evidence:
     why = f"{declared.why}; not looked up: the record is still to be made"
     return Evidence(EvidenceKind.DECLARED, None, why, declared.addresses)
 
@@ -320,7 +324,9 @@ def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
 
     def rest(listener: Listener) -> Listener:
         scopes = (
-            it for it in listener.scopes if (listener.name, it, str(listener.host)) not in keys
+            scope
+            for scope in listener.scopes
+            if (listener.name, scope, str(listener.host)) not in keys
         )
         return listener.model_copy(update={"scopes": tuple(scopes)})
 

@@ -14,11 +14,11 @@ from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import Family, repository_of
 from earshot.rules import kl002_kafka, kl014_image, kl016_nodes
-from earshot.rules.evaluate import at, evaluate
+from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
-from earshot.sources.pod_scripts import branches
+from earshot.sources.pod_scripts import has_control_flow
 from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
 from earshot.topology.pods import PodDeployment
@@ -30,7 +30,7 @@ _CONFLUENT = "/etc/confluent/docker/run"
 
 
 @dataclass(frozen=True)
-class _Linked:
+class _ServiceLink:
     """A Service whose variable `NAME_PORT` an image takes for a setting, and refuses."""
 
     image: re.Pattern[str]
@@ -42,27 +42,27 @@ class _Linked:
     """Variables with which the image ignores it."""
 
 
-_LINKED = (
-    _Linked(
+_SERVICE_LINKS = (
+    _ServiceLink(
         re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)"),
         "kafka",
         "KAFKA_PORT",
         _CONFLUENT,
     ),
-    _Linked(
+    _ServiceLink(
         re.compile(r"(?:.*/)?wurstmeister/kafka"),
         "kafka",
         "KAFKA_PORT",
         "start-kafka.sh",
         ("KAFKA_PROTOCOL_NAME", "KAFKA_ADVERTISED_PROTOCOL_NAME"),
     ),
-    _Linked(
+    _ServiceLink(
         re.compile(r"(?:.*/)?cp-schema-registry"),
         "schema-registry",
         "SCHEMA_REGISTRY_PORT",
         _CONFLUENT,
     ),
-    _Linked(
+    _ServiceLink(
         re.compile(r"(?:.*/)?cp-kafka-rest"),
         "kafka-rest",
         "KAFKA_REST_PORT",
@@ -75,15 +75,18 @@ _LINKED = (
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
     findings: list[Finding] = []
-    brokers = {item.name for item in manifest.brokers}
+    brokers = {broker.name for broker in manifest.brokers}
     every = manifest.deployment()
-    linked = {item.name: [*_linked(item, every)] for item in manifest.containers}
+    linked = {
+        container.name: [*_service_link_findings(container, every)]
+        for container in manifest.containers
+    }
     for broker in manifest.brokers:
         findings += [*_refusals(broker)] or linked[broker.name]
-    broken = {item.container for item in findings}
+    broken = {finding.container for finding in findings}
     findings += [it for name, listed in linked.items() if name not in brokers for it in listed]
     whole = manifest.deployment(broken) if broken else every
-    findings += evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.PODS))
+    findings += evaluate(ClusterFacts(plan=None, deployment=whole), rules_at(Door.PODS))
     return (*findings, *_between_nodes(manifest, broken))
 
 
@@ -93,17 +96,19 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
     Replicas differ by their names and ordinals alone.
     """
     single = manifest.by_replica()
-    templates = {item.name: item.template or item.name for item in single.containers}
+    templates = {
+        container.name: container.template or container.name for container in single.containers
+    }
     refused = [
         finding
-        for item in single.brokers
-        if templates[item.name] not in broken
-        for finding in _refusals(item)
+        for broker in single.brokers
+        if templates[broker.name] not in broken
+        for finding in _refusals(broker)
     ]
-    whole = single.deployment(broken | {item.container for item in refused})
+    whole = single.deployment(broken | {refusal.container for refusal in refused})
     between = [
         *_random_ids(manifest),
-        *evaluate(ClusterFacts(plan=None, deployment=whole), at(Door.REPLICAS)),
+        *evaluate(ClusterFacts(plan=None, deployment=whole), rules_at(Door.REPLICAS)),
         *never_ready(single, whole),
     ]
     reported: set[tuple[object, ...]] = set()
@@ -122,9 +127,9 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
     for broker in manifest.brokers:
         command = "\n".join(broker.service.command)
         voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
-        if "random-uuid" not in command or branches(command) or "," not in voters:
+        if "random-uuid" not in command or has_control_flow(command) or "," not in voters:
             continue
-        if sum(it.template == broker.name for it in manifest.replicas) > 1:
+        if sum(replica.template == broker.name for replica in manifest.replicas) > 1:
             yield kl016_nodes.RULE.finding(
                 "makes a random cluster id in every replica: Kafka refuses to form a quorum of "
                 "them (INCONSISTENT_CLUSTER_ID)",
@@ -136,28 +141,28 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
             )
 
 
-def asks_for_a_service(manifest: Manifest) -> bool:
+def uses_own_service(manifest: Manifest) -> bool:
     """Whether a client in it begins with a Service of the same file."""
     whole = manifest.deployment()
-    clients = (item for item in whole.bootstraps if item.service in whole.pods)
+    clients = (bootstrap for bootstrap in whole.bootstraps if bootstrap.service in whole.pods)
     return any(
-        whole.called(address.host, whole.pods[item.service].namespace)
-        for item in clients
-        for address in item.addresses
+        whole.services_named(address.host, whole.pods[client.service].namespace)
+        for client in clients
+        for address in client.addresses
     )
 
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
     settings = settings_of(broker.service)
-    refused = [*refusals(broker.service, settings)] or [*_unreplaced(broker)]
-    if settings.release is None and not any(_HOSTNAME in item.observed for item in refused):
+    refused = [*refusals(broker.service, settings)] or [*_unexpanded_hostname(broker)]
+    if settings.release is None and not any(_HOSTNAME in refusal.observed for refusal in refused):
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
         earlier_texts = {item.observed for item in earlier}
-        refused = [item for item in refused if item.observed in earlier_texts]
+        refused = [refusal for refusal in refused if refusal.observed in earlier_texts]
     yield from refused or unusable(broker.service, settings)
 
 
-def _unreplaced(broker: PodContainer) -> Iterator[Finding]:
+def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
     """A reference to HOSTNAME, which Kubernetes replaces where `env` has it, and not otherwise."""
     container = broker.service.container
     if broker.service.command or "HOSTNAME" in container.env:
@@ -178,20 +183,20 @@ def _unreplaced(broker: PodContainer) -> Iterator[Finding]:
             return
 
 
-def _linked(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
+def _service_link_findings(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
     """A Service called kafka comes in as KAFKA_PORT, and the image's script takes it for one."""
     container = broker.service.container
     if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
         return
     command = " ".join(broker.service.command)
-    for item in _LINKED:
+    for item in _SERVICE_LINKS:
         if not item.image.fullmatch(repository_of(container.image)):
             continue
         # set to an empty text, the variable takes the place of the Service's
         is_ignored = any(container.env.get(it) for it in item.unless)
         if item.variable in container.env or is_ignored or (command and item.start not in command):
             continue
-        for service in whole.called(item.service, broker.namespace):
+        for service in whole.services_named(item.service, broker.namespace):
             if service.has_address and service.ports:
                 port = service.ports[0].port
                 yield kl014_image.RULE.finding(

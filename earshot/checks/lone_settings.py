@@ -44,7 +44,7 @@ def is_of_broker(text: str) -> bool:
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
     """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
     stops there."""
-    for key in _behind_mark(text):
+    for key in _key_after_mark(text):
         said = f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
         remedy = "save the file as UTF-8 without a byte order mark"
         return (kl002_kafka.RULE.finding(said, "no byte order mark", inputs=(key,), remedy=remedy),)
@@ -60,7 +60,7 @@ def advice_in_properties(text: str, release: Release = None) -> tuple[Finding, .
     return advice_on_settings(settings_in(values, release, complete=_is_whole(text)))
 
 
-def _behind_mark(text: str) -> Iterator[str]:
+def _key_after_mark(text: str) -> Iterator[str]:
     """The first key, in its own spelling, where a byte order mark comes before it."""
     if text.startswith((_MARK, _MARK_IN_LATIN_1)):
         first = next(iter(read_properties(text).values), "")
@@ -127,8 +127,8 @@ def advice_in_user_data(
 
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
     """What Kafka or its image refuses in the containers of a task that run a broker."""
-    brokers = brokers_among([item.service for item in containers])
-    return tuple(found for item in brokers for found in problems(item, settings_of(item)))
+    brokers = brokers_among([container.service for container in containers])
+    return tuple(found for broker in brokers for found in problems(broker, settings_of(broker)))
 
 
 def are_of_broker(variables: Mapping[str, str]) -> bool:

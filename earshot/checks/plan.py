@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from earshot.certificates.shown import ShownCertificate
-from earshot.checks.connected import looked_up
+from earshot.checks.connected import with_lookups
 from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
@@ -79,11 +79,11 @@ def check_plan(
         if in_containers(placement)
         else gather(plan, policy, placement, declared)
     )
-    connected = looked_up(plan, cloud.connected, policy) if cloud else ()
+    connected = with_lookups(plan, cloud.connected, policy) if cloud else ()
     facts = replace(facts, evidence=evidence_by_key, connected=connected)
     silent: Collection[str] = ()
     notes = remarks(facts)
-    if not_known_yet or any(item.unknown for item in node_containers.values()):
+    if not_known_yet or any(container.unknown for container in node_containers.values()):
         # which names their networks hold is not known yet: KL006 says so
         silent = {rule.id for rule in RULES if rule.compares_names}
     elif in_containers(placement) and all(node_addresses.get(node.id) == () for node in plan.nodes):
@@ -102,7 +102,7 @@ def check_plan(
 def _not_compared(facts: ClusterFacts) -> Iterator[str]:
     """The note that KL012 would compare hosts with addresses that are not known here."""
     rule = kl012_same_broker.RULE
-    asked = {it.listener for it in rule.findings(facts)}
+    asked = {finding.listener for finding in rule.findings(facts)}
     hosts = dict.fromkeys(
         str(listener.host) for _, listener, _ in facts.advertised() if listener.name in asked
     )
@@ -169,7 +169,7 @@ def check_planned(spec: Spec, planned: PlacementPlan, policy: ResolverPolicy) ->
         spec.placement,
         policy,
         addresses=dict.fromkeys((node.id for node in planned.plan.nodes), ()) | planned.addresses,
-        containers={id: read_container(item.inputs(_ANY_ID)) for id, item in containers},
+        containers={id: read_container(container.inputs(_ANY_ID)) for id, container in containers},
         cloud=planned.cloud,
         certificates=planned.certificates,
     )

@@ -14,7 +14,7 @@ from earshot.rules.registry import Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.workloads import PodContainer
-from earshot.topology.broker import Arrival, Broker
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.pods import PodDeployment
 
 _REFUSES = (3, 9)
@@ -23,7 +23,7 @@ _REFUSES = (3, 9)
 
 def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
     """Quorums that cannot form, for their pods would have to be ready first."""
-    containers = {item.name: item for item in replicas.brokers}
+    containers = {broker.name: broker for broker in replicas.brokers}
     waiting = {
         broker.service: listener
         for broker in whole.brokers
@@ -35,11 +35,17 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
         if not broker.voters:
             continue
         majority = len(broker.voters) // 2 + 1
-        unnamed = {it for it in broker.voters if _needs_readiness(whole, broker, it, waiting)}
-        later = {it for it in broker.voters if _starts_later(whole, broker, it, containers)}
+        unnamed = {
+            voter for voter in broker.voters if _needs_readiness(whole, broker, voter, waiting)
+        }
+        later = {
+            voter for voter in broker.voters if _starts_later(whole, broker, voter, containers)
+        }
         if len(broker.voters) - len(unnamed) < majority:
             service = next(
-                it for id in broker.voters for it in _services_of_ready_pods(whole, broker, id)
+                service
+                for id in broker.voters
+                for service in _services_of_ready_pods(whole, broker, id)
             )
             yield RULE.finding(
                 f"is ready when {listener} answers, which takes a quorum, and {VOTERS} names pods "
@@ -75,14 +81,14 @@ def _services_of_ready_pods(whole: PodDeployment, broker: Broker, id: int) -> li
     """The Services by which the voter is found when it is ready; none if it is found earlier."""
     address = broker.voters[id]
     names = whole.services_of(broker.service, address.host)
-    return [it.name for it in names if not it.has_unready]
+    return [name.name for name in names if not name.has_unready]
 
 
 def _needs_readiness(
     whole: PodDeployment, broker: Broker, id: int, waiting: dict[str, str]
 ) -> bool:
     end = whole.trace(broker.service, broker.voters[id]).end
-    is_waiting = isinstance(end, Arrival) and end.broker.service in waiting
+    is_waiting = isinstance(end, ReachedListener) and end.broker.service in waiting
     return is_waiting and bool(_services_of_ready_pods(whole, broker, id))
 
 
@@ -91,7 +97,7 @@ def _starts_later(
 ) -> bool:
     """Whether the voter is a replica that starts when the one of ``broker`` is ready."""
     end = whole.trace(broker.service, broker.voters[id]).end
-    if not isinstance(end, Arrival) or end.broker is broker:
+    if not isinstance(end, ReachedListener) or end.broker is broker:
         return False
     one, other = containers[broker.service], containers[end.broker.service]
     order = list(containers)

@@ -47,11 +47,11 @@ class PolicyConfig:
 
     def refused(self, checked: CheckResult) -> list[Finding]:
         """The findings that stop an update."""
-        return [item for item in checked.findings if self._level(item) is Level.MANDATORY]
+        return [finding for finding in checked.findings if self._level(finding) is Level.MANDATORY]
 
     def shown(self, checked: CheckResult) -> list[Finding]:
         """The findings that stop nothing: warnings, and values that are not known yet."""
-        return [item for item in checked.findings if self._level(item) is Level.ADVISORY]
+        return [finding for finding in checked.findings if self._level(finding) is Level.ADVISORY]
 
     def _level(self, finding: Finding) -> Level:
         level = self.levels.get(finding.rule)

@@ -23,7 +23,7 @@ _ANSWERS = {
 }
 
 
-def sent_in_cloud(
+def hops_in_cloud(
     planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
     """What ``node`` advertises on a listener, and the hops of a client at ``location`` to it."""
@@ -33,17 +33,17 @@ def sent_in_cloud(
         return None, (Hop(Stage.RESOLVE, Answer.NO, why),)
     hops = [_resolved(planned, cloud, location, node, listener)]
     if hops[0].answer is not Answer.NO:
-        hops.append(_let_in(cloud, location, node, listener))
+        hops.append(_admits_clients(cloud, location, node, listener))
     return listener.advertised if listener.known else None, hops
 
 
-def sent_from_connected(
+def hops_from_connected_vpc(
     planned: PlacementPlan, cloud: Cloud, vpc: ConnectedVpc, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
     """The same of a client in another VPC, which is connected to that of the brokers."""
     listener = node.listener(name)
     if listener is None:
-        return sent_in_cloud(planned, cloud, ClientLocation.PEERED_VPC, node, name)
+        return hops_in_cloud(planned, cloud, ClientLocation.PEERED_VPC, node, name)
     hops = [_resolved_in(planned, vpc, node, listener)]
     if hops[0].answer is not Answer.NO:
         routes_text = "routes lead to the brokers and back"
@@ -92,7 +92,7 @@ def _by_kind(
     )
 
 
-def _let_in(cloud: Cloud, location: ClientLocation, node: Node, listener: Listener) -> Hop:
+def _admits_clients(cloud: Cloud, location: ClientLocation, node: Node, listener: Listener) -> Hop:
     """All clients that are named must be let in to the listener's port."""
     inside = location is ClientLocation.SAME_VPC
     sources: Sequence[IpRange | Members] = (
@@ -108,7 +108,7 @@ def _admitted(
 ) -> Hop:
     rules = cloud.instances[node.id].ingress or ()
     sources = [rule.source for rule in rules if rule.opens(listener.bind_port)]
-    ranges = Reach(it for it in sources if isinstance(it, IpRange))
+    ranges = Reach(source for source in sources if isinstance(source, IpRange))
     closed = [
         it
         for it in wanted

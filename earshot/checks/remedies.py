@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.remedy_candidates import candidates
-from earshot.checks.remedy_lines import RemedyLines, Whole, obstacle, protocols_of
+from earshot.checks.remedy_lines import CheckedFile, RemedyLines, obstacle, protocols_of
 from earshot.errors import EarshotError
 from earshot.rules.kl002_kafka import unusable
 from earshot.rules.registry import Finding, LineToWrite
@@ -35,41 +35,39 @@ def with_lines(
     """
     if not findings:
         return ()
-    whole = Whole(services, deployment(services))
-    before = {_kind(item) for item in findings}
+    file = CheckedFile(services, deployment(services))
+    before = {_kind(finding) for finding in findings}
     trials = MOST_SERVICES // len(services)
     tried: dict[tuple[LineToWrite, ...], set[_Kind] | None] = {}
     """Many findings have one cause, and are cured by the same lines."""
     with_remedies = []
     for finding in findings:
         proved: list[RemedyLines] = []
-        for candidate in candidates(whole, finding) if len(tried) < trials else ():
+        for candidate in candidates(file, finding) if len(tried) < trials else ():
             if candidate.lines not in tried:
-                tried[candidate.lines] = _trial(whole, candidate.lines, check)
+                tried[candidate.lines] = _trial(file, candidate.lines, check)
             if _cures(finding, before, tried[candidate.lines]):
                 proved.append(candidate)
             if len(tried) == trials:
                 break
-        with_remedies.append(
-            _with_best(finding, proved) if proved else _with_reason(whole, finding)
-        )
+        with_remedies.append(_with_best(finding, proved) if proved else _with_reason(file, finding))
     return tuple(with_remedies)
 
 
-def _trial(whole: Whole, lines: Sequence[LineToWrite], check: Check) -> set[_Kind] | None:
+def _trial(file: CheckedFile, lines: Sequence[LineToWrite], check: Check) -> set[_Kind] | None:
     """What is wrong once ``lines`` are written; None where they lose a published port, or write an
     address that nothing can use."""
-    services = applied(whole.services, lines)
+    services = with_lines_written(file.services, lines)
     if _writes_unusable(services, {line.service for line in lines}):
         return None
     later = deployment(services)
     remaining = {_kind(item) for item in check(services, later)}
-    return None if _loses_a_port(whole, later) else remaining
+    return None if _loses_a_port(file, later) else remaining
 
 
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
     """Whether a service of these ``names`` has an address that nothing can use."""
-    written = (item for item in services if item.name in names)
+    written = (service for service in services if service.name in names)
     return any(True for item in written for _ in unusable(settings_of(item).read()))
 
 
@@ -82,12 +80,12 @@ def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bo
     )
 
 
-def _loses_a_port(whole: Whole, later: Deployment) -> bool:
+def _loses_a_port(file: CheckedFile, later: Deployment) -> bool:
     """Whether a port that stays published no longer leads to a listener: an image that derives what
     it listens on from what is advertised moves it with that."""
     return any(
         port in after.container.published
-        for before in whole.deployment.brokers
+        for before in file.deployment.brokers
         for after in (later.by_service[before.service],)
         for port in _with_listener(before) - _with_listener(after)
     )
@@ -95,38 +93,42 @@ def _loses_a_port(whole: Whole, later: Deployment) -> bool:
 
 def _with_listener(broker: Broker) -> set[PublishedPort]:
     """Its published ports behind which it listens."""
-    binds = [item.bind.port for item in broker.endpoints or ()]
+    binds = [endpoint.bind.port for endpoint in broker.endpoints or ()]
     return {port for bind in binds for port in broker.container.published_at(bind)}
 
 
-def _with_reason(whole: Whole, finding: Finding) -> Finding:
+def _with_reason(file: CheckedFile, finding: Finding) -> Finding:
     """Why no lines are shown, where a new listener would need more than an address."""
-    broker = whole.deployment.by_service.get(finding.container)
+    broker = file.deployment.by_service.get(finding.container)
     if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
         return finding
     endpoints = broker.for_clients
-    matching = [item for item in endpoints if item.name == finding.listener] or endpoints
-    protocols = protocols_of(whole, broker)
+    matching = [
+        endpoint for endpoint in endpoints if endpoint.name == finding.listener
+    ] or endpoints
+    protocols = protocols_of(file, broker)
     reasons = [
-        obstacle(whole, broker, it.name, protocols.get(it.name.upper(), "")) for it in matching
+        obstacle(file, broker, it.name, protocols.get(it.name.upper(), "")) for it in matching
     ]
     if not matching or not all(reasons):
         return finding
     return replace(finding, remedy=f"{finding.remedy} (no lines are shown: {reasons[0]})")
 
 
-def applied(services: Sequence[Service], lines: Iterable[LineToWrite]) -> tuple[Service, ...]:
+def with_lines_written(
+    services: Sequence[Service], lines: Iterable[LineToWrite]
+) -> tuple[Service, ...]:
     """``services`` as they are once ``lines`` are written."""
-    by_name = {item.name: item for item in services}
+    by_name = {service.name: service for service in services}
     for line in lines:
-        by_name[line.service] = _applied(by_name[line.service], line)
+        by_name[line.service] = _with_line_written(by_name[line.service], line)
     return tuple(by_name.values())
 
 
-def _applied(service: Service, line: LineToWrite) -> Service:
+def _with_line_written(service: Service, line: LineToWrite) -> Service:
     container = service.container
     if line.setting == "ports":
-        published = tuple(_moved(container.published, line))
+        published = tuple(_republished(container.published, line))
         return replace(service, container=replace(container, published=published))
     if line.setting == "command":
         words = tuple(item.replace(line.replaces, line.value) for item in service.command)
@@ -140,7 +142,7 @@ def _applied(service: Service, line: LineToWrite) -> Service:
     return replace(service, container=replace(container, env=env))
 
 
-def _moved(published: Iterable[PublishedPort], line: LineToWrite) -> Iterator[PublishedPort]:
+def _republished(published: Iterable[PublishedPort], line: LineToWrite) -> Iterator[PublishedPort]:
     try:
         gone, come = read_port(line.replaces, "ports"), read_port(line.value, "ports")
     except EarshotError:  # a port of a node in a Swarm

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from earshot.checks.remedy_lines import (
+    CheckedFile,
     RemedyLines,
-    Whole,
     added_listener,
     advertised_text,
     port_line,
@@ -21,10 +21,10 @@ from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, LineToWrite
-from earshot.topology.broker import Arrival, Bootstrap, Broker, Endpoint
+from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.walk import entrance, not_reached
+from earshot.topology.walk import bootstrap_connection, failing_hop_to
 from earshot.topology.ways import Answer, Stage
 
 INTERNAL_PORT = 29092
@@ -33,152 +33,161 @@ _CONFIGURATION = re.compile(r"[={\n]|:\s")
 """In a variable that holds more than addresses."""
 
 
-def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
+def candidates(file: CheckedFile, finding: Finding) -> Iterator[RemedyLines]:
     """Proposals against ``finding``; none where nothing is known that may help.
 
     What only speaks Kafka's protocol has none of Kafka's properties to write.
     """
-    others = {item.service for item in whole.deployment.brokers if not item.is_kafka}
-    for candidate in _candidates(whole, finding):
+    others = {broker.service for broker in file.deployment.brokers if not broker.is_kafka}
+    for candidate in _candidates(file, finding):
         if all(line.service not in others or line.setting == "ports" for line in candidate.lines):
             yield candidate
 
 
-def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
-    broker = whole.deployment.by_service.get(finding.container)
+def _candidates(file: CheckedFile, finding: Finding) -> Iterator[RemedyLines]:
+    broker = file.deployment.by_service.get(finding.container)
     match finding.rule, finding.inputs:
         case "KL015", ("advertised.listeners",) if broker is not None:
-            yield from _for_clients_of(whole, broker, finding.listener or "")
+            yield from _for_clients_of(file, broker, finding.listener or "")
         case "KL015", (setting,):
-            yield from _for_bootstrap(whole, finding.container, setting)
+            yield from _for_bootstrap(file, finding.container, setting)
         case "KL016", ("advertised.listeners",) if broker is not None:
-            yield from _between(whole, broker, finding.listener or "")
+            yield from _between_brokers(file, broker, finding.listener or "")
         case "KL016", ("controller.quorum.voters",):
-            yield from _voters(whole, finding.container)
+            yield from _voters(file, finding.container)
         case "KL016", ("node.id", "broker.id") if broker is not None:
-            yield from _id(whole, broker)
+            yield from _id(file, broker)
         case "KL017", ("ports",) if broker is not None:
-            yield from _taken(whole, broker)
+            yield from _port_conflict(file, broker)
         case "KL017", inputs if broker is not None:
             endpoint = broker.named(finding.listener or "")
             if endpoint is None or endpoint.advertised is None:
-                yield from _for_outside(whole, broker)
+                yield from _for_outside(file, broker)
             elif inputs[0] == "listeners":
-                yield from _bind_all_interfaces(whole, broker, endpoint)
+                yield from _bind_all_interfaces(file, broker, endpoint)
             else:
-                yield from _published_as_advertised(whole, broker, endpoint)
-                yield from _for_outside(whole, broker)
+                yield from _published_as_advertised(file, broker, endpoint)
+                yield from _for_outside(file, broker)
 
 
-def _for_clients_of(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
+def _for_clients_of(file: CheckedFile, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     """Remedies for clients of ``listener`` whose advertised address does not work for them."""
-    members = tuple(item.service for item in whole.deployment.members(broker))
-    endpoints = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
-    key = (listener, members, endpoints, tuple(protocols_of(whole, broker).items()))
-    if key not in whole.kept:
-        whole.kept[key] = tuple(_for_misled_clients(whole, broker, listener))
-    yield from whole.kept[key]
+    members = tuple(member.service for member in file.deployment.members(broker))
+    endpoints = tuple(
+        (endpoint.name, endpoint.bind.port, endpoint.is_controller)
+        for endpoint in broker.endpoints or ()
+    )
+    key = (listener, members, endpoints, tuple(protocols_of(file, broker).items()))
+    if key not in file.proposals:
+        file.proposals[key] = tuple(_proposals_for_misled(file, broker, listener))
+    yield from file.proposals[key]
 
 
-def _for_misled_clients(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
-    clients, brokers = misled(whole.deployment, broker, listener)
+def _proposals_for_misled(
+    file: CheckedFile, broker: Broker, listener: str
+) -> Iterator[RemedyLines]:
+    clients, brokers = misled_clients(file.deployment, broker, listener)
     if not brokers:
         return
-    services_text = shortened([*dict.fromkeys(item.service for item in clients)])
-    protocols = protocols_of(whole, broker)
+    services_text = shortened([*dict.fromkeys(client.service for client in clients)])
+    protocols = protocols_of(file, broker)
     for endpoint in broker.for_clients:
         # with another protocol a client would need more than an address
         alike = protocols.get(endpoint.name.upper()) == protocols.get(listener.upper(), "")
         if endpoint.name != listener and alike:
-            lines = bootstrapped(whole, clients, broker, endpoint.name)
+            lines = bootstrapped(file, clients, broker, endpoint.name)
             yield RemedyLines(f"bootstrap {services_text} to {endpoint.name}", lines)
-    yield from _readvertised(whole, brokers, listener, clients)
-    yield from _with_own_listener(whole, brokers, listener, clients)
+    yield from _readvertised(file, brokers, listener, clients)
+    yield from _with_own_listener(file, brokers, listener, clients)
 
 
-def _for_bootstrap(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
+def _for_bootstrap(file: CheckedFile, client: str, setting: str) -> Iterator[RemedyLines]:
     """Remedies for a client whose bootstrap address does not work."""
     clients = [
-        item
-        for item in whole.deployment.bootstraps
-        if (item.service, item.setting) == (client, setting)
+        bootstrap
+        for bootstrap in file.deployment.bootstraps
+        if (bootstrap.service, bootstrap.setting) == (client, setting)
     ]
-    brokers = [item for item in whole.deployment.brokers if item.is_broker]
-    if len({item.cluster for item in brokers}) != 1:
+    brokers = [broker for broker in file.deployment.brokers if broker.is_broker]
+    if len({broker.cluster for broker in brokers}) != 1:
         return  # to which of them it belongs is not known
     first = brokers[0]
     for endpoint in first.for_clients:
-        lines = bootstrapped(whole, clients, first, endpoint.name)
+        lines = bootstrapped(file, clients, first, endpoint.name)
         yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
         if is_loopback(endpoint.bind.host):
-            yield from _bind_all_interfaces(whole, first, endpoint)
-    if any(_is_misunderstood(whole.deployment, item) for item in clients):
+            yield from _bind_all_interfaces(file, first, endpoint)
+    if any(_is_misunderstood(file.deployment, client) for client in clients):
         return  # a listener of less security is no remedy
-    members = [*whole.deployment.members(first)]
+    members = [*file.deployment.members(first)]
     for endpoint in first.for_clients:
-        yield from _with_own_listener(whole, members, endpoint.name, clients)
+        yield from _with_own_listener(file, members, endpoint.name, clients)
 
 
 def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
     """Whether a listener that it reaches speaks another protocol."""
-    hops = (it for address in client.addresses for it in entrance(deployment, client, address).hops)
-    return any(item.stage is Stage.PROTOCOL and item.answer is Answer.NO for item in hops)
+    hops = (
+        hop
+        for address in client.addresses
+        for hop in bootstrap_connection(deployment, client, address).hops
+    )
+    return any(hop.stage is Stage.PROTOCOL and hop.answer is Answer.NO for hop in hops)
 
 
-def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
+def _between_brokers(file: CheckedFile, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     """Other brokers do not get to this one by what it advertises."""
     endpoint = broker.named(listener)
     if endpoint is None or endpoint.advertised is None:
         return
     host, ports = endpoint.advertised.host, broker.container.published_at(endpoint.bind.port)
     if is_loopback(host) and ports:  # it is for the machine, which must not lose it
-        members = [*whole.deployment.members(broker)]
-        yield from _with_own_listener(whole, members, listener, (), between=True)
+        members = [*file.deployment.members(broker)]
+        yield from _with_own_listener(file, members, listener, (), between=True)
         return
     for port in ports:
         if port.host_port is not None and "." in host:  # a name that others have, too
-            yield _advertised(whole, broker, listener, Address(host, port.host_port))
-    yield _advertised(whole, broker, listener, Address(broker.service, endpoint.bind.port))
+            yield _advertised(file, broker, listener, Address(host, port.host_port))
+    yield _advertised(file, broker, listener, Address(broker.service, endpoint.bind.port))
 
 
-def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
+def _voters(file: CheckedFile, service: str) -> Iterator[RemedyLines]:
     """Each voter that is a node of the file, at its own controller listener."""
-    asking = whole.deployment.by_service[service]
+    asking = file.deployment.by_service[service]
     places: dict[int, Address] = {}
-    for node in whole.deployment.brokers:
+    for node in file.deployment.brokers:
         if node.cluster == asking.cluster and node.id is not None and node.id in asking.voters:
             controller_endpoint = next(
-                (item for item in node.endpoints or () if item.is_controller), None
+                (endpoint for endpoint in node.endpoints or () if endpoint.is_controller), None
             )
             if controller_endpoint is not None and not node.container.on_host_network:
                 places[node.id] = Address(node.service, controller_endpoint.bind.port)
     voters = {**asking.voters, **places}
     text = ",".join(f"{id}@{address}" for id, address in voters.items())
     lines = tuple(
-        whole.line(node, "controller.quorum.voters", text)
-        for node in whole.deployment.brokers
+        file.line(node, "controller.quorum.voters", text)
+        for node in file.deployment.brokers
         if node.cluster == asking.cluster and node.voters
     )
     yield RemedyLines("list each voter where its controller listener is", lines)
 
 
-def _id(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
-    taken = {item.id for item in whole.deployment.brokers if item.cluster == broker.cluster}
+def _id(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
+    taken = {item.id for item in file.deployment.brokers if item.cluster == broker.cluster}
     free_ids = [id for id in broker.voters if id not in taken]
     free = next(id for id in range(1, len(taken) + 2) if id not in taken)
     id = free_ids[0] if free_ids else free
     for key in ("node.id", "broker.id"):
-        if key in whole.settings(broker).values:
-            yield RemedyLines("give it an id of its own", (whole.line(broker, key, str(id)),))
+        if key in file.settings(broker).values:
+            yield RemedyLines("give it an id of its own", (file.line(broker, key, str(id)),))
 
 
-def _taken(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
+def _port_conflict(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
     """Another container publishes the same port of the machine."""
-    unused = [number for number in range(1, MAX_PORT + 1) if number not in whole.published]
+    unused = [number for number in range(1, MAX_PORT + 1) if number not in file.published]
     for port in broker.container.published:
         if port.host_port is None or type(port) is not PublishedPort:
             continue
-        same = whole.published[port.host_port]
+        same = file.published[port.host_port]
         if len({name for name, other in same if port.excludes(other)}) < 2:
             continue
         above = bisect(unused, port.host_port)
@@ -186,7 +195,7 @@ def _taken(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
             continue
         free = unused[above]
         lines = [port_line(broker, port, free, port.container_port)]
-        text = advertised_text(whole, broker)
+        text = advertised_text(file, broker)
         for endpoint in broker.endpoints or ():
             advertised = endpoint.advertised
             if (
@@ -195,20 +204,22 @@ def _taken(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
                 and is_loopback(advertised.host)
             ):
                 text = with_entry(text, endpoint.name, Address(advertised.host, free))
-                lines.append(whole.line(broker, "advertised.listeners", text))
+                lines.append(file.line(broker, "advertised.listeners", text))
         remedy = "publish a port of its own, and advertise that one"
         yield RemedyLines(remedy, tuple(lines), is_choice=True)
 
 
-def _bind_all_interfaces(whole: Whole, broker: Broker, endpoint: Endpoint) -> Iterator[RemedyLines]:
-    text = whole.settings(broker).values.get("listeners", "")
+def _bind_all_interfaces(
+    file: CheckedFile, broker: Broker, endpoint: Endpoint
+) -> Iterator[RemedyLines]:
+    text = file.settings(broker).values.get("listeners", "")
     to = Address("0.0.0.0", endpoint.bind.port)
-    line = whole.line(broker, "listeners", with_entry(text, endpoint.name, to))
+    line = file.line(broker, "listeners", with_entry(text, endpoint.name, to))
     yield RemedyLines("let it listen on all interfaces of its container", (line,))
 
 
 def _published_as_advertised(
-    whole: Whole, broker: Broker, endpoint: Endpoint
+    file: CheckedFile, broker: Broker, endpoint: Endpoint
 ) -> Iterator[RemedyLines]:
     """Lines that advertise the published address, and lines that publish the advertised one."""
     assert endpoint.advertised is not None
@@ -217,30 +228,30 @@ def _published_as_advertised(
     for port in published:
         if port.host_port not in (None, advertised.port):
             to = Address(advertised.host, port.host_port or 0)
-            yield _advertised(whole, broker, endpoint.name, to)
+            yield _advertised(file, broker, endpoint.name, to)
         elif port.for_host_only and port.host_port and not is_loopback(advertised.host):
             to = Address("localhost", port.host_port)
-            yield replace(_advertised(whole, broker, endpoint.name, to), is_choice=True)
-    for port in published or broker.container.behind(advertised.port):
+            yield replace(_advertised(file, broker, endpoint.name, to), is_choice=True)
+    for port in published or broker.container.ports_behind(advertised.port):
         if type(port) is PublishedPort and port.host_port is not None:
             line = port_line(broker, port, advertised.port, endpoint.bind.port)
             yield RemedyLines(f"publish {line.value}", (line,), is_choice=bool(published))
 
 
-def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
+def _for_outside(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
     """A published listener advertises the machine: one that is there, or a new one."""
     clients = broker.for_clients
     for endpoint in clients if len(clients) > 1 else ():
         for port in broker.container.published_at(endpoint.bind.port):
             if port.host_port is not None and endpoint.name != broker.inter_broker:
                 to = Address("localhost", port.host_port)
-                readvertised = _advertised(whole, broker, endpoint.name, to)
+                readvertised = _advertised(file, broker, endpoint.name, to)
                 yield replace(readvertised, is_choice=True)
     for endpoint in clients:
         for port in broker.container.published_at(endpoint.bind.port):
             if port.host_port is None or type(port) is not PublishedPort:
                 continue
-            added = added_listener(whole, broker, endpoint.name, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
+            added = added_listener(file, broker, endpoint.name, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
             if added is None:
                 continue
             lines = added.lines(Address("localhost", port.host_port))
@@ -250,7 +261,7 @@ def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
 
 
 def _readvertised(
-    whole: Whole, brokers: Sequence[Broker], listener: str, clients: Sequence[Bootstrap]
+    file: CheckedFile, brokers: Sequence[Broker], listener: str, clients: Sequence[Bootstrap]
 ) -> Iterator[RemedyLines]:
     """``listener`` under the brokers' own names, if no client outside can be using it."""
     lines: list[LineToWrite] = []
@@ -258,13 +269,13 @@ def _readvertised(
         endpoint = broker.named(listener)
         if endpoint is None or broker.container.published_at(endpoint.bind.port):
             return
-        to = Address(known_as(whole.deployment, broker, clients), endpoint.bind.port)
-        lines += _advertised(whole, broker, listener, to).lines
+        to = Address(name_for_clients(file.deployment, broker, clients), endpoint.bind.port)
+        lines += _advertised(file, broker, listener, to).lines
     yield RemedyLines("advertise the name that these clients have for it", tuple(lines))
 
 
 def _with_own_listener(
-    whole: Whole,
+    file: CheckedFile,
     brokers: Sequence[Broker],
     listener: str,
     clients: Sequence[Bootstrap],
@@ -275,25 +286,27 @@ def _with_own_listener(
     lines: list[LineToWrite] = []
     port = 0
     for broker in brokers:
-        added = added_listener(whole, broker, listener, ("INTERNAL", "DOCKER"), INTERNAL_PORT)
+        added = added_listener(file, broker, listener, ("INTERNAL", "DOCKER"), INTERNAL_PORT)
         if added is None or (port and added.port != port):
             return
         port = added.port
-        lines += added.lines(Address(known_as(whole.deployment, broker, clients), port))
+        lines += added.lines(Address(name_for_clients(file.deployment, broker, clients), port))
         if between:
-            lines.append(whole.line(broker, "inter.broker.listener.name", added.name))
-    moved = moved_to(whole, clients, brokers, dict.fromkeys((it.service for it in brokers), port))
+            lines.append(file.line(broker, "inter.broker.listener.name", added.name))
+    moved = moved_to(
+        file, clients, brokers, dict.fromkeys((broker.service for broker in brokers), port)
+    )
     remedy = "give other brokers" if between else "give clients in containers"
     yield RemedyLines(f"{remedy} a listener of their own", (*lines, *moved))
 
 
-def _advertised(whole: Whole, broker: Broker, listener: str, to: Address) -> RemedyLines:
-    text = with_entry(advertised_text(whole, broker), listener, to)
-    line = whole.line(broker, "advertised.listeners", text)
+def _advertised(file: CheckedFile, broker: Broker, listener: str, to: Address) -> RemedyLines:
+    text = with_entry(advertised_text(file, broker), listener, to)
+    line = file.line(broker, "advertised.listeners", text)
     return RemedyLines(f"advertise {listener}://{to}", (line,))
 
 
-def misled(
+def misled_clients(
     deployment: Deployment, broker: Broker, listener: str
 ) -> tuple[Sequence[Bootstrap], Sequence[Broker]]:
     """The clients that come in on ``listener`` in the cluster of ``broker`` and are sent where
@@ -302,55 +315,58 @@ def misled(
     clients, brokers = [], set()
     for bootstrap in deployment.bootstraps:
         met = {
-            it.service
+            member.service
             for address in bootstrap.addresses
-            if isinstance(arrival := deployment.way(bootstrap.service, address), Arrival)
+            if isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
             and arrival.endpoint.name == listener
-            for it in deployment.members(arrival.broker)
+            for member in deployment.members(arrival.broker)
         }
         wrong = {
-            it.service
-            for it in members
-            if it.service in met and _fails(deployment, bootstrap.service, it, listener)
+            member.service
+            for member in members
+            if member.service in met and _fails(deployment, bootstrap.service, member, listener)
         }
         clients += [bootstrap] if wrong else []
         brokers |= wrong
-    return list(dict.fromkeys(clients)), [it for it in members if it.service in brokers]
+    return list(dict.fromkeys(clients)), [member for member in members if member.service in brokers]
 
 
 def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) -> bool:
     endpoint = broker.named(listener)
     if endpoint is None or endpoint.advertised is None:
         return False
-    return not_reached(deployment, place, endpoint.advertised, broker) is not None
+    return failing_hop_to(deployment, place, endpoint.advertised, broker) is not None
 
 
-def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
+def name_for_clients(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
     """The name that ``clients`` have for a broker already, or its service's."""
     for client in clients:
         for address in client.addresses:
             arrival = deployment.way(client.service, address)
-            is_answered = broker.container.answers_to(address.host) and ip_of(address.host) is None
-            if isinstance(arrival, Arrival) and arrival.broker is broker and is_answered:
+            is_answered = broker.container.has_name(address.host) and ip_of(address.host) is None
+            if isinstance(arrival, ReachedListener) and arrival.broker is broker and is_answered:
                 return address.host
     return broker.service
 
 
 def bootstrapped(
-    whole: Whole, clients: Sequence[Bootstrap], broker: Broker, listener: str
+    file: CheckedFile, clients: Sequence[Bootstrap], broker: Broker, listener: str
 ) -> tuple[LineToWrite, ...]:
     """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
-    members = [*whole.deployment.members(broker)]
+    members = [*file.deployment.members(broker)]
     ports = {
         item.service: endpoint.bind.port
         for item in (broker, *members)
         if (endpoint := item.named(listener)) is not None
     }
-    return moved_to(whole, clients, members, ports)
+    return moved_to(file, clients, members, ports)
 
 
 def moved_to(
-    whole: Whole, clients: Sequence[Bootstrap], brokers: Sequence[Broker], ports: Mapping[str, int]
+    file: CheckedFile,
+    clients: Sequence[Bootstrap],
+    brokers: Sequence[Broker],
+    ports: Mapping[str, int],
 ) -> tuple[LineToWrite, ...]:
     """``clients`` with each address at the port of the broker that it leads to, or of the next;
     no address where a broker has none of ``ports``."""
@@ -359,15 +375,17 @@ def moved_to(
         rest = list(brokers)
         new = []
         for address in client.addresses:
-            arrival = whole.deployment.way(client.service, address)
-            called = (it for it in rest if it.container.answers_to(address.host))
+            arrival = file.deployment.way(client.service, address)
+            called = (it for it in rest if it.container.has_name(address.host))
             following = rest[0] if rest else brokers[0]
-            to = arrival.broker if isinstance(arrival, Arrival) else next(called, following)
+            to = arrival.broker if isinstance(arrival, ReachedListener) else next(called, following)
             rest = [broker for broker in rest if broker is not to]
-            host = address.host if to.container.answers_to(address.host) else to.service
+            host = address.host if to.container.has_name(address.host) else to.service
             new += [Address(host, ports[to.service])] if to.service in ports else []
-        before, after = (",".join(map(str, it)) for it in (client.addresses, dict.fromkeys(new)))
-        text = whole.by_name[client.service].container.env.get(client.setting)
+        before, after = (
+            ",".join(map(str, address)) for address in (client.addresses, dict.fromkeys(new))
+        )
+        text = file.by_name[client.service].container.env.get(client.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None
         lines.append(LineToWrite(client.service, client.setting, after, before if is_part else ""))
     return tuple(lines)

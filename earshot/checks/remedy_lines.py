@@ -38,19 +38,19 @@ class RemedyLines:
 
 
 @dataclass(frozen=True)
-class Whole:
+class CheckedFile:
     """All services of a file, and what they are together."""
 
     services: Sequence[Service]
     deployment: Deployment
-    kept: dict[Hashable, tuple[RemedyLines, ...]] = field(
+    proposals: dict[Hashable, tuple[RemedyLines, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Proposals that several findings have in common."""
 
     @cached_property
     def by_name(self) -> dict[str, Service]:
-        return {item.name: item for item in self.services}
+        return {service.name: service for service in self.services}
 
     @cached_property
     def published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
@@ -74,11 +74,13 @@ class Whole:
         return LineToWrite(broker.service, setting_of(self.by_name[broker.service], key), value)
 
 
-def advertised_text(whole: Whole, broker: Broker) -> str:
+def advertised_text(file: CheckedFile, broker: Broker) -> str:
     """`advertised.listeners` as set, or its default."""
-    text = whole.settings(broker).values.get("advertised.listeners", "")
+    text = file.settings(broker).values.get("advertised.listeners", "")
     return on_one_line(text) or ",".join(
-        f"{item.name}://{item.advertised}" for item in broker.endpoints or () if item.advertised
+        f"{endpoint.name}://{endpoint.advertised}"
+        for endpoint in broker.endpoints or ()
+        if endpoint.advertised
     )
 
 
@@ -122,7 +124,7 @@ def setting_of(service: Service, key: str) -> str:
 class AddedListener:
     """A listener to add to ``broker``: bound on all interfaces, with the protocol of ``beside``."""
 
-    whole: Whole
+    file: CheckedFile
     broker: Broker
     name: str
     port: int
@@ -131,29 +133,29 @@ class AddedListener:
 
     def lines(self, advertised: Address) -> tuple[LineToWrite, ...]:
         """The lines that add it, the advertised one first."""
-        values = self.whole.settings(self.broker).values
-        text = advertised_text(self.whole, self.broker)
+        values = self.file.settings(self.broker).values
+        text = advertised_text(self.file, self.broker)
         lines = [self._line("advertised.listeners", f"{text},{self.name}://{advertised}")]
-        service = self.whole.by_name[self.broker.service]
+        service = self.file.by_name[self.broker.service]
         derived = "listeners" not in values or not is_set(service, "listeners")
         if not (derived and self.port == advertised.port):
             listened = on_one_line(values.get("listeners", "")) or "PLAINTEXT://:9092"
             lines.append(self._line("listeners", f"{listened},{self.name}://0.0.0.0:{self.port}"))
         key = "listener.security.protocol.map"
         protocols = on_one_line(values.get(key, "")) or ",".join(
-            f"{item.name}:{item.name if item.name in _PROTOCOLS else 'PLAINTEXT'}"
-            for item in self.broker.endpoints or ()
+            f"{endpoint.name}:{endpoint.name if endpoint.name in _PROTOCOLS else 'PLAINTEXT'}"
+            for endpoint in self.broker.endpoints or ()
         )
         lines.append(self._line(key, f"{protocols},{self.name}:{self.protocol}"))
         return (*lines, *self._copied())
 
     def _line(self, key: str, value: str) -> LineToWrite:
-        return self.whole.line(self.broker, key, value)
+        return self.file.line(self.broker, key, value)
 
     def _copied(self) -> Iterator[LineToWrite]:
         """The lines that give it what the listener beside it has of its own."""
-        service = self.whole.by_name[self.broker.service]
-        for key, value in _own(self.whole, self.broker, self.beside):
+        service = self.file.by_name[self.broker.service]
+        for key, value in _listener_settings(self.file, self.broker, self.beside):
             setting = setting_of(service, key)
             old, new = self.beside.upper().replace("_", "__"), self.name
             if setting.islower():
@@ -162,30 +164,30 @@ class AddedListener:
 
 
 def added_listener(
-    whole: Whole, broker: Broker, beside: str, names: Iterable[str], first_port: int
+    file: CheckedFile, broker: Broker, beside: str, names: Iterable[str], first_port: int
 ) -> AddedListener | None:
     """The first of ``names``, at the first port that are free; None where it would need more
     settings."""
-    protocols = protocols_of(whole, broker)
+    protocols = protocols_of(file, broker)
     endpoints = broker.endpoints
     if not endpoints or broker.container.on_host_network:
         return None
     protocol = protocols.get(beside.upper(), "")
-    if obstacle(whole, broker, beside, protocol):
+    if obstacle(file, broker, beside, protocol):
         return None
-    taken = {item.name.upper() for item in endpoints} | set(protocols)
-    name = next((item for item in names if item not in taken), None)
-    ports = {item.bind.port for item in endpoints}
-    ports |= {item.container_port for item in broker.container.published}
+    taken = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
+    name = next((name for name in names if name not in taken), None)
+    ports = {endpoint.bind.port for endpoint in endpoints}
+    ports |= {port.container_port for port in broker.container.published}
     port = next((item for item in range(first_port, MAX_PORT + 1) if item not in ports), None)
     if name is None or port is None:
         return None
-    return AddedListener(whole, broker, name, port, beside, protocol)
+    return AddedListener(file, broker, name, port, beside, protocol)
 
 
-def obstacle(whole: Whole, broker: Broker, listener: str, protocol: str) -> str:
+def obstacle(file: CheckedFile, broker: Broker, listener: str, protocol: str) -> str:
     """Why a listener like ``listener`` cannot be written down, or an empty text."""
-    settings = dict(_own(whole, broker, listener))
+    settings = dict(_listener_settings(file, broker, listener))
     if protocol == "PLAINTEXT":
         return ""
     if protocol in ("SSL", "SASL_SSL"):
@@ -199,16 +201,18 @@ def obstacle(whole: Whole, broker: Broker, listener: str, protocol: str) -> str:
     return ""
 
 
-def _own(whole: Whole, broker: Broker, listener: str) -> Iterator[tuple[str, str]]:
+def _listener_settings(
+    file: CheckedFile, broker: Broker, listener: str
+) -> Iterator[tuple[str, str]]:
     prefix = f"listener.name.{listener.lower()}."
-    for key, value in whole.settings(broker).values.items():
+    for key, value in file.settings(broker).values.items():
         if key.startswith(prefix):
             yield key, value
 
 
-def protocols_of(whole: Whole, broker: Broker) -> dict[str, str]:
+def protocols_of(file: CheckedFile, broker: Broker) -> dict[str, str]:
     """By the name of each listener that has one, its protocol; all in capitals."""
-    text = whole.settings(broker).values.get("listener.security.protocol.map", "")
+    text = file.settings(broker).values.get("listener.security.protocol.map", "")
     if not text:  # Kafka's own: each protocol is a listener's name
         return dict(zip(_PROTOCOLS, _PROTOCOLS, strict=True))
     return dict(re.findall(r"([^,:\s]+)\s*:\s*([^,\s]+)", text.upper()))

@@ -183,10 +183,10 @@ def _selected(choice: Choice) -> frozenset[str]:
     """The rules of --select. Raises EarshotError for one by which no file is checked."""
     select = rules_named(choice.select, "--select")
     if select:
-        from earshot.rules.evaluate import at  # all rules: slow to import
+        from earshot.rules.evaluate import rules_at  # all rules: slow to import
         from earshot.rules.registry import Door
 
-        of_files = [rule.id for rule in at(Door.FILE)]
+        of_files = [rule.id for rule in rules_at(Door.FILE)]
         if others := sorted(select - {*of_files}):
             raise EarshotError(
                 "--select",

@@ -106,13 +106,15 @@ def _sources(inputs: Inputs, own: str) -> Iterator[Source]:
         if key not in inputs:
             continue
         value = inputs[key]
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if item is None:
+        for entry in value if isinstance(value, list | tuple) else (value,):
+            if entry is None:
                 yield UnknownSource(f"a rule whose {key} is not known yet")
             elif key in _RANGES:
-                yield _range(str(item))
+                yield _range(str(entry))
             else:
-                yield Members(str(item)) if key in _GROUPS else UnknownSource(f"prefix list {item}")
+                yield (
+                    Members(str(entry)) if key in _GROUPS else UnknownSource(f"prefix list {entry}")
+                )
     if inputs.get("self"):
         yield Members(own)
 
@@ -154,46 +156,48 @@ class Cloud:
         return {
             "instances": {
                 str(id): {
-                    "ingress": [write_ingress(rule) for rule in item.ingress or ()],
+                    "ingress": [write_ingress(rule) for rule in instance.ingress or ()],
                     "elastic": [
                         address if isinstance(address, str) else address.written
-                        for address in item.elastic or ()
+                        for address in instance.elastic or ()
                     ],
                 }
-                for id, item in self.instances.items()
+                for id, instance in self.instances.items()
             },
             "clients": {
-                "internal": [str(item) for item in self.clients.internal],
-                "external": [str(item) for item in self.clients.external],
+                "internal": [str(client) for client in self.clients.internal],
+                "external": [str(ip_range) for ip_range in self.clients.external],
             },
             "declared": [
                 {
                     "listener": listener,
                     "scope": str(scope),
                     "host": host,
-                    "why": item.why,
-                    "addresses": list(item.addresses),
-                    **({"elsewhere": True} if item.elsewhere else {}),
+                    "why": declaration.why,
+                    "addresses": list(declaration.addresses),
+                    **({"elsewhere": True} if declaration.elsewhere else {}),
                 }
-                for (listener, scope, host), item in self.declared.items()
+                for (listener, scope, host), declaration in self.declared.items()
             ],
-            **({"connected": [it.document() for it in self.connected]} if self.connected else {}),
+            **({"connected": [vpc.document() for vpc in self.connected]} if self.connected else {}),
         }
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Cloud:
         clients = document["clients"]
         return cls(
-            instances={int(id): _instance(item) for id, item in document["instances"].items()},
+            instances={
+                int(id): _instance(instance) for id, instance in document["instances"].items()
+            },
             clients=Clients(
                 internal=tuple(map(_client, clients["internal"])),
                 external=tuple(map(read_range, clients["external"])),
             ),
             declared={
-                (item["listener"], Scope(item["scope"]), item["host"]): Declaration(
-                    item["why"], tuple(item["addresses"]), item.get("elsewhere", False)
+                (entry["listener"], Scope(entry["scope"]), entry["host"]): Declaration(
+                    entry["why"], tuple(entry["addresses"]), entry.get("elsewhere", False)
                 )
-                for item in document["declared"]
+                for entry in document["declared"]
             },
             connected=tuple(map(ConnectedVpc.read, document.get("connected", ()))),
         )
@@ -211,7 +215,7 @@ def _instance(document: Mapping[str, Any]) -> Instance:
     return Instance(
         ingress=tuple(rule for inputs in document["ingress"] for rule in read_ingress(inputs)),
         elastic=tuple(
-            item if isinstance(item, str) else UnknownHost.read(item)
-            for item in document["elastic"]
+            address if isinstance(address, str) else UnknownHost.read(address)
+            for address in document["elastic"]
         ),
     )

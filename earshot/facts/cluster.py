@@ -75,7 +75,7 @@ class ClusterFacts:
         """The version that the cluster is for, or an empty text."""
         if self.plan is not None:
             return self.plan.kafka_version
-        versions = (item.notes.get("kafka_version", "") for item in self.settings.values())
+        versions = (setting.notes.get("kafka_version", "") for setting in self.settings.values())
         return next(filter(None, versions), "")
 
     def advertised(self) -> Iterator[tuple[Node, Listener, Scope]]:
@@ -99,12 +99,12 @@ class ClusterFacts:
         """What shows that the listener's advertised host resolves for ``scope``."""
         return self.evidence.get((listener.name, scope, str(listener.host)))
 
-    def shown(self, listener: Listener, scope: Scope) -> tuple[str, ...]:
+    def advertised_addresses(self, listener: Listener, scope: Scope) -> tuple[str, ...]:
         """The advertised host, and every address that it resolves to by the evidence."""
         evidence = self.evidence_for(listener, scope)
         found = (str(listener.host), *(evidence.addresses if evidence else ()))
         return tuple(dict.fromkeys(found))
 
-    def waived(self, host: str) -> str:
+    def waiver_reason(self, host: str) -> str:
         """The waiver's reason for ``host``, or an empty text."""
         return self.waivers.get(host.lower(), "")

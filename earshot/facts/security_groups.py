@@ -63,20 +63,24 @@ class Reach:
 
     def __init__(self, ranges: Iterable[IpRange]) -> None:
         listed = list(ranges)
-        four = collapse_addresses(item for item in listed if isinstance(item, IPv4Network))
-        six = collapse_addresses(item for item in listed if isinstance(item, IPv6Network))
+        four = collapse_addresses(
+            ip_range for ip_range in listed if isinstance(ip_range, IPv4Network)
+        )
+        six = collapse_addresses(
+            ip_range for ip_range in listed if isinstance(ip_range, IPv6Network)
+        )
         # joined, they lie apart and in order: by number, for there may be many
-        self._ends = {4: list(map(_ends, four)), 6: list(map(_ends, six))}
+        self._ends = {4: list(map(_bounds, four)), 6: list(map(_bounds, six))}
 
     def covers(self, wanted: IpRange) -> bool:
         """Whether every address of ``wanted`` is among them."""
-        first, last = _ends(wanted)
+        first, last = _bounds(wanted)
         ends = self._ends[wanted.version]
         index = bisect_right(ends, first, key=lambda pair: pair[0]) - 1
         return index >= 0 and last <= ends[index][1]
 
 
-def _ends(item: IpRange) -> tuple[int, int]:
+def _bounds(item: IpRange) -> tuple[int, int]:
     return int(item.network_address), int(item.broadcast_address)
 
 
@@ -148,7 +152,7 @@ def groups_of(node: Node) -> tuple[str, ...]:
     return tuple(group for group, carries in roles.items() if carries)
 
 
-def admitted(
+def admitted_sources(
     plan: ClusterPlan, listener: Listener, clients: Clients
 ) -> dict[IpRange | Members, str]:
     """Who may come in on ``listener``, each with the reason.
@@ -190,10 +194,14 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             _check_named(listener, clients)
             holder = CONTROLLERS if listener.name == plan.controller else BROKERS
             port = listener.bind_port
-            for source, reason in admitted(plan, listener, clients).items():
+            for source, reason in admitted_sources(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
                 found[holder].setdefault((port, source), rule)
-    if any(it.front and it.front.group for node in plan.brokers for it in node.listeners):
+    if any(
+        listener.front and listener.front.group
+        for node in plan.brokers
+        for listener in node.listeners
+    ):
         rules = _balancer_rules(plan, clients)
         found[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
     groups = tuple(SecurityGroup(name, tuple(rules.values())) for name, rules in found.items())
@@ -213,7 +221,7 @@ def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
         if not (front := node_listeners[0].front) or not front.group:
             continue
         bootstrap = [front.bootstrap.port] if front.bootstrap else []
-        ports = sorted({item.port for item in node_listeners} | set(bootstrap))
+        ports = sorted({listener.port for listener in node_listeners} | set(bootstrap))
         starts = [port for port in ports if port - 1 not in ports]
         ends = [port for port in ports if port + 1 not in ports]
         for first, last in zip(starts, ends, strict=True):  # a rule per range, for quotas count

@@ -90,13 +90,13 @@ def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
     return tuple(role for role in Role if role in entries) or (Role.BROKER,)
 
 
-def asks_itself_alone(values: Mapping[str, str]) -> bool:
+def has_lone_quorum(values: Mapping[str, str]) -> bool:
     """Whether the properties are those of a node that no other node can ever join.
 
     An empty host is `localhost` to Kafka.
     """
     text = values.get("controller.quorum.voters", "")
-    voters = dict(readable(KafkaGrammar(NEWEST).read_voters(text)))
+    voters = dict(readable_entries(KafkaGrammar(NEWEST).read_voters(text)))
     if list(voters) != [node_id(values)] or Role.BROKER not in roles_of(values):
         return False
     host = voters[node_id(values)].host
@@ -105,13 +105,13 @@ def asks_itself_alone(values: Mapping[str, str]) -> bool:
 
 def own_voter(values: Mapping[str, str]) -> Address | None:
     """The node's own entry in `controller.quorum.voters`."""
-    voters = dict(readable(read_voters(values.get("controller.quorum.voters", ""))))
+    voters = dict(readable_entries(read_voters(values.get("controller.quorum.voters", ""))))
     return voters.get(node_id(values))
 
 
-def readable(items: Iterable[T | Bad]) -> Iterator[T]:
+def readable_entries(items: Iterable[T | Bad]) -> Iterator[T]:
     """Those of ``items`` that the grammar could read."""
-    return (item for item in items if not isinstance(item, Bad))
+    return (entry for entry in items if not isinstance(entry, Bad))
 
 
 class Unreadable(Exception):
@@ -209,7 +209,7 @@ class StrictSettings:
         return {k: v for k, v in self.advertised.items() if k not in self.controllers}
 
     @cached_property
-    def advertised_by_quorum(self) -> dict[str, Address]:
+    def quorum_addresses(self) -> dict[str, Address]:
         """What a controller hands out: as advertised, else as it listens."""
         found = {name: self.listeners[name] for name in self.controllers if name in self.listeners}
         return found | {k: v for k, v in self.advertised.items() if k in self.controllers}
@@ -219,8 +219,12 @@ class StrictSettings:
         key = "listener.security.protocol.map"
         if self.has(key):
             return self._read(key, self.grammar.read_protocols)
-        identity = {str(item): item for item in SecurityProtocol}
-        guarded = {str(item) for item in SecurityProtocol if item is not SecurityProtocol.PLAINTEXT}
+        identity = {str(protocol): protocol for protocol in SecurityProtocol}
+        guarded = {
+            str(protocol)
+            for protocol in SecurityProtocol
+            if protocol is not SecurityProtocol.PLAINTEXT
+        }
         if guarded & {*self.controllers, *self.listeners}:
             return identity
         return dict.fromkeys(self.controllers, SecurityProtocol.PLAINTEXT) | identity
@@ -264,7 +268,7 @@ class StrictSettings:
         text = self.text(key)
         if (key, text) not in self._memo:
             items = list(read(text))
-            good = [item for item in items if not isinstance(item, Bad)]
+            good = [entry for entry in items if not isinstance(entry, Bad)]
             self._memo[key, text] = dict(good) if len(good) == len(items) else None
         cached = cast("dict[K, V] | None", self._memo[key, text])
         if cached is None:

@@ -43,7 +43,7 @@ class StrimziListener:
         """What is not known of the addresses that it advertises, or an empty text."""
         if self.type != "nodeport" or self.node_address or self.brokers is None:
             return ""
-        if self.brokers and all(item.advertised_host for item in self.brokers):
+        if self.brokers and all(broker.advertised_host for broker in self.brokers):
             return ""
         return (
             f"listener {self.name} advertises the first address that a node has of ExternalDNS, "

@@ -12,8 +12,8 @@ from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
-from earshot.sources.bootstraps import asks_msk
-from earshot.sources.compose import Compose, Service, is_compose, read_compose, running
+from earshot.sources.bootstraps import uses_msk
+from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.other_images import may_be_broker
@@ -115,7 +115,7 @@ def check_compose(
             return _other_than_compose(content, name)
     compose = _compose(text, file, variables, over)
     services = _running(compose, options)
-    asks_cloud = ".amazonaws.com" in text and asks_msk(services)
+    asks_cloud = ".amazonaws.com" in text and uses_msk(services)
     if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
         why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
         return FileReport(shown, "", unchecked=why)
@@ -157,7 +157,7 @@ def _compose(
 def _running(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
     return tuple(
         replace(item, release=options.release)
-        for item in running(compose.services, options.profiles)
+        for item in started_services(compose.services, options.profiles)
     )
 
 

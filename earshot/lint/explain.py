@@ -76,7 +76,7 @@ def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
     if named or client != MACHINE or client in whole.containers:
         return named
     if isinstance(whole, PodDeployment):
-        return list(whole.by_nodes())
+        return list(whole.node_port_clients())
     return list(clients_by_published_ports(whole))
 
 
@@ -84,7 +84,7 @@ def _lines(client_walk: Walk) -> Iterator[str]:
     client = client_walk.client
     place = "the machine" if client.service == HOST else client.service
     yield f"{place}, {client.setting}: {client_walk.answer}"
-    for entrance in client_walk.entrances:
+    for entrance in client_walk.connections:
         yield f"  {entrance.trace.address}: {entrance.answer}"
         yield from _hops(entrance.hops, "    ")
         for sent in entrance.sent:

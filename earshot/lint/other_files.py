@@ -98,7 +98,7 @@ def check_manifest(
     """The pods of a file, and what Strimzi shall make of it."""
     manifest = read_manifest(documents).with_release(options.release)
     kafkas = read_strimzi(documents)
-    has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
+    has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)
     if not (has_pods or kafkas):
         return FileReport(
             file_name, "", unchecked=("no container of it is known to run a Kafka broker",)

@@ -23,13 +23,13 @@ def _rules_by_id() -> dict[str, Rule]:
         for name in names
         if re.match(r"kl\d{3}_", name)
     )
-    return {item.RULE.id: item.RULE for item in modules if hasattr(item, "RULE")}
+    return {module.RULE.id: module.RULE for module in modules if hasattr(module, "RULE")}
 
 
 RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_rules_by_id().items()))
 
 
-def at(door: Door) -> tuple[Rule, ...]:
+def rules_at(door: Door) -> tuple[Rule, ...]:
     """The rules that are applied at ``door``, in the order of their ids."""
     return tuple(rule for rule in RULES if door in rule.doors)
 
@@ -70,7 +70,7 @@ def remarks(facts: ClusterFacts) -> tuple[str, ...]:
     places: dict[tuple[str, str, str], dict[str, None]] = {}
     for _, listener, scope in facts.advertised():
         host = str(listener.host)
-        accepted = _accepted(facts.waived(host), facts.evidence_for(listener, scope))
+        accepted = _acceptance(facts.waiver_reason(host), facts.evidence_for(listener, scope))
         if accepted is not None:
             subjects = places.setdefault((host, *accepted), {})
             subjects[f"listener {listener.name} (scope {scope})"] = None
@@ -93,7 +93,7 @@ _REMARK_VERBS: Final = {
 """The verb phrase for one name, and for several."""
 
 
-def _accepted(waived: str | None, evidence: Evidence | None) -> tuple[str, str] | None:
+def _acceptance(waived: str | None, evidence: Evidence | None) -> tuple[str, str] | None:
     """A key of `_REMARK_VERBS` and the reason; None if every server resolves the name."""
     if waived:
         return "waived", waived

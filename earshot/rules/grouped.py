@@ -30,14 +30,16 @@ class FindingGroup:
     @property
     def subject(self) -> str:
         """`brokers 1 to 3, listener EXTERNAL (scope external)`, containers' names first."""
-        containers = dict.fromkeys(it.container for it in self.findings if it.container)
+        containers = dict.fromkeys(
+            finding.container for finding in self.findings if finding.container
+        )
         containers_text = several("container", list(containers)) if containers else ""
         parts = (containers_text, *_nodes(self.findings), self.first.where)
         return ", ".join(filter(None, parts)) or "cluster"
 
     def __str__(self) -> str:
         """Four lines, and one more for each of the first texts where there are several."""
-        first, groups = self.first, by_key((item.observed, item) for item in self.findings)
+        first, groups = self.first, by_key((finding.observed, finding) for finding in self.findings)
         if len(groups) == 1:
             lines = [f"{self.subject}: {first.observed} [{first.rule}]"]
         else:
@@ -56,12 +58,14 @@ class FindingGroup:
         )
 
     def _nodes_prefix(self, findings: Sequence[Finding]) -> str:
-        everywhere = {it.node for it in findings} == {it.node for it in self.findings}
+        everywhere = {finding.node for finding in findings} == {
+            finding.node for finding in self.findings
+        }
         names = ", ".join(_nodes(findings))
         return f"{names}: " if names and not everywhere else ""
 
     def _of_the_first(self, field: str) -> str:
-        if len({getattr(item, field) for item in self.findings}) == 1:
+        if len({getattr(finding, field) for finding in self.findings}) == 1:
             return ""
         return f" ({', '.join(_nodes(self.findings[:1])) or 'the first'}; the others alike)"
 
@@ -71,15 +75,19 @@ def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
 
     Hosts that are not known yet are reported once, by the rule that names them.
     """
-    alike = by_key((cause(item), item) for item in _without_repeated_waits([*findings]))
+    alike = by_key((cause(finding), finding) for finding in _without_repeated_waits([*findings]))
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
 
 
 def _without_repeated_waits(findings: Sequence[Finding]) -> Iterator[Finding]:
-    waiting = [it for it in findings if it.state is FindingState.UNKNOWN and it.remedy == WAITING]
+    waiting = [
+        finding
+        for finding in findings
+        if finding.state is FindingState.UNKNOWN and finding.remedy == WAITING
+    ]
     shown_ids = {id(it) for it in waiting if it.node is not None} or {id(it) for it in waiting[:1]}
     hidden_ids = {id(it) for it in waiting} - shown_ids
-    return (it for it in findings if id(it) not in hidden_ids)
+    return (finding for finding in findings if id(finding) not in hidden_ids)
 
 
 def cause(finding: Finding) -> object:
@@ -87,13 +95,13 @@ def cause(finding: Finding) -> object:
     names = (finding.host or "", finding.container)
     texts = (finding.observed, finding.expected, finding.remedy)
     shapes = (shape(text, names) for text in texts)
-    return (*_COMMON(finding), *shapes, _written(finding, names))
+    return (*_COMMON(finding), *shapes, _lines_key(finding, names))
 
 
-def _written(finding: Finding, names: Iterable[str]) -> object:
+def _lines_key(finding: Finding, names: Iterable[str]) -> object:
     """What to write, alike for brokers that each need their own; several brokers' lines are one
     remedy, and the same for all findings that it cures."""
-    if len({item.service for item in finding.lines}) > 1:
+    if len({line.service for line in finding.lines}) > 1:
         return finding.lines
     return shape("; ".join(map(str, finding.lines)), names)
 
@@ -107,5 +115,5 @@ def shape(text: str, names: Iterable[str]) -> str:
 
 def _nodes(findings: Sequence[Finding]) -> list[str]:
     """`broker 1`, `brokers 1 to 3`, and the same of controllers."""
-    ids = by_key((item.role, item.node) for item in findings if item.node is not None)
+    ids = by_key((finding.role, finding.node) for finding in findings if finding.node is not None)
     return [numbered(str(role), ids[role]) for role in Role if role in ids]

@@ -24,7 +24,7 @@ from earshot.rules import (
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
 )
-from earshot.rules.objections import Check, Objection, readable, strict_settings
+from earshot.rules.objections import Check, Objection, known_objections, strict_settings
 from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Endpoint
 
@@ -46,7 +46,7 @@ def objections(
     """What Kafka ``version`` ("4.1.1", "4.2.0-rc1") has against one node's properties."""
     view = strict_settings(values, version, memo)
     for check in CHECKS:
-        yield from readable(check, view)
+        yield from known_objections(check, view)
 
 
 ZOOKEEPER: tuple[Check, ...] = (
@@ -71,7 +71,7 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
     except Unreadable:
         return
     for check in checks:
-        for objection in readable(check, view):
+        for objection in known_objections(check, view):
             # a voter at 0.0.0.0 is accepted, and Kafka stopped by it while it starts
             if objection.refused or (objection.check == "R4a" and view.version >= (3, 8)):
                 yield objection
@@ -83,9 +83,9 @@ def as_finding(
     """The finding for ``objection``, with Kafka's reaction to the setting."""
     effect = objection.instead or "does not start"
     return replace(
-        RULE.of_objection(objection, node, role),
+        RULE.finding_for(objection, node, role),
         observed=f"{objection.key}: {objection.observed}; {kafka} {effect}",
-        severity=Severity.ERROR if objection.grave else Severity.WARNING,
+        severity=Severity.ERROR if objection.is_error else Severity.WARNING,
     )
 
 
@@ -93,8 +93,8 @@ def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
     """Findings that prevent Kafka from starting with the known part of ``settings``."""
     refused = tuple(_startup_refusals(settings.read()))
     if settings.release is None:  # what an older Kafka takes is not certain
-        older = {item.observed for item in _startup_refusals(settings.read(OLDEST))}
-        refused = tuple(item for item in refused if item.observed in older)
+        older = {refusal.observed for refusal in _startup_refusals(settings.read(OLDEST))}
+        refused = tuple(refusal for refusal in refused if refusal.observed in older)
     return refused
 
 
@@ -120,7 +120,7 @@ def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
                     inputs=(key,),
                 )
     for objection in refusals(view):
-        yield as_finding(replace(objection, instead="", grave=True))
+        yield as_finding(replace(objection, instead="", is_error=True))
 
 
 def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
@@ -128,7 +128,7 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
     whose key is set for another listener, and where the settings ``has_keys`` those without any."""
     keys = (
         item
-        for item in readable(kl002_kafka_keys.without_key, view)
+        for item in known_objections(kl002_kafka_keys.without_key, view)
         if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
     )
     for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):

@@ -57,7 +57,7 @@ def placeholder(view: ForeignSettings) -> Iterator[Objection]:
                 remedy=f"replace {address.host} by the host that clients connect to",
                 listener=name.upper(),
                 instead="hands it out, and clients do not resolve it",
-                grave=False,
+                is_error=False,
             )
 
 

@@ -12,7 +12,7 @@ CONTROL_PLANE = "control.plane.listener.name"
 COUNTED = "counts the names and the listeners, and finds as many"
 
 
-def named(view: StrictSettings) -> Iterator[Objection]:
+def not_empty(view: StrictSettings) -> Iterator[Objection]:
     """C1."""
     if view.is_kraft and not view.controllers:
         observed = "is empty" if view.has(NAMES) else "is not set"
@@ -50,7 +50,7 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
     if len(view.controllers) > 1:
         observed = f"has {', '.join(view.controllers)} on a node that is a broker only"
         instead = f"uses {view.controllers[0]} alone"
-        yield Objection("C4", NAMES, observed, "one name", instead=instead, grave=False)
+        yield Objection("C4", NAMES, observed, "one name", instead=instead, is_error=False)
 
 
 def on_controllers(view: StrictSettings) -> Iterator[Objection]:
@@ -119,4 +119,4 @@ def early(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("E1", "early.start.listeners", observed, expected, listener=name)
 
 
-CHECKS = (named, repeated, on_brokers, on_controllers, auto_join, control_plane, early)
+CHECKS = (not_empty, repeated, on_brokers, on_controllers, auto_join, control_plane, early)

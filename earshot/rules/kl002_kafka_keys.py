@@ -29,7 +29,9 @@ def without_key(view: StrictSettings) -> Iterator[Objection]:
         prefix = f"{_PREFIX}{name.lower()}."
         if any(key.removeprefix(prefix).startswith(_KEYS) for key in view.values):
             continue
-        names = {f"{_PREFIX}{it.lower()}" for it in (*view.listeners, *view.controllers)}
+        names = {
+            f"{_PREFIX}{listener.lower()}" for listener in (*view.listeners, *view.controllers)
+        }
         store_keys = [key for key in view.values if key.startswith(_PREFIX) and ".ssl.k" in key]
         lost = [key for key in store_keys if key.partition(".ssl.")[0] not in names]
         passed = f" ({lost[0]} {OF_NO_LISTENER})" if lost else ""

@@ -47,7 +47,7 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
             yield Objection(check, key, observed, expected, remedy, name)
 
 
-def some(view: StrictSettings) -> Iterator[Objection]:
+def not_empty(view: StrictSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
         names = ", ".join(view.advertised)
@@ -56,7 +56,7 @@ def some(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("A2", KEY, observed if names else "is empty", expected)
 
 
-def bound(view: StrictSettings) -> Iterator[Objection]:
+def listened(view: StrictSettings) -> Iterator[Objection]:
     """A1: nothing is advertised that is not listened on."""
     if not view.is_broker:
         return
@@ -85,7 +85,7 @@ def routable(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A4a", KEY, observed, expected, remedy, name, instead)
 
 
-def heeded(view: StrictSettings) -> Iterator[Objection]:
+def own_roles(view: StrictSettings) -> Iterator[Objection]:
     """A5a, A5b, A5c: a node advertises the listeners of its own roles, and no others."""
     if not view.has(KEY):
         return
@@ -116,13 +116,13 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
     """A3 and C10 of controllers: advertised explicitly, as wildcards differ between versions."""
     if not view.is_controller:
         return
-    for name, address in view.advertised_by_quorum.items():
+    for name, address in view.quorum_addresses.items():
         explicit = view.has(KEY) and name in view.advertised
         if explicit and address.host == ANY_IPV4:
             observed, expected = f"{name} advertises {address}", "the host that the voters name"
             yield Objection("A3", KEY, observed, expected, listener=name)
         elif not explicit and is_wildcard(address.host):
-            yield _guessed(view, name, refused=view.version[:3] == (3, 9, 0))
+            yield _unstated(view, name, refused=view.version[:3] == (3, 9, 0))
         elif not explicit and view.has(KEY):
             yield Objection(
                 "C10",
@@ -132,11 +132,11 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
                 remedy=f"add {name}://{address}",
                 listener=name,
                 instead="takes it from listeners",
-                grave=False,
+                is_error=False,
             )
 
 
-def _guessed(view: StrictSettings, name: str, refused: bool) -> Objection:
+def _unstated(view: StrictSettings, name: str, refused: bool) -> Objection:
     """C10: the address of this controller is not stated.
 
     The voters of a static quorum find each other where `controller.quorum.voters` says, so that
@@ -157,8 +157,8 @@ def _guessed(view: StrictSettings, name: str, refused: bool) -> Objection:
         else f"advertise {entry}, or in an image that refuses it bind that",
         listener=name,
         instead="" if refused else "hands out a name that depends on its version",
-        grave=refused or not static,
+        is_error=refused or not static,
     )
 
 
-CHECKS = (ports, mapped, some, bound, routable, heeded, quorum)
+CHECKS = (ports, mapped, not_empty, listened, routable, own_roles, quorum)

@@ -21,7 +21,7 @@ def ensemble(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("Z1a", "process.roles", f"is not set, nor is {CONNECT}", expected)
 
 
-def of_kraft(view: StrictSettings) -> Iterator[Objection]:
+def controller_names(view: StrictSettings) -> Iterator[Objection]:
     """Z1: listeners of controllers belong to KRaft, and to a migration to it."""
     migrates = view.text(MIGRATION, "false").lower() == "true"
     if view.version >= (3, 2) and view.text(NAMES).strip(",") and not migrates:
@@ -71,4 +71,4 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-CHECKS = (ensemble, of_kraft, ids, flags, control_plane)
+CHECKS = (ensemble, controller_names, ids, flags, control_plane)

@@ -25,7 +25,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         host = str(listener.host)
         evidence = facts.evidence_for(listener, scope)
         location = location_of(scope, facts.placement)
-        for text in facts.shown(listener, scope):
+        for text in facts.advertised_addresses(listener, scope):
             kind = kind_of(text)
             severity = _severity(kind, scope, location)
             if kind in _CONFINED and listener.front is not None and listener.front.group:

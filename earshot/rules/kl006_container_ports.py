@@ -15,16 +15,16 @@ from earshot.listeners.address import Address, bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Finding, FindingState, Rule, Severity
-from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, JoinedNetwork, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, OUTSIDE, Unknown
-from earshot.topology.ways import End, Trace
+from earshot.topology.ways import Failure, Trace
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-_BEYOND = (Scope.HOST, Scope.EXTERNAL)
+_OUTSIDE_SCOPES = (Scope.HOST, Scope.EXTERNAL)
 _ANY = "0.0.0.0"
 _PEER = "another container"
 """The place of clients inside; no container has a blank in its name."""
@@ -47,25 +47,25 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue  # its settings cannot be read: KL002 says so
         whole = _broker_alone(node, container)
         for listener in node.listeners:
-            yield from _bound(facts, node, listener, container)
+            yield from _bind_findings(facts, node, listener, container)
             if listener.known and not listener.forwarded:
-                yield from _walked(facts, whole, node, listener, container)
+                yield from _advertised_findings(facts, whole, node, listener, container)
 
 
-def _bound(
+def _bind_findings(
     facts: ClusterFacts, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
     host, anywhere = listener.bind_host, f"{_ANY}:{listener.bind_port}"
     remedy = f"write {listener.name}://{anywhere} into `listeners`"
     if is_loopback(host):
-        if _loopback_will_do(facts, listener, container):
+        if _may_bind_loopback(facts, listener, container):
             return
         published = container.published_at(listener.bind_port)
         behind = f", behind the published port {published[0]}" if published else ""
         scope_text = f"which inside the container is the container alone{behind}"
         expected = f"a listener on all of the container's interfaces ({anywhere})"
         remedy += ", and keep what it advertises"
-    elif ip_of(host) is None and not container.answers_to(host) and not container.on_host_network:
+    elif ip_of(host) is None and not container.has_name(host) and not container.on_host_network:
         scope_text = f"and {host} is no name of the container"
         expected = f"{_ANY}, or one of its names: {', '.join(sorted(container.names))}"
     else:
@@ -74,7 +74,7 @@ def _bound(
     yield RULE.finding(observed, expected, remedy, node=node, listener=listener.name)
 
 
-def _loopback_will_do(facts: ClusterFacts, listener: Listener, container: Container) -> bool:
+def _may_bind_loopback(facts: ClusterFacts, listener: Listener, container: Container) -> bool:
     if container.on_host_network:
         return set(listener.scopes) <= {Scope.HOST}
     is_single_node = facts.plan is not None and len(facts.plan.nodes) == 1
@@ -85,21 +85,21 @@ def _loopback_will_do(facts: ClusterFacts, listener: Listener, container: Contai
     )
 
 
-def _walked(
+def _advertised_findings(
     facts: ClusterFacts, whole: Deployment, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
     """A client of each scope, sent to what the listener advertises, must come back to it."""
     host = str(listener.host)
-    beyond = [scope for scope in listener.scopes if scope in _BEYOND]
+    beyond = [scope for scope in listener.scopes if scope in _OUTSIDE_SCOPES]
     if not beyond and is_loopback(host):
         return  # KL003 reports loopback in a network
-    is_inside = not beyond and container.answers_to(host)
+    is_inside = not beyond and container.has_name(host)
     if container.on_host_network and not beyond and not is_inside:
         return
     place = _PEER if is_inside else HOST if is_loopback(host) or host in GATEWAYS else OUTSIDE
     trace = whole.trace(place, listener.advertised)
     for scope in beyond or listener.scopes[:1]:
-        yield from _fails(node, listener, container, trace, None if is_inside else scope)
+        yield from _walk_findings(node, listener, container, trace, None if is_inside else scope)
     if is_inside:
         yield from _published_inside(facts, node, listener, container)
 
@@ -110,23 +110,27 @@ def _broker_alone(node: Node, container: Container) -> Deployment:
     if container.on_host_network:  # its names are the machine's
         broker_container = replace(container, name="the node", hostname="")
     endpoints = tuple(
-        Endpoint(it.name, Address("", it.bind_port), it.advertised if it.known else None)
-        for it in node.listeners
+        Endpoint(
+            listener.name,
+            Address("", listener.bind_port),
+            listener.advertised if listener.known else None,
+        )
+        for listener in node.listeners
     )
     broker = Broker(broker_container.name, broker_container, node.id, endpoints)
-    networks = tuple(JoinedNetwork(it.name) for it in broker_container.networks)
+    networks = tuple(JoinedNetwork(network.name) for network in broker_container.networks)
     peer = Container(_PEER, networks=networks, network_mode=broker_container.network_mode)
     return Deployment({broker_container.name: broker_container, _PEER: peer}, (broker,))
 
 
-def _fails(
+def _walk_findings(
     node: Node, listener: Listener, container: Container, trace: Trace, scope: Scope | None
 ) -> Iterator[Finding]:
     """Where the walk does not come back to the listener; no scope: of clients inside."""
     end, bind = trace.end, listener.bind_port
     published = container.published_at(bind)
     why = trace.hops[-1].because
-    if isinstance(end, Arrival):
+    if isinstance(end, ReachedListener):
         why = f"that is the listener {end.endpoint.name}"
         if end.endpoint.name == listener.name:
             return
@@ -140,12 +144,12 @@ def _fails(
     if scope is None:
         expected = f"{bracketed(str(listener.host))}:{bind}"
         remedy = f"advertise {listener.name}://{expected}"
-    elif end is End.NOWHERE:
+    elif end is Failure.NOWHERE:
         expected = (
             "localhost or a name of the host" if scope is Scope.HOST else "a name of the host"
         )
         remedy = "advertise the name under which these clients reach the host"
-    elif end is End.REFUSED:
+    elif end is Failure.REFUSED:
         remedy += " on all of the host's addresses"
     elif outer := next((it.host_port for it in published if it.host_port), None):
         remedy += f", or advertise {listener.name}://{Address(str(listener.host), outer)}"

@@ -17,7 +17,7 @@ from earshot.facts.security_groups import (
     Reach,
     Source,
     UnknownSource,
-    admitted,
+    admitted_sources,
 )
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
@@ -78,7 +78,7 @@ def _compare(
         closed = _is_closed(plan, listener, rules)
         missing = f"anybody, and clients of scope {who} need it" if closed else ""
         return _Access(strangers, expected, missing, unread, clients_known=False)
-    planned = admitted(plan, listener, clients)
+    planned = admitted_sources(plan, listener, clients)
     within, lets_in = _Audience(planned), _Audience(rule.source for rule in rules)
     return _Access(
         tuple(rule for rule in rules if not within.may_have(rule.source)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import asks_itself_alone
+from earshot.facts.settings import has_lone_quorum
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
@@ -44,7 +44,7 @@ def _is_single_node(facts: ClusterFacts, node: Node, listener: Listener) -> bool
     That the others connect to themselves is for KL003.
     """
     settings = facts.settings.get(node.id)
-    has_own_quorum = settings is not None and asks_itself_alone(settings.values)
+    has_own_quorum = settings is not None and has_lone_quorum(settings.values)
     return has_own_quorum or is_loopback(str(listener.host))
 
 
@@ -53,7 +53,7 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Fin
         return
     evidence = facts.evidence_for(listener, Scope.INTERNAL)
     host = str(listener.host)
-    for text in facts.shown(listener, Scope.INTERNAL):
+    for text in facts.advertised_addresses(listener, Scope.INTERNAL):
         if kind_of(text) is NameKind.PUBLIC_ADDRESS:
             name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
             yield RULE.finding(

@@ -22,8 +22,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     An address of another machine (a load balancer's, another broker's) is left to KL012. Private
     addresses and IPv6 addresses stay with their interface when an instance stops.
     """
-    elastic_ips = (item for instance in facts.instances.values() for item in instance.elastic or ())
-    elastic = {ip_of(item) for item in elastic_ips if isinstance(item, str)}
+    elastic_ips = (
+        address for instance in facts.instances.values() for address in instance.elastic or ()
+    )
+    elastic = {ip_of(ip) for ip in elastic_ips if isinstance(ip, str)}
     external: dict[str, None] = {}
     for node, listener, scope in facts.advertised():
         instance = facts.instances.get(node.id)

@@ -27,7 +27,7 @@ _DAY = "%Y-%m-%d %H:%M UTC"
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each node: names per host, then what concerns the certificate as a whole."""
     for node in facts.nodes:
-        listeners = [item for item in node.listeners if item.protocol.tls]
+        listeners = [listener for listener in node.listeners if listener.protocol.tls]
         certificate = facts.certificates.get(node.id)
         if not listeners:
             continue

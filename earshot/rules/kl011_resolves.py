@@ -46,7 +46,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if kind is NameKind.LOCALHOST and outlook(kind, location).reaches is Expectation.ITSELF:
             continue  # it resolves, to the client itself: KL003 reports it
         evidence = facts.evidence_for(listener, scope) or _NOT_ASKED
-        if evidence.kind is EvidenceKind.NONE and not facts.waived(listener.host):
+        if evidence.kind is EvidenceKind.NONE and not facts.waiver_reason(listener.host):
             yield _violation(facts, node, listener, scope, evidence)
 
 

@@ -23,7 +23,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for node, listener, scope in facts.advertised():
         evidence = facts.evidence_for(listener, scope)
         host = str(listener.host)
-        if evidence is None or facts.waived(host) or listener.forwarded:
+        if evidence is None or facts.waiver_reason(host) or listener.forwarded:
             continue  # a forwarder has addresses of its own: KL024
         addresses = [text for text in evidence.addresses if kind_of(text) not in _LEFT_TO_KL003]
         node_ips = facts.addresses.get(node.id, ())
@@ -31,9 +31,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if not strangers:
             continue
         if ip_of(host) is not None:
-            name, owners_text = bracketed(host), f", which {_whose(host, owners)}"
+            name, owners_text = bracketed(host), f", which {_owner_text(host, owners)}"
         else:
-            descriptions = (f"{_said(text, evidence)} {_whose(text, owners)}" for text in strangers)
+            descriptions = (
+                f"{_with_servers(text, evidence)} {_owner_text(text, owners)}" for text in strangers
+            )
             name = f"{host}, which resolves to {', '.join(addresses)}"
             owners_text = f": {', '.join(descriptions)}"
         if not node_ips:
@@ -58,12 +60,12 @@ def _owners(facts: ClusterFacts) -> dict[Ip | None, str]:
     return owners
 
 
-def _whose(stranger: str, owners: dict[Ip | None, str]) -> str:
+def _owner_text(stranger: str, owners: dict[Ip | None, str]) -> str:
     owner = owners.get(ip_of(stranger))
     return f"belongs to {owner}" if owner else "is not its own"
 
 
-def _said(address: str, evidence: Evidence) -> str:
+def _with_servers(address: str, evidence: Evidence) -> str:
     """``address``, and who gave it where other servers gave others."""
     servers = evidence.lookup.said_by(address) if evidence.lookup is not None else ()
     return f"{address} (from {', '.join(servers)})" if servers else address

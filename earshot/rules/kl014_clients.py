@@ -73,7 +73,7 @@ def refusals(service: str, container: Container) -> Iterator[Finding]:
     for demand in _DEMANDS:
         if not demand.image.fullmatch(image) or not _holds(demand, tag_of(container.image)):
             continue
-        if any(container.env.get(it) or f"{it}_FILE" in container.env for it in demand.needs):
+        if any(container.env.get(need) or f"{need}_FILE" in container.env for need in demand.needs):
             continue
         yield KL014.finding(
             f"does not set {' or '.join(demand.needs)}, and {container.image} {demand.otherwise}",

@@ -76,7 +76,9 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
         )
         return
     known_image = Image(family, release, images.is_old_of_bitnami(image))
-    demands = [item for item in image_demands.DEMANDS if item.holds(known_image, settings.values)]
+    demands = [
+        demand for demand in image_demands.DEMANDS if demand.holds(known_image, settings.values)
+    ]
     for demand in demands:
         yield from _refused(container, demand)
     if container.has_own_script:
@@ -111,7 +113,7 @@ def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
     env, name = container.env, images.cluster_id_variables(image.family)[0]
     id = env.get(name, "")
     alternatives = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
-    if image.family is Family.BITNAMI and any(env.get(item) for item in alternatives):
+    if image.family is Family.BITNAMI and any(env.get(alternative) for alternative in alternatives):
         return
     if id and is_known(id) and image.refuses_cluster_id(id):
         yield RULE.finding(
@@ -153,7 +155,7 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
         return not is_known(env.get(name, "")) or bool(_YES.fullmatch(env.get(name, "")))
     alias = name.replace(images.BITNAMI_PREFIX, images.PREFIX)
     variables = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
-    if any(env.get(item) for item in variables) or (demand.may_be_empty and name in env):
+    if any(env.get(variable) for variable in variables) or (demand.may_be_empty and name in env):
         return True
     key = container.property_of(name)
     return bool(key) and bool(settings.values.get(key))

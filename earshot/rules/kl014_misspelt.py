@@ -15,7 +15,7 @@ from earshot.rules.kl014_image import RULE as KL014
 from earshot.rules.registry import Finding, Severity
 from earshot.topology.container import Container
 
-_MEANT = (
+_PROPERTIES = (
     "listeners",
     "advertised.listeners",
     "listener.security.protocol.map",
@@ -31,22 +31,22 @@ _MEANT = (
 )
 _OTHERS = frozenset({"control.plane.listener.name"})
 """Properties of their own that are near to one."""
-_MIXED = {"security.inter.broker.listener.name": "inter.broker.listener.name"}
+_MIXED_UP = {"security.inter.broker.listener.name": "inter.broker.listener.name"}
 """Made of two properties."""
 _NEAR = 0.85
 
 
-class Misspelt(NamedTuple):
+class MisspeltVariable(NamedTuple):
     """A variable, the property that it sets, and the variable that was meant, with its property."""
 
     name: str
     key: str
-    wanted: str
-    meant: str
+    intended: str
+    intended_property: str
 
-    def explains(self, finding: Finding) -> bool:
+    def is_cause_of(self, finding: Finding) -> bool:
         """Whether ``finding`` is about what is missing for it."""
-        return self.meant in finding.inputs or self.wanted in finding.observed
+        return self.intended_property in finding.inputs or self.intended in finding.observed
 
     def as_cause_of(self, finding: Finding) -> Finding:
         """``finding``, which is about what is missing for it, with this cause."""
@@ -54,7 +54,7 @@ class Misspelt(NamedTuple):
         return replace(
             finding,
             observed=observed,
-            remedy=f"rename {self.name} to {self.wanted}",
+            remedy=f"rename {self.name} to {self.intended}",
             inputs=(self.name, *finding.inputs),
         )
 
@@ -63,14 +63,14 @@ class Misspelt(NamedTuple):
         effect = f"which becomes {self.key}: Kafka has no such property, and takes no notice of it"
         return KL014.finding(
             f"sets {self.name}, {effect if self.key else 'which the image drops'}",
-            self.wanted,
-            remedy=f"rename it to {self.wanted}",
+            self.intended,
+            remedy=f"rename it to {self.intended}",
             severity=Severity.WARNING,
             inputs=(self.name,),
         )
 
 
-def misspelt(container: Container) -> Iterator[Misspelt]:
+def misspelt_variables(container: Container) -> Iterator[MisspeltVariable]:
     """The variables of a broker's container that are near to one that is not set.
 
     None of an image that is not known: its script may have variables of its own.
@@ -80,26 +80,26 @@ def misspelt(container: Container) -> Iterator[Misspelt]:
         return
     keys = {name: container.property_of(name) for name in container.env}
     for name, key in keys.items():
-        meant = _of_another(family, name, key) or _meant(key)
+        meant = _property_of_other_image(family, name, key) or _nearest_property(key)
         if meant and meant not in keys.values():
-            yield Misspelt(name, key, variable_of(family, meant), meant)
+            yield MisspeltVariable(name, key, variable_of(family, meant), meant)
 
 
-def _of_another(family: Family, name: str, key: str) -> str:
+def _property_of_other_image(family: Family, name: str, key: str) -> str:
     """The property that ``name`` sets in other images; empty where it sets one here."""
     other_family = ""
     if family is Family.BITNAMI and not key:
         other_family = broker_property(Family.APACHE, name)
     elif family is not Family.BITNAMI and name.startswith(BITNAMI_PREFIX):
         other_family = broker_property(Family.BITNAMI, name)
-    return other_family if other_family in _MEANT else ""
+    return other_family if other_family in _PROPERTIES else ""
 
 
-def _meant(key: str) -> str:
+def _nearest_property(key: str) -> str:
     """The property that ``key`` is near to, or an empty text."""
-    if not key or key in _MEANT or key in _OTHERS:
+    if not key or key in _PROPERTIES or key in _OTHERS:
         return ""
-    if key in _MIXED:
-        return _MIXED[key]
-    match = next(iter(difflib.get_close_matches(key, _MEANT, 1, _NEAR)), "")
+    if key in _MIXED_UP:
+        return _MIXED_UP[key]
+    match = next(iter(difflib.get_close_matches(key, _PROPERTIES, 1, _NEAR)), "")
     return "" if key.endswith(f".{match}") else match  # of something else that has the same

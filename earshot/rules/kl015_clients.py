@@ -13,16 +13,23 @@ from earshot.listeners.listed import by_key, shortened
 from earshot.listeners.terms import Protocol
 from earshot.names.kinds import ip_of
 from earshot.rules.registry import Door, Finding, Rule, Severity
-from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS
-from earshot.topology.walk import Entrance, Sent, entrance, failing, sent_on, sent_to
-from earshot.topology.ways import Answer, End, Stage, Trace
+from earshot.topology.walk import (
+    BootstrapConnection,
+    BrokerConnection,
+    bootstrap_connection,
+    broker_connection,
+    broker_connections,
+    failing,
+)
+from earshot.topology.ways import Answer, Failure, Stage, Trace
 
 
 @dataclass(frozen=True)
-class _Failed:
+class _FailedConnection:
     """The hop at which clients that came in on a listener do not get to one broker."""
 
     service: str
@@ -38,23 +45,25 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if deployment is None:
         return
     yield from _unhealthy(deployment)
-    let_in: list[tuple[Bootstrap, Sequence[Entrance]]] = []
+    let_in: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
     for client in deployment.bootstraps:
-        entrances = [entrance(deployment, client, it) for it in client.addresses]
+        entrances = [
+            bootstrap_connection(deployment, client, address) for address in client.addresses
+        ]
         traces = [item.trace for item in entrances]
-        lost = all(isinstance(item.end, End) for item in traces)
+        lost = all(isinstance(trace.end, Failure) for trace in traces)
         if lost and deployment.shows_brokers(traces):
-            yield _no_entrance(deployment, client, entrances)
+            yield _no_bootstrap(deployment, client, entrances)
         else:
             let_in.append((client, entrances))
-    yield from _misunderstood(let_in)
-    sent = _sent_in_vain(deployment, let_in)
+    yield from _protocol_mismatches(let_in)
+    sent = _failed_connections(deployment, let_in)
     for failed, clients in sent.items():
-        yield _sent_wrong(deployment, failed, clients)
+        yield _wrong_address(deployment, failed, clients)
     misled = {name for names in sent.values() for name in names}
     by_host: dict[str, list[Bootstrap]] = {}
     for client, tried in let_in:
-        if client.service not in misled and all(_takes_desktop(it.trace) for it in tried):
+        if client.service not in misled and all(_needs_docker_desktop(it.trace) for it in tried):
             by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
     for host, findings in by_host.items():
         yield _desktop_only(host, findings)
@@ -69,12 +78,16 @@ def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
         broker, address = deployment.by_service[client.service], client.addresses[0]
         if broker.endpoints is None or len(client.addresses) > 1:
             continue
-        first = entrance(deployment, client, address)
+        first = bootstrap_connection(deployment, client, address)
         end, why = first.trace.end, ""
-        if isinstance(end, End):
+        if isinstance(end, Failure):
             why = f"connects to {address}, where nothing listens in the container"
-        elif isinstance(end, Arrival) and end.broker is broker and not end.endpoint.is_controller:
-            why = _misdirected(deployment, client, broker, end.endpoint.name)
+        elif (
+            isinstance(end, ReachedListener)
+            and end.broker is broker
+            and not end.endpoint.is_controller
+        ):
+            why = _health_check_failure(deployment, client, broker, end.endpoint.name)
         if why:
             yield RULE.finding(
                 f"its health check {why}",
@@ -87,30 +100,34 @@ def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _misdirected(deployment: Deployment, client: Bootstrap, broker: Broker, listener: str) -> str:
+def _health_check_failure(
+    deployment: Deployment, client: Bootstrap, broker: Broker, listener: str
+) -> str:
     """Where a health check is sent that is not ``listener``, else an empty text."""
-    sent = sent_to(deployment, client, broker, listener)
-    if sent.trace is None or sent.trace.doubt or sent.trace.end is End.NOWHERE:
+    sent = broker_connection(deployment, client, broker, listener)
+    if sent.trace is None or sent.trace.doubt or sent.trace.end is Failure.NOWHERE:
         return ""  # a name from outside may be known there
     start = f"connects to {client.addresses[0]} and is sent on to {sent.trace.address}"
-    if isinstance(sent.trace.end, End):
+    if isinstance(sent.trace.end, Failure):
         return f"{start}, where nothing listens in the container"
-    if isinstance(sent.trace.end, Arrival) and sent.trace.end.endpoint.is_controller:
+    if isinstance(sent.trace.end, ReachedListener) and sent.trace.end.endpoint.is_controller:
         return f"{start}, which is {sent.trace.end.endpoint.name}, a listener of the controller"
     return ""
 
 
-def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> Iterator[Finding]:
+def _protocol_mismatches(
+    let_in: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]],
+) -> Iterator[Finding]:
     """A listener ends each connection of a client that speaks another security protocol.
 
     A client tries its other addresses then: if one may let it in, it is no more than a warning.
     """
     mismatches: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
     for client, entries in let_in:
-        lost = all(item.answer is Answer.NO for item in entries)
+        lost = all(entry.answer is Answer.NO for entry in entries)
         for entry in entries:
             hop, end = failing(entry.hops), entry.trace.end
-            if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, Arrival):
+            if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, ReachedListener):
                 key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
                 mismatches.append(((*key, client.protocol, client.setting, lost), client.service))
                 break
@@ -129,38 +146,40 @@ def _misunderstood(let_in: Iterable[tuple[Bootstrap, Sequence[Entrance]]]) -> It
         )
 
 
-def _sent_in_vain(
-    deployment: Deployment, clients: Iterable[tuple[Bootstrap, Sequence[Entrance]]]
-) -> dict[_Failed, list[str]]:
+def _failed_connections(
+    deployment: Deployment, clients: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]]
+) -> dict[_FailedConnection, list[str]]:
     """The clients that are sent to brokers in vain, by where they fail."""
-    sent: dict[_Failed, list[str]] = {}
-    answers: dict[Hashable, Sequence[_Failed]] = {}
+    sent: dict[_FailedConnection, list[str]] = {}
+    answers: dict[Hashable, Sequence[_FailedConnection]] = {}
     for client, entrances in clients:
         for entry in entrances:
             end = entry.trace.end
-            if not isinstance(end, Arrival) or end.endpoint.is_controller:
+            if not isinstance(end, ReachedListener) or end.endpoint.is_controller:
                 continue
             if entry.answer is Answer.NO:
                 continue
-            key = _alike(deployment, client, end)
+            key = _client_group(deployment, client, end)
             if key not in answers:
-                answers[key] = tuple(_misled(deployment, sent_on(deployment, client, end)))
+                answers[key] = tuple(
+                    _failures(deployment, broker_connections(deployment, client, end))
+                )
             for failed in answers[key]:
                 sent.setdefault(failed, []).append(client.service)
     return sent
 
 
-def _takes_desktop(trace: Trace) -> bool:
+def _needs_docker_desktop(trace: Trace) -> bool:
     """Whether a way to a broker begins with a name that Docker Desktop alone gives."""
     return (
-        isinstance(trace.end, Arrival)
+        isinstance(trace.end, ReachedListener)
         and bool(trace.doubt)
         and trace.address.host.lower() in GATEWAYS
     )
 
 
 def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
-    services = shortened(list(dict.fromkeys(item.service for item in clients)))
+    services = shortened(list(dict.fromkeys(client.service for client in clients)))
     return RULE.finding(
         f"{clients[0].setting}: {host} is a name of Docker Desktop, and on Linux nothing gives it "
         f"to {services}",
@@ -173,19 +192,21 @@ def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
     )
 
 
-def _alike(deployment: Deployment, client: Bootstrap, arrival: Arrival) -> Hashable:
+def _client_group(deployment: Deployment, client: Bootstrap, arrival: ReachedListener) -> Hashable:
     """The same for clients that get the same answers: of many, one has to be followed."""
     place = client.service
     container = deployment.containers.get(place)
     names = container.names | {place.lower()} if container else {place}
     needs_own_walk = bool(names & deployment.advertised_hosts) or place in deployment.by_service
-    outlook = place if needs_own_walk else deployment.outlook(place)
+    outlook = place if needs_own_walk else deployment.position(place)
     broker = arrival.broker
     profiles, listener = broker.container.profiles, arrival.endpoint.name
     return (outlook, broker.cluster, profiles, listener, client.protocol)
 
 
-def _misled(deployment: Deployment, sent: Iterable[Sent]) -> Iterator[_Failed]:
+def _failures(
+    deployment: Deployment, sent: Iterable[BrokerConnection]
+) -> Iterator[_FailedConnection]:
     """Where each walk fails that does not get to its broker."""
     for item in sent:
         hop = failing(item.hops)
@@ -206,10 +227,12 @@ def _misled(deployment: Deployment, sent: Iterable[Sent]) -> Iterator[_Failed]:
             if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
                 continue  # KL017 says where it is published
             is_certain = deployment.is_certain(trace)
-        yield _Failed(item.broker.service, item.listener, hop.stage, problem, is_certain)
+        yield _FailedConnection(item.broker.service, item.listener, hop.stage, problem, is_certain)
 
 
-def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str]) -> Finding:
+def _wrong_address(
+    deployment: Deployment, failed: _FailedConnection, clients: Sequence[str]
+) -> Finding:
     service, listener = failed.service, failed.listener
     endpoint = deployment.by_service[service].named(listener)
     services = list(dict.fromkeys(clients))
@@ -236,15 +259,15 @@ def _sent_wrong(deployment: Deployment, failed: _Failed, clients: Sequence[str])
     )
 
 
-def _no_entrance(
-    deployment: Deployment, client: Bootstrap, entrances: Sequence[Entrance]
+def _no_bootstrap(
+    deployment: Deployment, client: Bootstrap, entrances: Sequence[BootstrapConnection]
 ) -> Finding:
     reached = "; ".join(f"{it.trace.address}: {it.trace.hops[-1].because}" for it in entrances)
     traces = [item.trace for item in entrances]
-    offers = deployment.offers(traces)
+    offers = deployment.alternative_addresses(traces)
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
-    if apart := _on_other_networks(deployment, client.service, traces):
+    if apart := _broker_on_other_network(deployment, client.service, traces):
         net = apart.container.networks[0].name
         expected = f"a network that {client.service} and {apart.service} have in common"
         remedy = f"put {client.service} on the network {net} as well, where {apart.service} is"
@@ -260,16 +283,16 @@ def _no_entrance(
     )
 
 
-def _on_other_networks(
+def _broker_on_other_network(
     deployment: Deployment, place: str, traces: Sequence[Trace]
 ) -> Broker | None:
     """A broker that has the name that a client asks for, on networks that the client is not on."""
     client = deployment.containers.get(place)
-    hosts = [item.address.host for item in traces if item.end is End.NOWHERE]
+    hosts = [trace.address.host for trace in traces if trace.end is Failure.NOWHERE]
     if client is None or not (client.networks or client.network_mode in DEFAULT_BRIDGES):
         return None
     for broker in deployment.brokers:
-        if broker.container.networks and any(map(broker.container.answers_to, hosts)):
+        if broker.container.networks and any(map(broker.container.has_name, hosts)):
             return broker
     return None
 

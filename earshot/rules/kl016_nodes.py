@@ -7,11 +7,11 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
 from earshot.rules.registry import Door, Finding, Rule, Severity
-from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown
-from earshot.topology.walk import is_doubtful, not_reached
+from earshot.topology.walk import failing_hop_to, may_resolve
 from earshot.topology.ways import Stage
 
 
@@ -20,7 +20,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if facts.deployment is None:
         return
     yield from _ids(facts.deployment)
-    yield from _another_s_address(facts.deployment)
+    yield from _shared_addresses(facts.deployment)
     yield from _between_brokers(facts.deployment)
     yield from kl016_quorum.check(facts.deployment, RULE)
 
@@ -41,7 +41,7 @@ def _ids(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
+def _shared_addresses(deployment: Deployment) -> Iterator[Finding]:
     """Findings where an advertised address leads to another broker."""
     holders: dict[tuple[str, str, Address], list[str]] = {}
     for broker in deployment.brokers:
@@ -51,13 +51,22 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
             trace = deployment.trace(broker.service, endpoint.advertised)
             arrival = trace.end
             # of several that have the name, any may answer
-            is_shared = len({it.broker.service for it in trace.ends if isinstance(it, Arrival)}) > 1
+            is_shared = (
+                len({end.broker.service for end in trace.ends if isinstance(end, ReachedListener)})
+                > 1
+            )
             endpoints = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
-            same = [it for it in endpoints if not deployment.apart(broker.service, it)]
+            same = [
+                endpoint for endpoint in endpoints if not deployment.apart(broker.service, endpoint)
+            ]
             endpoints += [broker.service] if broker.is_broker else []
-            if isinstance(arrival, Arrival) and arrival.broker is not broker and not is_shared:
+            if (
+                isinstance(arrival, ReachedListener)
+                and arrival.broker is not broker
+                and not is_shared
+            ):
                 holder_text = f"which is {arrival.broker.service}"
-                remedy = _to_advertise(deployment, broker, endpoint)
+                remedy = _remedy(deployment, broker, endpoint)
             elif (isinstance(arrival, Unknown) or is_shared) and same:
                 holder_text, remedy = f"as {same[0]} does", "give each broker its own name or port"
             else:
@@ -78,22 +87,23 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
     for broker in deployment.brokers:
         if not broker.is_broker:
             continue
-        peers = [item for item in deployment.members(broker) if item is not broker]
+        peers = [member for member in deployment.members(broker) if member is not broker]
         for name, users in by_key(
-            (it.inter_broker, it) for it in peers if it.named(it.inter_broker)
+            (peer.inter_broker, peer) for peer in peers if peer.named(peer.inter_broker)
         ).items():
             endpoint = broker.named(name)
             if endpoint is not None:
-                yield from _not_found_by(deployment, broker, endpoint, users)
+                yield from _unreachable_for(deployment, broker, endpoint, users)
             elif broker.endpoints is not None and (broker.service, name) not in lacking:
                 # brokers that use each other's missing names have one mistake
                 lacking |= {(user.service, broker.inter_broker) for user in users}
-                yield _lacks(broker, name, users)
+                yield _missing_listener(broker, name, users)
 
 
-def _lacks(broker: Broker, name: str, users: Sequence[Broker]) -> Finding:
+def _missing_listener(broker: Broker, name: str, users: Sequence[Broker]) -> Finding:
+    services = shortened([user.service for user in users])
     return RULE.finding(
-        f"has no listener {name}, over which {shortened([it.service for it in users])} replicates",
+        f"has no listener {name}, over which {services} replicates",
         "one inter-broker listener for all brokers of a cluster",
         listener=name,
         container=broker.service,
@@ -103,16 +113,16 @@ def _lacks(broker: Broker, name: str, users: Sequence[Broker]) -> Finding:
     )
 
 
-def _not_found_by(
+def _unreachable_for(
     deployment: Deployment, broker: Broker, endpoint: Endpoint, users: Sequence[Broker]
 ) -> Iterator[Finding]:
     """Findings for ``users`` that do not find ``broker`` at what ``endpoint`` advertises."""
     address = endpoint.advertised
     if address is None:
         return
-    problems = by_key((_why_not_found(deployment, it, broker, address), it.service) for it in users)
+    problems = by_key((_reason(deployment, user, broker, address), user.service) for user in users)
     for problem, names in problems.items():
-        doubtful = all(is_doubtful(deployment, it, address) for it in names)
+        doubtful = all(may_resolve(deployment, name, address) for name in names)
         if problem:
             yield RULE.finding(
                 f"advertises {address} to other brokers, and for {shortened(names)}: {problem}",
@@ -120,23 +130,23 @@ def _not_found_by(
                 listener=endpoint.name,
                 container=broker.service,
                 severity=Severity.WARNING if doubtful else None,
-                remedy=_to_advertise(deployment, broker, endpoint),
+                remedy=_remedy(deployment, broker, endpoint),
                 inputs=("advertised.listeners",),
             )
 
 
-def _why_not_found(deployment: Deployment, other: Broker, broker: Broker, address: Address) -> str:
+def _reason(deployment: Deployment, other: Broker, broker: Broker, address: Address) -> str:
     """Why ``other`` does not find ``broker`` at ``address``, or an empty text.
 
     At a third broker's address it is that one's, which `_another_s_address` says.
     """
-    hop = not_reached(deployment, other.service, address, broker)
+    hop = failing_hop_to(deployment, other.service, address, broker)
     if hop is None or (hop.stage is Stage.BROKER and not is_loopback(address.host)):
         return ""
     return hop.because
 
 
-def _to_advertise(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:
+def _remedy(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:
     """What to do about an advertised address that leads other brokers nowhere."""
     host = deployment.host_of(broker, endpoint.bind.port)
     if host is None:

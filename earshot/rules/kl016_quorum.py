@@ -12,9 +12,9 @@ from typing import TypeVar
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules.registry import Finding, Rule, Severity
-from earshot.topology.broker import Arrival, Broker
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.model import Deployment
-from earshot.topology.walk import failing, is_doubtful, not_reached
+from earshot.topology.walk import failing, failing_hop_to, may_resolve
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
@@ -28,7 +28,7 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     yield from _servers(deployment, rule)
     yield from _advertised(deployment, rule)
     for nodes in by_key(
-        (item.cluster, item) for item in deployment.brokers if item.is_kafka
+        (broker.cluster, broker) for broker in deployment.brokers if broker.is_kafka
     ).values():
         yield from _lists(deployment, nodes, rule)
         yield from _ids(deployment, nodes, rule)
@@ -36,12 +36,12 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 
 def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
-    nodes = {(item.cluster, item.id): item for item in deployment.brokers}
-    holders = Counter((item.cluster, item.id) for item in deployment.brokers)
+    nodes = {(broker.cluster, broker.id): broker for broker in deployment.brokers}
+    holders = Counter((broker.cluster, broker.id) for broker in deployment.brokers)
     seen: set[tuple[str, int, Address]] = set()
     for broker in deployment.brokers:
         for id, address in broker.voters.items():
-            ids = [it for it, other in broker.voters.items() if other == address]
+            ids = [voter for voter, other in broker.voters.items() if other == address]
             key = (broker.cluster, id, address)
             voter = nodes.get((broker.cluster, id))
             if key in seen or holders[broker.cluster, id] > 1:
@@ -49,11 +49,11 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
             if voter is not None and deployment.apart(broker.service, voter.service):
                 continue
             if voter is None or not voter.endpoints:
-                problem = _lost(deployment, broker, address)
+                problem = _no_controller_at(deployment, broker, address)
                 remedy = "write the address of a controller's listener"
             else:
                 problem = _misplaced(deployment, broker, voter, address)
-                remedy = _to_list(deployment, id, voter, address)
+                remedy = _remedy(deployment, id, voter, address)
             if not problem and ids[0] != id:
                 problem = f"voter {ids[0]} has the same address"
             if problem:
@@ -62,7 +62,7 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                     f"{VOTERS} places voter {id} at {address}: {problem}",
                     "the address of that node's controller listener",
                     container=broker.service,
-                    severity=_weight(deployment, broker, [address]),
+                    severity=_severity(deployment, broker, [address]),
                     remedy=remedy,
                     inputs=(VOTERS,),
                 )
@@ -70,26 +70,30 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: Address) -> str:
     """What is wrong where ``broker`` expects ``voter`` at ``address``, or an empty text."""
-    if hop := not_reached(deployment, broker.service, address, voter):
+    if hop := failing_hop_to(deployment, broker.service, address, voter):
         return hop.because
     arrival = deployment.way(broker.service, address)
-    has_controller = any(item.is_controller for item in voter.endpoints or ())
-    return _no_controllers(arrival) if has_controller and isinstance(arrival, Arrival) else ""
+    has_controller = any(endpoint.is_controller for endpoint in voter.endpoints or ())
+    return (
+        _no_controllers(arrival) if has_controller and isinstance(arrival, ReachedListener) else ""
+    )
 
 
-def _lost(deployment: Deployment, broker: Broker, address: Address) -> str:
+def _no_controller_at(deployment: Deployment, broker: Broker, address: Address) -> str:
     """The same of a controller that the file does not show; one of another file may be meant."""
-    controllers = [item for item in deployment.brokers if item.is_controller and item.is_kafka]
+    controllers = [
+        broker for broker in deployment.brokers if broker.is_controller and broker.is_kafka
+    ]
     if not controllers or (broker.is_controller and controllers == [broker]):
         return ""
     trace = deployment.trace(broker.service, address)
-    if isinstance(trace.end, Arrival):
+    if isinstance(trace.end, ReachedListener):
         return _no_controllers(trace.end)
     hop = failing(trace.hops)
     return hop.because if hop else ""
 
 
-def _no_controllers(arrival: Arrival) -> str:
+def _no_controllers(arrival: ReachedListener) -> str:
     """What a client that wants a controller finds at another listener, or an empty text."""
     if arrival.endpoint.is_controller:
         return ""
@@ -103,7 +107,7 @@ def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     for broker in deployment.brokers:
         problems = {}
         for address in broker.quorum_servers:
-            problems[address] = _lost(deployment, broker, address)
+            problems[address] = _no_controller_at(deployment, broker, address)
         lost = [f"{address}: {problem}" for address, problem in problems.items() if problem]
         if not lost or broker.quorum_servers in seen:
             continue
@@ -112,7 +116,7 @@ def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
             f"{SERVERS} leads to no controller ({'; '.join(lost)})",
             "addresses of controllers' listeners",
             container=broker.service,
-            severity=_weight(deployment, broker, list(problems))
+            severity=_severity(deployment, broker, list(problems))
             if len(lost) == len(problems)
             else Severity.WARNING,
             remedy="write the names of the controllers' services and the ports of their listeners",
@@ -130,13 +134,13 @@ def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
         for other in deployment.brokers:
             if other is broker or other.cluster != broker.cluster:
                 continue
-            if hop := not_reached(deployment, other.service, address, broker):
+            if hop := failing_hop_to(deployment, other.service, address, broker):
                 yield rule.finding(
                     f"advertises {address} as its controller's address, and for {other.service}: "
                     f"{hop.because}",
                     "an address at which the other nodes reach this controller",
                     container=broker.service,
-                    severity=_weight(deployment, other, [address]),
+                    severity=_severity(deployment, other, [address]),
                     remedy=f"advertise {host}:{address.port}" if host else UNNAMED,
                     inputs=("advertised.listeners",),
                 )
@@ -165,11 +169,11 @@ def _counted(ids: tuple[int, ...] | None) -> str:
 
 
 def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
-    random = [item for item in nodes if item.cluster_id == ""]
+    random = [node for node in nodes if node.cluster_id == ""]
     together = [
-        it
-        for it in nodes
-        if it.cluster_id is not None and not deployment.apart(it.service, nodes[0].service)
+        node
+        for node in nodes
+        if node.cluster_id is not None and not deployment.apart(node.service, nodes[0].service)
     ]
     if random and len(together) > 1:
         rest = [item.service for item in together if item is not random[0]]
@@ -198,7 +202,7 @@ def _protocols(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> I
     """Who connects and who listens must speak one protocol: to controllers, and between brokers."""
     questions: tuple[tuple[str, Callable[[Broker], Hashable | None]], ...] = (
         ("controllers", lambda item: item.quorum_protocol),
-        ("other brokers", _between_brokers),
+        ("other brokers", _inter_broker_protocol),
     )
     for peer, protocol_of in questions:
         for broker, usual, rest in _minority(deployment, nodes, protocol_of):
@@ -212,7 +216,7 @@ def _protocols(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> I
             )
 
 
-def _between_brokers(broker: Broker) -> Hashable | None:
+def _inter_broker_protocol(broker: Broker) -> Hashable | None:
     endpoint = broker.named(broker.inter_broker) if broker.is_broker else None
     return endpoint.protocol if endpoint is not None else None
 
@@ -221,33 +225,39 @@ def _minority(
     deployment: Deployment, nodes: Sequence[Broker], value_of: Callable[[Broker], T | None]
 ) -> Iterator[tuple[Broker, T, list[str]]]:
     """Nodes that differ from what most answer (of equal numbers the first), with who does."""
-    answers = [(item, answer) for item in nodes if (answer := value_of(item)) is not None]
+    answers = [(node, answer) for node in nodes if (answer := value_of(node)) is not None]
     counts = Counter(answer for _, answer in answers)
     if len(counts) < 2:
         return
     usual, _ = counts.most_common(1)[0]
     holders = [item for item, answer in answers if answer == usual]
     for broker, answer in answers:
-        beside = [it.service for it in holders if not deployment.apart(broker.service, it.service)]
+        beside = [
+            holder.service
+            for holder in holders
+            if not deployment.apart(broker.service, holder.service)
+        ]
         if answer != usual and beside:
             yield broker, usual, beside
 
 
-def _weight(
+def _severity(
     deployment: Deployment, broker: Broker, addresses: Sequence[Address]
 ) -> Severity | None:
     """A warning where another file may have the names of all ``addresses``."""
-    doubtful = all(is_doubtful(deployment, broker.service, it) for it in addresses)
+    doubtful = all(may_resolve(deployment, broker.service, address) for address in addresses)
     return Severity.WARNING if doubtful else None
 
 
-def _to_list(deployment: Deployment, id: int, voter: Broker, address: Address) -> str:
+def _remedy(deployment: Deployment, id: int, voter: Broker, address: Address) -> str:
     """What to do about a voter that is not at its listed ``address``."""
     host_name = deployment.host_of(voter, address.port)
     if host_name is None:
         return UNNAMED
     host = address.host if voter.container.on_host_network else host_name
-    port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
+    port = next(
+        (endpoint.bind.port for endpoint in voter.endpoints or () if endpoint.is_controller), "PORT"
+    )
     if f"{host}:{port}" == str(address):
         return "put the nodes on one network"
     return f"write {id}@{host}:{port}, on every node"

@@ -8,11 +8,17 @@ from collections.abc import Iterator
 
 from earshot.listeners.address import Address
 from earshot.rules.registry import Finding, Rule, Severity
-from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
-from earshot.topology.walk import Outside, Sent, failing, outside, sent_to
+from earshot.topology.walk import (
+    BrokerConnection,
+    PublishedListener,
+    broker_connection,
+    failing,
+    published_listeners,
+)
 
 
 def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
@@ -22,7 +28,7 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     """
     checked_pairs: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
-        for listener, port in _entrances(deployment, broker):
+        for listener, port in _client_listeners(deployment, broker):
             for other in deployment.members(broker):
                 if other is broker or (other.service, listener) in checked_pairs:
                     continue
@@ -30,7 +36,7 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                 if _may_publish(other, listener):
                     continue
                 entrance = f"published port {port} of {broker.service}"
-                sent = sent_to(deployment, Bootstrap(HOST, entrance, ()), other, listener)
+                sent = broker_connection(deployment, Bootstrap(HOST, entrance, ()), other, listener)
                 problem = _problem(deployment, sent)
                 if not problem:
                     continue
@@ -40,20 +46,22 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                 yield _finding(rule, sent, broker.service, own_name, observed)
 
 
-def _entrances(deployment: Deployment, broker: Broker) -> Iterator[tuple[str, PublishedPort]]:
+def _client_listeners(
+    deployment: Deployment, broker: Broker
+) -> Iterator[tuple[str, PublishedPort]]:
     """The listeners of ``broker`` that clients on the machine reach by a published port, and whose
     advertised address is no other broker's, as far as is known."""
     if broker.container.on_host_network or "ports" in broker.container.unknown:
         return
-    for walk in outside(deployment, broker):
+    for walk in published_listeners(deployment, broker):
         fixed = [port for port in walk.ports if port.host_port is not None]
         if fixed and _may_return(broker, walk):
             yield walk.endpoint.name, fixed[0]
 
 
-def _may_return(broker: Broker, walk: Outside) -> bool:
+def _may_return(broker: Broker, walk: PublishedListener) -> bool:
     end = walk.sent.end
-    is_other = isinstance(end, Arrival) and end.broker is not broker
+    is_other = isinstance(end, ReachedListener) and end.broker is not broker
     return not is_other and failing((*walk.hops, *walk.sent.hops)) is None
 
 
@@ -65,37 +73,39 @@ def _may_publish(broker: Broker, listener: str) -> bool:
     return endpoint is not None and bool(broker.container.published_at(endpoint.bind.port))
 
 
-def _problem(deployment: Deployment, sent: Sent) -> str:
+def _problem(deployment: Deployment, sent: BrokerConnection) -> str:
     """Why clients on the machine do not reach the broker; an empty text where they may."""
     if sent.trace is None:
         return f"has no listener {sent.listener}" if failing(sent.hops) else ""
     address = sent.trace.address
     if hop := failing(sent.hops):
         return f"advertises {address}: {hop.because}" if deployment.is_certain(sent.trace) else ""
-    if isinstance(sent.trace.end, Unknown) and not _is_behind(deployment, address):
+    if isinstance(sent.trace.end, Unknown) and not _is_published(deployment, address):
         return f"advertises {address}, and publishes no port for {sent.listener}"
     return ""
 
 
-def _own_name(deployment: Deployment, sent: Sent, broker: Broker) -> str:
+def _own_name(deployment: Deployment, sent: BrokerConnection, broker: Broker) -> str:
     """The listener for the same clients that the broker calls by a name of its own, or an empty
     text: ``broker``, which has the right one, lacks it."""
     if sent.trace is not None:
         return ""
-    names = (name for name, _ in _entrances(deployment, sent.broker))
+    names = (name for name, _ in _client_listeners(deployment, sent.broker))
     return next((name for name in names if broker.named(name) is None), "")
 
 
-def _is_behind(deployment: Deployment, address: Address) -> bool:
+def _is_published(deployment: Deployment, address: Address) -> bool:
     """Whether a container publishes the port, and may pass its connections on."""
-    return any(it.behind(address.port) for it in deployment.containers.values())
+    return any(container.ports_behind(address.port) for container in deployment.containers.values())
 
 
 def _clients(broker: Broker, port: PublishedPort) -> str:
     return f"clients of the published port {port} of {broker.service} are sent to every broker"
 
 
-def _finding(rule: Rule, sent: Sent, sender: str, own_name: str, observed: str) -> Finding:
+def _finding(
+    rule: Rule, sent: BrokerConnection, sender: str, own_name: str, observed: str
+) -> Finding:
     listener, service = sent.listener, sent.broker.service
     remedy = _remedy(sent, own_name, sender)
     inputs = ("listeners", "advertised.listeners", "ports")
@@ -112,7 +122,7 @@ def _finding(rule: Rule, sent: Sent, sender: str, own_name: str, observed: str) 
     )
 
 
-def _remedy(sent: Sent, own_name: str, sender: str) -> str:
+def _remedy(sent: BrokerConnection, own_name: str, sender: str) -> str:
     service, listener = sent.broker.service, sent.listener
     endpoint = sent.broker.named(listener)
     if own_name:

@@ -12,12 +12,12 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
 from earshot.rules import kl017_members
 from earshot.rules.registry import Door, Finding, Rule, Severity
-from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, Unknown
-from earshot.topology.walk import Outside, failing, outside
-from earshot.topology.ways import End, Stage
+from earshot.topology.walk import PublishedListener, failing, published_listeners
+from earshot.topology.ways import Failure, Stage
 
 _BY_PORT = ("advertised.listeners", "ports")
 
@@ -27,35 +27,37 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     deployment = facts.deployment
     if deployment is None:
         return
-    yield from _taken(deployment)
+    yield from _port_conflicts(deployment)
     for broker in deployment.brokers:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
-        walks = [*outside(deployment, broker)]
+        walks = [*published_listeners(deployment, broker)]
         for walk in walks:
-            yield from _fails(deployment, broker, walk)
-        yield from _sent_to_names(deployment, broker, walks)
+            yield from _walk_findings(deployment, broker, walk)
+        yield from _advertises_container_names(deployment, broker, walks)
     yield from kl017_members.check(deployment, RULE)
 
 
-def _fails(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _walk_findings(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> Iterator[Finding]:
     """The first hop of one walk that fails; names are for `_sent_to_names`."""
     hop = failing(walk.hops)
     if hop is not None and hop.stage is Stage.WAY:
-        yield _cut_off(broker, walk)
+        yield _internal_network(broker, walk)
     elif hop is not None and is_loopback(walk.endpoint.bind.host):
         yield _bound_to_loopback(broker, walk)
     elif not walk.ports:
-        yield from _by_another_port(deployment, broker, walk)
+        yield from _dead_port(deployment, broker, walk)
     elif is_loopback(walk.sent.address.host):
-        yield from _sent_to_localhost(broker, walk)
-    elif not any(isinstance(it, HiddenPort) for it in walk.ports):
-        yield from _sent_elsewhere(deployment, broker, walk)
+        yield from _advertises_localhost(broker, walk)
+    elif not any(isinstance(port, HiddenPort) for port in walk.ports):
+        yield from _advertises_machine(deployment, broker, walk)
 
 
-def _taken(deployment: Deployment) -> Iterator[Finding]:
+def _port_conflicts(deployment: Deployment) -> Iterator[Finding]:
     """One port of the machine for two containers, of which one at least runs a broker."""
-    brokers = {item.service for item in deployment.brokers}
+    brokers = {broker.service for broker in deployment.brokers}
     by_port: dict[int | None, list[tuple[str, PublishedPort]]] = {}
     for service, container in deployment.containers.items():
         for port in container.published:
@@ -83,8 +85,8 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
             )
 
 
-def _cut_off(broker: Broker, walk: Outside) -> Finding:
-    names = ", ".join(it.name for it in broker.container.networks)
+def _internal_network(broker: Broker, walk: PublishedListener) -> Finding:
+    names = ", ".join(network.name for network in broker.container.networks)
     return RULE.finding(
         f"publishes {walk.ports[0]}, and {names} is internal: Docker publishes no port there",
         "a network that is not internal",
@@ -95,7 +97,7 @@ def _cut_off(broker: Broker, walk: Outside) -> Finding:
     )
 
 
-def _bound_to_loopback(broker: Broker, walk: Outside) -> Finding:
+def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
     name, bind = walk.endpoint.name, walk.endpoint.bind
     return RULE.finding(
         f"publishes {walk.ports[0]}, and {name} listens on {bind}, which is the container alone: "
@@ -108,20 +110,22 @@ def _bound_to_loopback(broker: Broker, walk: Outside) -> Finding:
     )
 
 
-def _by_another_port(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _dead_port(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> Iterator[Finding]:
     """What is advertised is published, and leads to no listener.
 
     No more than a warning where another container may bring clients to the address, and of an
     image that is not known: something else may listen in it. An address of the container itself is
     none that another one brings clients to.
     """
-    leads = broker.container.behind(walk.sent.address.port)
-    binds = {it.bind.port for it in broker.endpoints or ()}
+    leads = broker.container.ports_behind(walk.sent.address.port)
+    binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
     if not leads or any(it.container_port in binds for it in leads):
         return
     host, dead = walk.sent.address.host.lower(), leads[0]
-    is_name = walk.sent.end is End.NOWHERE
-    is_own = broker.container.answers_to(host)
+    is_name = walk.sent.end is Failure.NOWHERE
+    is_own = broker.container.has_name(host)
     certain = is_loopback(host) or (
         broker.is_image_known and (is_name or is_own or host in GATEWAYS)
     )
@@ -139,51 +143,55 @@ def _by_another_port(deployment: Deployment, broker: Broker, walk: Outside) -> I
     )
 
 
-def _sent_to_localhost(broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _advertises_localhost(broker: Broker, walk: PublishedListener) -> Iterator[Finding]:
     """Its port on the machine must lead back to this broker."""
     end, port = walk.sent.end, walk.sent.address.port
-    if isinstance(end, Arrival) and end.broker is broker:
+    if isinstance(end, ReachedListener) and end.broker is broker:
         return
-    fixed = [it for it in walk.ports if it.host_port is not None]
+    fixed = [port for port in walk.ports if port.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     if any(it.for_loopback for it in fitting) or any(
-        isinstance(it, HiddenPort) for it in walk.ports
+        isinstance(port, HiddenPort) for port in walk.ports
     ):
         return  # of two that publish one port it is said already; a variable may hold this one
     bind = walk.endpoint.bind.port
     remedy = f"publish {port}:{bind}"
     if fitting:
-        yield _elsewhere(broker, walk, fitting[0], "advertise the address that it is published on")
+        yield _published_elsewhere(
+            broker, walk, fitting[0], "advertise the address that it is published on"
+        )
     elif not fixed:
         why = f"its port is published without a port of the machine: {walk.ports[0]}"
         yield _mismatch(broker, walk, why, remedy)
     else:
         remedy += f", or advertise {walk.endpoint.name}://localhost:{fixed[0].host_port}"
         why = f"the published port is {fixed[0]}"
-        if isinstance(end, Arrival):
+        if isinstance(end, ReachedListener):
             why = f"{walk.sent.address} on the machine is {end.broker.service}"
         yield _mismatch(broker, walk, f"listens on {bind}, and {why}", remedy)
 
 
-def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> Iterator[Finding]:
+def _advertises_machine(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> Iterator[Finding]:
     """Advertised under an address of the machine, or of what may be before it.
 
     No more than a warning where something before it may translate ports; nothing of a name whose
     port is published on loopback alone, as a hosts file may give it to loopback.
     """
     host, port = walk.sent.address.host, walk.sent.address.port
-    fixed = [it for it in walk.ports if it.host_port is not None]
+    fixed = [port for port in walk.ports if port.host_port is not None]
     fitting = [it for it in fixed if it.host_port == port]
     containers = deployment.containers.values()
-    if any(it.answers_to(host) for it in containers):
+    if any(container.has_name(host) for container in containers):
         return
     if fitting:
         if ip_of(host) is not None and all(it.for_host_only for it in fitting):
-            yield _elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
+            yield _published_elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
         return
     if not fixed or not isinstance(walk.sent.end, Unknown):
         return
-    if any(it.behind(port) for it in containers):
+    if any(container.ports_behind(port) for container in containers):
         return  # another container may pass it on
     first = fixed[0]
     proposed = f"{walk.endpoint.name}://{Address(host, first.host_port or port)}"
@@ -197,7 +205,9 @@ def _sent_elsewhere(deployment: Deployment, broker: Broker, walk: Outside) -> It
     )
 
 
-def _elsewhere(broker: Broker, walk: Outside, port: PublishedPort, instead: str) -> Finding:
+def _published_elsewhere(
+    broker: Broker, walk: PublishedListener, port: PublishedPort, instead: str
+) -> Finding:
     """The port is there, on another address of the machine than the one that is advertised."""
     bound_to = f"{port.host_ip} alone ({port}), where {walk.sent.address.host} does not lead"
     return RULE.finding(
@@ -212,12 +222,12 @@ def _elsewhere(broker: Broker, walk: Outside, port: PublishedPort, instead: str)
 
 
 def _mismatch(
-    broker: Broker, walk: Outside, why: str, remedy: str, severity: Severity | None = None
+    broker: Broker, walk: PublishedListener, why: str, remedy: str, severity: Severity | None = None
 ) -> Finding:
     """What is advertised is not what is published."""
     joint = " and" if why.startswith("listens") else ", and"
     inputs = ("advertised.listeners",) if is_loopback(walk.sent.address.host) else _BY_PORT
-    if all(it.host_port is None for it in walk.ports) and walk.ports:
+    if all(port.host_port is None for port in walk.ports) and walk.ports:
         inputs = ("ports", "advertised.listeners")
     return RULE.finding(
         f"advertises {walk.sent.address}{joint} {why}",
@@ -230,23 +240,27 @@ def _mismatch(
     )
 
 
-def _sent_to_names(
-    deployment: Deployment, broker: Broker, walks: Sequence[Outside]
+def _advertises_container_names(
+    deployment: Deployment, broker: Broker, walks: Sequence[PublishedListener]
 ) -> Iterator[Finding]:
     """Sent to names that the machine has no reason to know: one finding for all, and none where
     another listener is for the machine."""
     lost = [
-        (item.endpoint, shown)
-        for item in walks
-        if item.sent.end is End.NOWHERE and (shown := _shown_ports(deployment, broker, item))
+        (walk.endpoint, shown)
+        for walk in walks
+        if walk.sent.end is Failure.NOWHERE and (shown := _shown_ports(deployment, broker, walk))
     ]
     if not lost or _serves_machine(deployment, broker):
         return
     endpoints = [endpoint for endpoint, _ in lost]
     ports = ", ".join(dict.fromkeys(port for _, port in lost))
-    hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
-    certain = broker.is_image_known or not any(_has_clients(deployment, it) for it in endpoints)
-    by_hand = _by_hand(deployment, broker)
+    hosts = ", ".join(
+        dict.fromkeys(endpoint.advertised.host for endpoint in endpoints if endpoint.advertised)
+    )
+    certain = broker.is_image_known or not any(
+        _has_clients(deployment, endpoint) for endpoint in endpoints
+    )
+    by_hand = _commented_address(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
     observed = f"publishes {ports}, and clients that come in there are sent to {hosts}, a name "
@@ -265,18 +279,20 @@ def _sent_to_names(
     )
 
 
-def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
+def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
     """The variable and address in a comment that is no container's name: its author knows which
     clients the other line is for."""
     for name, address in broker.switched_off:
         host = address.host.lower()
         is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (is_address or host in GATEWAYS) and deployment.way(HOST, address) is not End.NOWHERE:
+        if (is_address or host in GATEWAYS) and deployment.way(
+            HOST, address
+        ) is not Failure.NOWHERE:
             return name, address
     return None
 
 
-def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
+def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener) -> str:
     """The port by which clients outside come in, or an empty text where none shows them.
 
     A port that Docker chooses may be there to be shown alone. Another container, under whose name
@@ -285,14 +301,18 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
     if walk.ports:
         if failing(walk.hops) is not None:
             return ""
-        shown = [it for it in walk.ports if it.host_port is not None or isinstance(it, HiddenPort)]
+        shown = [
+            port
+            for port in walk.ports
+            if port.host_port is not None or isinstance(port, HiddenPort)
+        ]
         return str(shown[0]) if shown else ""
     address = walk.sent.address
     proxy = deployment.containers.get(address.host)
     if (
         proxy is None
         or address.host in deployment.by_service
-        or broker.container.behind(address.port)
+        or broker.container.ports_behind(address.port)
     ):
         return ""
     ports = proxy.published_at(address.port)
@@ -302,20 +322,20 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: Outside) -> str:
 def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
     """Whether a listener of the broker is for clients outside the containers."""
     return any(
-        item.advertised is not None
-        and broker.container.published_at(item.bind.port)
-        and deployment.way(HOST, item.advertised) is not End.NOWHERE
-        for item in broker.endpoints or ()
+        endpoint.advertised is not None
+        and broker.container.published_at(endpoint.bind.port)
+        and deployment.way(HOST, endpoint.advertised) is not Failure.NOWHERE
+        for endpoint in broker.endpoints or ()
     )
 
 
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
     """Services bootstrap to this listener: then others need not be meant."""
     return any(
-        isinstance(arrival := deployment.way(item.service, address), Arrival)
+        isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
         and arrival.endpoint == endpoint
-        for item in deployment.bootstraps
-        for address in item.addresses
+        for bootstrap in deployment.bootstraps
+        for address in bootstrap.addresses
     )
 
 

@@ -113,8 +113,10 @@ def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
     if not listener.has_host_template:
         if not listener.brokers:
             missing.append("brokers[].host")
-        elif kafka.brokers is not None and all(item.id is not None for item in listener.brokers):
-            broker_ids = {item.id for item in listener.brokers if item.has_host}
+        elif kafka.brokers is not None and all(
+            broker.id is not None for broker in listener.brokers
+        ):
+            broker_ids = {broker.id for broker in listener.brokers if broker.has_host}
             lacking = [str(id) for id in range(min(kafka.brokers, 1_000)) if id not in broker_ids]
             if lacking:
                 missing.append(f"the host of broker {', '.join(lacking)}")

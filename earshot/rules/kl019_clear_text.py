@@ -36,7 +36,7 @@ def leaves_machine(protocol: Protocol, host: str) -> bool:
     return kind_of(host) in (_ELSEWHERE if protocol.sasl else _PUBLIC)
 
 
-def in_clear(view: StrictSettings) -> Iterator[tuple[str, Protocol, Address]]:
+def clear_text_listeners(view: StrictSettings) -> Iterator[tuple[str, Protocol, Address]]:
     """Listeners without TLS that are advertised at addresses elsewhere."""
     for name, address in view.advertised_to_clients.items():
         protocol = view.protocols.get(name)
@@ -46,7 +46,7 @@ def in_clear(view: StrictSettings) -> Iterator[tuple[str, Protocol, Address]]:
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
     """Objections to those listeners, but for those of KL020."""
-    for name, protocol, address in in_clear(view):
+    for name, protocol, address in clear_text_listeners(view):
         if not (protocol.sasl and enables_plain(view, name)):
             key = KEY if KEY in view.values else "advertised.listeners"
             observed = f"is {protocol}, and advertises {address}{_IN_CLEAR}"

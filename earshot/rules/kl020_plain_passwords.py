@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.kl019_clear_text import enables_plain, in_clear
+from earshot.rules.kl019_clear_text import clear_text_listeners, enables_plain
 from earshot.rules.objections import Objection
 from earshot.rules.registry import Door, Rule, Severity
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
     """Listeners with SASL and no TLS, advertised at addresses elsewhere, where PLAIN is enabled."""
-    for name, protocol, address in in_clear(view):
+    for name, protocol, address in clear_text_listeners(view):
         if protocol.sasl and enables_plain(view, name):
             observed = f"is {protocol} with the mechanism PLAIN, and advertises {address}: "
             observed += "each password is sent as it is"

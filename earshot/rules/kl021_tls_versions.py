@@ -31,7 +31,7 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     for key, (old, sound) in _OLD.items():
         for full_key, listener in with_prefixes(view, key):
             versions = [item.strip() for item in view.text(full_key).split(",")]
-            old_versions = [item for item in versions if old.fullmatch(item)]
+            old_versions = [version for version in versions if old.fullmatch(version)]
             if old_versions and tls and listener in (None, *tls):
                 observed = f"{full_key} names {', '.join(old_versions)}"
                 yield Objection("old", full_key, observed, sound, listener=listener)

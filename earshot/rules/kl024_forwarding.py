@@ -24,10 +24,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         ]
         if plan is None or not node_listeners:
             continue
-        yield from _of(plan, node_listeners[0], len(node_listeners))
+        yield from _listener_findings(plan, node_listeners[0], len(node_listeners))
 
 
-def _of(plan: ClusterPlan, listener: Listener, brokers: int) -> Iterator[Finding]:
+def _listener_findings(plan: ClusterPlan, listener: Listener, brokers: int) -> Iterator[Finding]:
     path, name = listener.path, listener.name
     if path.ends_tls:
         lost = "clients see another certificate than the broker's"

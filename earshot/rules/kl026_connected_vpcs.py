@@ -66,7 +66,7 @@ def _names(
             continue
         if (
             ip_of(host) is None
-            and not facts.waived(host)
+            and not facts.waiver_reason(host)
             and (zone_cause := _cause(vpc, host, host_listener))
         ):
             causes.setdefault(zone_cause, []).append(host)

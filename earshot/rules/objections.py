@@ -22,7 +22,7 @@ class Objection:
     listener: str | None = None
     instead: str = ""
     """What Kafka does where it does not refuse to start."""
-    grave: bool = True
+    is_error: bool = True
 
     @property
     def refused(self) -> bool:
@@ -40,7 +40,7 @@ def strict_settings(
     return StrictSettings(values, tuple(map(int, numbers)), memo)
 
 
-def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:
+def known_objections(check: Check, view: StrictSettings) -> Iterator[Objection]:
     """What ``check`` objects to until it asks for a setting that is not known."""
     try:
         yield from check(view)

@@ -20,7 +20,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.listeners.terms import DEFAULT_KAFKA, Role, Scope
 from earshot.names.lookup import Diagnosis
-from earshot.rules.objections import Check, Objection, readable, strict_settings
+from earshot.rules.objections import Check, Objection, known_objections, strict_settings
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -222,10 +222,10 @@ class Rule:
         elif self.objections is not None:
             for id, settings in facts.settings.items():
                 view = strict_settings(settings.values, facts.kafka_version or DEFAULT_KAFKA)
-                for objection in readable(self.objections, view):
-                    yield self.of_objection(objection, id, settings.role)
+                for objection in known_objections(self.objections, view):
+                    yield self.finding_for(objection, id, settings.role)
 
-    def of_objection(
+    def finding_for(
         self, objection: Objection, node: int | None = None, role: Role = Role.BROKER
     ) -> Finding:
         """``objection`` as a finding of this rule."""

@@ -25,7 +25,7 @@ from earshot.listeners.terms import Protocol
 from earshot.sources.compose import Service
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import is_loopback
-from earshot.topology.hosted import is_hosted
+from earshot.topology.msk import is_msk_broker
 from earshot.yaml_document import read_yaml_texts
 
 _SETTING = re.compile(
@@ -90,15 +90,15 @@ def is_client_setting(name: str) -> bool:
 
 def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
     """The ports at which ``brokers`` listen, or say that they do."""
-    endpoints = [item for broker in brokers for item in broker.for_clients]
-    advertised = {item.advertised.port for item in endpoints if item.advertised}
-    return frozenset({item.bind.port for item in endpoints} | advertised)
+    endpoints = [endpoint for broker in brokers for endpoint in broker.for_clients]
+    advertised = {endpoint.advertised.port for endpoint in endpoints if endpoint.advertised}
+    return frozenset({endpoint.bind.port for endpoint in endpoints} | advertised)
 
 
-def asks_msk(services: Iterable[Service]) -> bool:
+def uses_msk(services: Iterable[Service]) -> bool:
     """Whether a client bootstraps to a broker of Amazon MSK."""
     found = bootstraps(services, ())
-    return any(is_hosted(address.host) for item in found for address in item.addresses)
+    return any(is_msk_broker(address.host) for item in found for address in item.addresses)
 
 
 def bootstraps(
@@ -118,7 +118,7 @@ def bootstraps(
         for setting, value in listed:
             if found := _addresses(value):
                 protocol = _protocol(service, setting)
-                yield Bootstrap(_asker(service, setting), setting, found, protocol)
+                yield Bootstrap(_client_service(service, setting), setting, found, protocol)
 
 
 def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
@@ -131,7 +131,7 @@ def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterat
                 yield Bootstrap(service.name, "healthcheck", addresses)
 
 
-def _asker(service: Service, setting: str) -> str:
+def _client_service(service: Service, setting: str) -> str:
     """Who connects: a worker, where ``service`` sends it a connector."""
     worker = _WORKER.search(" ".join(service.command)) if setting == _CONNECTOR else None
     return worker[1] if worker else service.name
@@ -146,7 +146,7 @@ def _protocol(service: Service, setting: str) -> Protocol | None:
             continue
         found = re.fullmatch(begins, setting)
         if found is None or any(
-            it.endswith((".properties", ".yml", ".yaml")) for it in container.mounts
+            mount.endswith((".properties", ".yml", ".yaml")) for mount in container.mounts
         ):
             continue
         text = container.env.get(found.expand(variable), Protocol.PLAINTEXT).strip().upper()
@@ -226,10 +226,10 @@ def _in_yaml(content: str, shown: str) -> Iterator[str]:
         document = read_yaml_texts(content, shown, unique=False)
     except EarshotError:
         return
-    yield from _walked(document, "")
+    yield from _yaml_addresses(document, "")
 
 
-def _walked(value: object, parent: str) -> Iterator[str]:
+def _yaml_addresses(value: object, parent: str) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, item in value.items():
             plain = re.sub(r"[._-]", "", str(key)).lower()
@@ -237,10 +237,10 @@ def _walked(value: object, parent: str) -> Iterator[str]:
                 listed = item if isinstance(item, list) else [item]
                 yield ",".join(str(it) for it in listed)
             else:
-                yield from _walked(item, plain)
+                yield from _yaml_addresses(item, plain)
     elif isinstance(value, list):
         for item in value:
-            yield from _walked(item, parent)
+            yield from _yaml_addresses(item, parent)
 
 
 def _addresses(text: str) -> tuple[Address, ...]:

@@ -65,8 +65,11 @@ def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) ->
     path: Keys = (0, "jobs", name, "services")
     services = [_github_service(str(key), _section(item)) for key, item in listed.items()]
     if job.get("container"):  # the job's commands run in it, and nothing else on the machine
-        services = [replace(it, container=replace(it.container, published=())) for it in services]
-    places = {item.name: (*path, item.name) for item in services}
+        services = [
+            replace(service, container=replace(service.container, published=()))
+            for service in services
+        ]
+    places = {service.name: (*path, service.name) for service in services}
     client = _github_client(job, {**env, **_texts(job.get("env"))})
     places[client.name] = (0, "jobs", name)
     return CiJob(name, (*services, client), places, ((0, "jobs", name), (0,)))
@@ -77,15 +80,15 @@ def _github_service(key: str, section: Mapping[str, object]) -> Service:
     unknown: list[str] = []
     published: list[PublishedPort] = []
     ports = section.get("ports")
-    for item in ports if isinstance(ports, list) else []:
+    for port in ports if isinstance(ports, list) else []:
         try:
-            published += read_port(item, "ports")
+            published += read_port(port, "ports")
         except EarshotError:
-            hidden = read_hidden_port(item)
+            hidden = read_hidden_port(port)
             published += hidden
             unknown += [] if hidden else ["ports"]
     aliases = (key, *options.get("network-alias", ()))
-    given = dict(item.partition("=")[::2] for item in options.get("env", ()))
+    given = dict(option.partition("=")[::2] for option in options.get("env", ()))
     container = Container(
         name=(*options.get("name", ()), key)[0],
         image=str(section.get("image") or ""),
@@ -160,7 +163,7 @@ def _gitlab_job(
             services.append(service)
             places[service.name] = (*path, i)
     scripts = (job.get("before_script"), job.get("script"))
-    words = [word for it in scripts for line in _list(it) for word in _commands(line)]
+    words = [word for script in scripts for line in _list(script) for word in _commands(line)]
     own = {key: value for key, value in env.items() if is_client_setting(key)}
     client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=own)
     places[JOB] = (0, name)

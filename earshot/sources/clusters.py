@@ -41,7 +41,7 @@ def cluster_of(service: Service, values: Mapping[str, str]) -> str:
     return alone
 
 
-def joined(
+def with_joined_clusters(
     brokers: Sequence[Broker], meant: Callable[[Broker, Address], str] | None = None
 ) -> tuple[Broker, ...]:
     """``brokers`` with one cluster for those that name each other, or that share a voter.
@@ -50,7 +50,7 @@ def joined(
     empty text; without it the names of containers decide.
     """
     meant = meant or _by_names(brokers)
-    leaders = {item.cluster: item.cluster for item in brokers}
+    leaders = {broker.cluster: broker.cluster for broker in brokers}
 
     def leader(cluster: str) -> str:
         while leaders[cluster] != cluster:
@@ -58,14 +58,14 @@ def joined(
         return cluster
 
     holders: dict[str, str] = {}
-    for item in brokers:
-        for mark in _marks(item):
-            other = holders.setdefault(mark, item.cluster)
-            leaders[leader(item.cluster)] = leader(other)
-        for address in (*item.voters.values(), *item.quorum_servers):
-            if other := meant(item, address):
-                leaders[leader(item.cluster)] = leader(other)
-    return tuple(replace(item, cluster=leader(item.cluster)) for item in brokers)
+    for broker in brokers:
+        for mark in _voter_keys(broker):
+            other = holders.setdefault(mark, broker.cluster)
+            leaders[leader(broker.cluster)] = leader(other)
+        for address in (*broker.voters.values(), *broker.quorum_servers):
+            if other := meant(broker, address):
+                leaders[leader(broker.cluster)] = leader(other)
+    return tuple(replace(broker, cluster=leader(broker.cluster)) for broker in brokers)
 
 
 def _by_names(brokers: Sequence[Broker]) -> Callable[[Broker, Address], str]:
@@ -80,7 +80,7 @@ def _by_names(brokers: Sequence[Broker]) -> Callable[[Broker, Address], str]:
     return meant
 
 
-def _marks(broker: Broker) -> Iterator[str]:
+def _voter_keys(broker: Broker) -> Iterator[str]:
     """What nodes of one cluster share: its voters, but for those on each one's own machine."""
     for id, address in broker.voters.items():
         if not is_loopback(address.host) and address.host != "0.0.0.0":
@@ -91,7 +91,10 @@ def voters_of(view: ForeignSettings) -> Mapping[int, Address]:
     """`controller.quorum.voters`, an empty host as what Kafka takes it for; none if not known."""
     with suppress(Unreadable):
         if view.has("controller.quorum.voters"):
-            return {id: Address(it.host or "localhost", it.port) for id, it in view.voters.items()}
+            return {
+                id: Address(voter.host or "localhost", voter.port)
+                for id, voter in view.voters.items()
+            }
     return {}
 
 

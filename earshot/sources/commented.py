@@ -23,7 +23,7 @@ Commented = Mapping[str, Sequence[str]]
 """The values in comments, by the name of their variable."""
 
 
-def commented_out(text: str, shown: str) -> Mapping[str, Commented]:
+def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
     """By service, what its comments hold. Raises EarshotError for what is no YAML."""
     if not _ENTRY.search(text):
         return {}

@@ -14,21 +14,21 @@ from typing import Any
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.properties import read_properties
-from earshot.sources.commented import Commented, commented_out
+from earshot.sources.commented import Commented, commented_values
 from earshot.sources.compose_ports import read_hidden_port, read_port
 from earshot.sources.compose_sections import (
     Section,
     configs_of,
     extra_hosts_of,
     has_other_names,
-    in_one_shape,
     is_overlay,
     joined_networks,
     links_of,
     list_of,
     map_of,
-    merged,
     merged_maps,
+    merged_section,
+    normalized_section,
     volumes_of,
     with_inline,
     words_of,
@@ -120,11 +120,11 @@ def read_compose(
     switched_off: dict[str, Commented] = {}
     for each, name in ((text, shown), *over):
         sections, declared, gone = files.sections(each, name)
-        switched_off |= commented_out(each, name)
+        switched_off |= commented_values(each, name)
         below = without({"services": whole, "networks": networks}, gone)
         whole, networks = _sections(below.get("services")), map_of(below.get("networks"), name)
-        own = {it: files.resolved(it, sections, name, ()) for it in sections}
-        whole |= {it: merged(whole[it], own[it]) if it in whole else own[it] for it in own}
+        own = {section: files.resolve_extends(section, sections, name, ()) for section in sections}
+        whole |= {it: merged_section(whole[it], own[it]) if it in whole else own[it] for it in own}
         networks = merged_maps(networks, declared)
     files.is_whole = files.is_whole and not is_overlay(whole)
     services = tuple(
@@ -134,11 +134,11 @@ def read_compose(
     return Compose(services, tuple(files.variables.missing), tuple(files.variables.malformed))
 
 
-def running(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
+def started_services(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
     """Those of ``services`` that Compose starts with ``profiles``: all that have none, and those
     of one that is named (`*` names all). Where none is named these are all: any may be started.
     What runs in no container (`replicas: 0`) is none of them."""
-    started = tuple(item for item in services if item.replicas != "0")
+    started = tuple(service for service in services if service.replicas != "0")
     if not profiles:
         return started
     return tuple(
@@ -203,7 +203,7 @@ class _Files:
         both = {"services": services, "networks": document.get("networks")}
         gone = tuple(tagged(both))
         both["configs"] = document.get("configs")
-        walked = self._replaced(untagged(both), shown, ())
+        walked = self._substituted(untagged(both), shown, ())
         assert isinstance(walked, dict)
         networks, sections = walked.get("networks"), _sections(walked.get("services"))
         self._configs |= _sections(walked.get("configs")) if shown in self.roots else {}
@@ -213,7 +213,7 @@ class _Files:
                 section[_GONE] = (*section.get(_GONE, ()), path[2:])
         return sections, networks if isinstance(networks, Mapping) else {}, gone
 
-    def resolved(
+    def resolve_extends(
         self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
     ) -> Section:
         """A service's section, with what it extends below it."""
@@ -229,27 +229,31 @@ class _Files:
         section = map_of(sections[name], where)
         extends = section.get("extends")
         folder = posixpath.dirname(shown) if shown not in self.roots else ""
-        own = in_one_shape(section, where, folder)
+        own = normalized_section(section, where, folder)
         if extends in (None, ""):
             return own
         target = {"service": extends} if isinstance(extends, str) else map_of(extends, where)
-        if self.lenient and target.get("file") and not self._is_there(str(target["file"]), folder):
+        if (
+            self.lenient
+            and target.get("file")
+            and not self._is_readable(str(target["file"]), folder)
+        ):
             return {**own, _UNKNOWN: (*_noted(own, _UNKNOWN), "extends")}
         base_name, file = str(target.get("service") or name), target.get("file")
         others, base_shown = sections, shown
         if file:
             base_shown = posixpath.join(folder, str(file))
-            others = self._other(base_shown, where)
+            others = self._extended_file(base_shown, where)
         if base_name not in others:
             raise EarshotError(
                 f"{where}.extends",
                 observed=f"names the service {base_name}, which {base_shown} does not have",
                 allowed=", ".join(others),
             )
-        base = self.resolved(base_name, others, base_shown, (*seen, mark))
-        return merged(without(base, _noted(section, _GONE)), own)
+        base = self.resolve_extends(base_name, others, base_shown, (*seen, mark))
+        return merged_section(without(base, _noted(section, _GONE)), own)
 
-    def _replaced(self, value: object, shown: str, path: tuple[str, ...]) -> object:
+    def _substituted(self, value: object, shown: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in every text; keys are left alone."""
         if isinstance(value, str):
             try:
@@ -260,21 +264,21 @@ class _Files:
                 self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
         elif isinstance(value, Mapping):
             return {
-                str(key): self._replaced(item, shown, (*path, str(key)))
+                str(key): self._substituted(item, shown, (*path, str(key)))
                 for key, item in value.items()
             }
         elif isinstance(value, list):
-            return [self._replaced(it, shown, (*path, str(i))) for i, it in enumerate(value)]
+            return [self._substituted(it, shown, (*path, str(i))) for i, it in enumerate(value)]
         return value  # a malformed text, too: its dollar sign says that it is not known
 
-    def _is_there(self, file: str, folder: str) -> bool:
+    def _is_readable(self, file: str, folder: str) -> bool:
         try:
             self.read(posixpath.join(folder, file))
         except (OSError, UnicodeDecodeError):
             return False
         return True
 
-    def _other(self, path: str, where: str) -> dict[str, object]:
+    def _extended_file(self, path: str, where: str) -> dict[str, object]:
         if path not in self._others:
             self._others[path] = self.sections(self._text(path, f"{where}.extends"), path)[0]
         return self._others[path]
@@ -303,7 +307,7 @@ class _Files:
                 published += hidden
                 unknown += [] if hidden else ["ports"]
         volumes = [*volumes_of(section, where), *configs_of(section, self._configs)]
-        beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
+        beside = [volume for volume, _ in volumes if volume.startswith(".") and self.lenient]
         yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
         of_kafka = [
             it if it.endswith(".properties") else posixpath.join(it, "server.properties")
@@ -380,7 +384,7 @@ class _Files:
         for name, value in map_of(section.get("environment"), f"{where}.environment").items():
             if value is not None:
                 found[name] = str(value)
-            elif (handed := self.variables.handed_through(name)) is not None:
+            elif (handed := self.variables.value_from_environment(name)) is not None:
                 found[name] = handed
         return found
 

@@ -16,7 +16,7 @@ _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
 
 
-def in_one_shape(section: Section, where: str, folder: str) -> dict[str, object]:
+def normalized_section(section: Section, where: str, folder: str) -> dict[str, object]:
     """The section in one shape: maps for environment and networks, lists for the rest."""
     found = dict(section)
     found.pop("extends", None)
@@ -32,7 +32,7 @@ def in_one_shape(section: Section, where: str, folder: str) -> dict[str, object]
             found[key] = list_of(found[key], f"{where}.{key}")
     files = found.get("env_file")
     if folder and isinstance(files, list):  # a file's own paths are relative to itself
-        found["env_file"] = [_moved(item, folder) for item in files]
+        found["env_file"] = [_moved(file, folder) for file in files]
     return found
 
 
@@ -42,7 +42,7 @@ def _moved(item: object, folder: str) -> object:
     return posixpath.join(folder, str(item))
 
 
-def merged(base: Section, own: Section) -> dict[str, object]:
+def merged_section(base: Section, own: Section) -> dict[str, object]:
     """As compose merges: maps by key, lists one after the other, anything else replaced."""
     found = {**base, **own}
     for key in _MAPS:
@@ -179,7 +179,7 @@ def is_overlay(services: Mapping[str, Section]) -> bool:
         if not (section.get("image") or "build" in section):
             return True
         names = needed if isinstance(needed, (list, Mapping)) else ()
-        if any(str(item) not in services for item in names):
+        if any(str(name) not in services for name in names):
             return True
     return False
 

@@ -13,7 +13,7 @@ from earshot.facts.settings import node_id
 from earshot.listeners.images import Family, family_of, tag_of
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
-from earshot.sources.image_settings import effective, handed_over
+from earshot.sources.image_settings import effective_properties, image_properties
 from earshot.sources.parsed_listener import (
     ParsedListener,
     audience,
@@ -28,7 +28,7 @@ _VERSION = re.compile(r"(3\.9|[4-9]\.\d+)\.\d+", re.ASCII)
 
 def facts_of(container: Container) -> ClusterFacts:
     """The facts about a container whose inputs have been read."""
-    values = effective(container)
+    values = effective_properties(container)
     notes = dict(container.settings.notes)
     if version := version_of(container.image):
         notes["kafka_version"] = version
@@ -38,7 +38,7 @@ def facts_of(container: Container) -> ClusterFacts:
         plan = lone_plan(id, values, notes, listeners_in(container, values))
     return ClusterFacts(
         plan=plan,
-        settings={id: NodeSettings(handed_over(container), notes)},
+        settings={id: NodeSettings(image_properties(container), notes)},
         placement="docker",
         containers={id: container},
     )

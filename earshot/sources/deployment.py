@@ -29,15 +29,15 @@ from earshot.sources.bootstraps import bootstraps, health_checks, ports_of
 from earshot.sources.clusters import (
     cluster_id,
     cluster_of,
-    joined,
     protocols_of,
     quorum_address,
     quorum_protocol,
     servers_of,
     voters_of,
+    with_joined_clusters,
 )
 from earshot.sources.compose import BASE_FILE, Service
-from earshot.sources.image_settings import DERIVE, effective, handed_over
+from earshot.sources.image_settings import DERIVE, effective_properties, image_properties
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import MOUNTED, Container
@@ -65,7 +65,7 @@ _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
     """Those that run a broker or a controller, and not only its image's tools."""
-    return tuple(item for item in services if _runs_broker(item))
+    return tuple(service for service in services if _runs_broker(service))
 
 
 def settings_of(service: Service) -> BrokerSettings:
@@ -75,7 +75,9 @@ def settings_of(service: Service) -> BrokerSettings:
     family = container.family
     release = _release(service)
     old = family is Family.WURSTMEISTER or (release or NEWEST) < (3, 0)
-    values = effective(_with_port(container)) if old else dict(handed_over(container))
+    values = (
+        effective_properties(_with_port(container)) if old else dict(image_properties(container))
+    )
     if values == APACHE_DEFAULTS and (service.is_built or _has_unread_variables(container)):
         values = {}  # one variable more, and none of these is set
     if service.properties:
@@ -174,7 +176,7 @@ def _release(service: Service) -> tuple[int, int] | None:
         return service.release
     image = service.container.image
     shown = release_of(image) if is_known(image) else None
-    return shown or service.release or released(image)
+    return shown or service.release or image_release(image)
 
 
 def _is_confluent_local(image: str) -> bool:
@@ -206,7 +208,7 @@ def _with_port(container: Container) -> Container:
     return replace(container, env={**env, "KAFKA_ADVERTISED_PORT": str(known or "${PORT}")})
 
 
-def released(image: str) -> tuple[int, int] | None:
+def image_release(image: str) -> tuple[int, int] | None:
     """Which Kafka is in ``image``; no tag and `latest` mean the newest."""
     if not is_known(image):
         return None
@@ -227,12 +229,12 @@ def deployment(services: Sequence[Service]) -> Deployment:
     """Everything that the file shows."""
     kafka = (_broker(item) for item in brokers_among(services))
     brokers = (
-        *joined(tuple(kafka)),
+        *with_joined_clusters(tuple(kafka)),
         *(redpanda_broker(item, services) for item in redpanda_among(services)),
     )
-    names = [item.service for item in brokers]
+    names = [broker.service for broker in brokers]
     return Deployment(
-        containers={item.name: item.container for item in services},
+        containers={service.name: service.container for service in services},
         brokers=brokers,
         bootstraps=tuple(bootstraps(services, names, ports_of(brokers))),
         health_checks=tuple(health_checks(services, names)),

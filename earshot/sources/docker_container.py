@@ -188,40 +188,40 @@ def _pair(text: str | None) -> tuple[str, str | None]:
 
 def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
     """Published ports: maps with `internal`, `external`, `ip` and `protocol`."""
-    for item in ports:
-        internal = _whole(item.get("internal")) if isinstance(item, Mapping) else None
-        if not isinstance(item, Mapping) or internal is None:
+    for port in ports:
+        internal = _whole(port.get("internal")) if isinstance(port, Mapping) else None
+        if not isinstance(port, Mapping) or internal is None:
             unknown.append("ports")
             continue
-        external = _whole(item.get("external", 0))
+        external = _whole(port.get("external", 0))
         if external is None:
             unknown.append("ports")
-        filled_in = item.get(_FILLED_IN)
+        filled_in = port.get(_FILLED_IN)
         has_default_ip = isinstance(filled_in, (list, tuple)) and "ip" in filled_in
         yield PublishedPort(
             internal,
             external or None,  # 0: Docker chooses one
-            "" if has_default_ip else str(item.get("ip") or ""),
-            str(item.get("protocol") or "tcp"),
+            "" if has_default_ip else str(port.get("ip") or ""),
+            str(port.get("protocol") or "tcp"),
         )
 
 
 def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwork]:
     """Networks: maps with `name`, `aliases` and `ipv4Address`."""
-    for item in networks:
-        if not isinstance(item, Mapping) or item.get("name") is None:
+    for network in networks:
+        if not isinstance(network, Mapping) or network.get("name") is None:
             unknown.append("a network")
             continue
         for key in ("aliases", "ipv4Address"):
-            if key in item and item[key] is None:
-                unknown.append(f"{key} on network {item['name']}")
-        aliases = _items(item.get("aliases"))
+            if key in network and network[key] is None:
+                unknown.append(f"{key} on network {network['name']}")
+        aliases = _items(network.get("aliases"))
         if None in aliases:
-            unknown.append(f"aliases on network {item['name']}")
+            unknown.append(f"aliases on network {network['name']}")
         yield JoinedNetwork(
-            str(item["name"]),
+            str(network["name"]),
             tuple(str(alias) for alias in aliases if alias is not None),
-            str(item.get("ipv4Address") or ""),
+            str(network.get("ipv4Address") or ""),
         )
 
 
@@ -261,19 +261,19 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
     images = [item for item in map(stack.get, sources) if item is not None]
     container = service.container
     if is_unnamed(container.image) and IMAGE_NOTE not in container.env:
-        names = [item.text("name") for item in images if item.type == REMOTE_IMAGE]
+        names = [image.text("name") for image in images if image.type == REMOTE_IMAGE]
         container = replace(container, image=next(filter(None, names), container.image))
     made = {item.text("name"): item.props for item in stack.all(NETWORK)}
     networks = tuple(
-        replace(it, internal=made.get(it.name, {}).get("internal") is True)
-        for it in container.networks
+        replace(network, internal=made.get(network.name, {}).get("internal") is True)
+        for network in container.networks
     )
     own = set(made)
-    is_open = any(item.name not in own for item in container.networks)
+    is_open = any(network.name not in own for network in container.networks)
     built = [name for item in stack.all(*BUILT_IMAGES) for name in built_names(item.props)]
     return replace(
         service,
         container=replace(container, open_networks=is_open, networks=networks),
-        is_built=any(item.type in BUILT_IMAGES for item in images)
+        is_built=any(image.type in BUILT_IMAGES for image in images)
         or is_one_of(container.image, built),
     )

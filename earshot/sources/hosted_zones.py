@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from earshot.names.aws import VpcDns
 from earshot.names.evidence import Declaration
 from earshot.sources import stack_resources as aws
-from earshot.sources.stack_resources import Pointed, RegisteredResource, RegisteredStack
+from earshot.sources.stack_resources import References, RegisteredResource, RegisteredStack
 
 _ADDRESSES = ("A", "AAAA", "CNAME")
 
@@ -29,7 +29,7 @@ class RecordLookup:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _ZoneRecord:
     """A record of the name in question, and its zone."""
 
     record: RegisteredResource
@@ -55,13 +55,13 @@ class Zones:
     def __init__(self, stack: RegisteredStack) -> None:
         self._stack = stack
         self._zones = list(stack.all(aws.ZONE))
-        self._by_name: dict[str, list[_Held]] = {}
+        self._by_name: dict[str, list[_ZoneRecord]] = {}
         self._unnamed = False
         for record in stack.all(aws.RECORD):
             if record.props.get("type") in _ADDRESSES:
                 self._add(record)
 
-    def beyond(self, host: str) -> RecordLookup:
+    def declared_outside(self, host: str) -> RecordLookup:
         """For clients on the internet."""
         held = self._by_name.get(_folded(host), [])
         for item in held:
@@ -72,12 +72,12 @@ class Zones:
             return RecordLookup(why=why)
         return RecordLookup(undecided=self._unnamed)
 
-    def inside(self, host: str, vpc: Pointed, dns: VpcDns | None) -> RecordLookup:
+    def declared_inside(self, host: str, vpc: References, dns: VpcDns | None) -> RecordLookup:
         """For clients in ``vpc``."""
         held = self._by_name.get(_folded(host), [])
         private = [item for item in held if item.zone is not None and self._is_private(item.zone)]
         for item in private:
-            word = self._seen(item, host, vpc, dns)
+            word = self._record_in_zone(item, host, vpc, dns)
             if word is not None:
                 return word
         if private:
@@ -93,8 +93,8 @@ class Zones:
             return held[0].declare(host)
         return RecordLookup(undecided=self._unnamed)
 
-    def _seen(
-        self, item: _Held, host: str, vpc: Pointed, dns: VpcDns | None
+    def _record_in_zone(
+        self, item: _ZoneRecord, host: str, vpc: References, dns: VpcDns | None
     ) -> RecordLookup | None:
         """What clients in ``vpc`` make of a private zone's record; None where it is not theirs."""
         assert item.zone is not None
@@ -107,8 +107,8 @@ class Zones:
         return item.declare(host)
 
     def _add(self, record: RegisteredResource) -> None:
-        pointed = self._stack.pointed(record, "zoneId", aws.ZONE)
-        zone = pointed.found[0] if pointed.found else None
+        pointed = self._stack.references(record, "zoneId", aws.ZONE)
+        zone = pointed.resources[0] if pointed.resources else None
         name = record.text("fqdn") or record.text("name")
         if name is None:
             self._unnamed = True
@@ -117,20 +117,20 @@ class Zones:
         is_below = f".{_folded(name)}".endswith(f".{_folded(of)}")
         if record.text("fqdn") is None and of and not is_below:
             name = f"{name}.{of}"
-        shown = of or next(iter(pointed.foreign), "(not known yet)")
-        held = _Held(record, zone, shown.rstrip("."))
+        shown = of or next(iter(pointed.foreign_ids), "(not known yet)")
+        held = _ZoneRecord(record, zone, shown.rstrip("."))
         self._by_name.setdefault(_folded(name), []).append(held)
 
     def _is_private(self, zone: RegisteredResource) -> bool:
-        return self._vpcs(zone) != Pointed()
+        return self._vpcs(zone) != References()
 
-    def _vpcs(self, zone: RegisteredResource) -> Pointed:
-        joined = self._stack.pointing(zone.urn, "zoneId", (aws.ZONE_ASSOCIATION,), (aws.ZONE,))
-        parts = [self._stack.pointed(zone, "vpcs", *aws.VPCS, inner="vpcId")]
-        parts += [self._stack.pointed(item, "vpcId", *aws.VPCS) for item in joined]
-        return Pointed(
-            tuple(found for part in parts for found in part.found),
-            tuple(id for part in parts for id in part.foreign),
+    def _vpcs(self, zone: RegisteredResource) -> References:
+        joined = self._stack.referrers(zone.urn, "zoneId", (aws.ZONE_ASSOCIATION,), (aws.ZONE,))
+        parts = [self._stack.references(zone, "vpcs", *aws.VPCS, inner="vpcId")]
+        parts += [self._stack.references(item, "vpcId", *aws.VPCS) for item in joined]
+        return References(
+            tuple(found for part in parts for found in part.resources),
+            tuple(id for part in parts for id in part.foreign_ids),
             any(part.unknown for part in parts),
         )
 

@@ -10,7 +10,7 @@ DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 """Images that bind what is advertised where nothing else is given; unknown ones count as such."""
 
 
-def handed_over(container: Container) -> dict[str, str]:
+def image_properties(container: Container) -> dict[str, str]:
     """The broker properties that the image hands to Kafka: as given, with what it adds itself."""
     values = dict(container.settings.values)
     if not values and container.family is Family.APACHE:
@@ -21,12 +21,12 @@ def handed_over(container: Container) -> dict[str, str]:
     return values
 
 
-def effective(container: Container) -> dict[str, str]:
+def effective_properties(container: Container) -> dict[str, str]:
     """The broker properties with what the image and Kafka put where nothing is set."""
-    return completed(handed_over(container), derives=container.family in DERIVE)
+    return with_default_listeners(image_properties(container), derives=container.family in DERIVE)
 
 
-def completed(values: Mapping[str, str], *, derives: bool = False) -> dict[str, str]:
+def with_default_listeners(values: Mapping[str, str], *, derives: bool = False) -> dict[str, str]:
     """``values`` with the listeners that Kafka, and an image that ``derives`` them, put there."""
     found = dict(values)
     host = found.get("advertised.host.name")

@@ -7,7 +7,13 @@ the listener's own name does, or the kind of host that it advertises.
 from collections.abc import Mapping
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import controller_names, inter_broker_name, node_id, readable, roles_of
+from earshot.facts.settings import (
+    controller_names,
+    inter_broker_name,
+    node_id,
+    readable_entries,
+    roles_of,
+)
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import read_listeners, read_servers, read_voters
 from earshot.listeners.model import ClusterPlan
@@ -17,7 +23,7 @@ from earshot.sources.parsed_listener import Audience, lone_plan, noted_scopes, p
 from earshot.sources.user_data import PLACE, UserDataFile
 from earshot.topology.container import is_loopback
 
-_SAID = {
+_NAME_PARTS = {
     Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),
     Scope.INTERNAL: ("INTERNAL", "PRIVATE", "INSIDE", "VPC", "REPLICATION"),
 }
@@ -62,7 +68,7 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
     """The properties of a broker with ``name`` where the advertised host is left empty."""
     text = values.get("advertised.listeners", values.get("listeners", "PLAINTEXT://:9092"))
     entries = list(read_listeners(text))
-    good = dict(readable(entries))
+    good = dict(readable_entries(entries))
     if len(good) < len(entries):
         return dict(values)  # for KL002 to say
     texts = [
@@ -78,7 +84,7 @@ def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audie
     """The scopes of the listener ``name``; none if nothing shows them."""
     scopes = {
         scope: f"its name holds {part}"
-        for scope, parts in _SAID.items()
+        for scope, parts in _NAME_PARTS.items()
         for part in parts
         if part in name.upper()
     }
@@ -87,12 +93,12 @@ def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audie
         scopes[Scope.EXTERNAL] = f"{advertised.host} is {kind}"
     elif not scopes and kind in _OF_THE_VPC:
         scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
-    if name == inter_broker_name(values) and not _is_its_own(advertised, values):
+    if name == inter_broker_name(values) and not _is_own_loopback(advertised, values):
         scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
     return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
 
 
-def _is_its_own(advertised: Address, values: Mapping[str, str]) -> bool:
+def _is_own_loopback(advertised: Address, values: Mapping[str, str]) -> bool:
     """Whether it leads a node to itself, and no other node is known to use it."""
     return is_loopback(advertised.host) and _may_be_alone(values)
 
@@ -106,9 +112,11 @@ def _may_be_alone(values: Mapping[str, str]) -> bool:
         return all(is_loopback(host.strip("[]")) for host in hosts)
     if Role.BROKER not in roles_of(values):
         return False
-    if voters := dict(readable(read_voters(values.get("controller.quorum.voters", "")))):
+    if voters := dict(readable_entries(read_voters(values.get("controller.quorum.voters", "")))):
         return list(voters) == [node_id(values)]
-    listed = [*readable(read_servers(values.get("controller.quorum.bootstrap.servers", "")))]
+    listed = [
+        *readable_entries(read_servers(values.get("controller.quorum.bootstrap.servers", "")))
+    ]
     combined = Role.CONTROLLER in roles_of(values)
     return combined and len(listed) == 1 and is_loopback(listed[0][0].host)
 
@@ -125,7 +133,7 @@ def _plan(
     listeners = [
         item
         for item in found
-        if not (item.name in controller_names(values) and _is_its_own(item.advertised, values))
+        if not (item.name in controller_names(values) and _is_own_loopback(item.advertised, values))
     ]
     return lone_plan(node_id(values), values, notes, listeners, hosts)
 

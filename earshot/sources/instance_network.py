@@ -11,7 +11,7 @@ from earshot.facts.security_groups import Ingress, UnknownSource
 from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns
 from earshot.sources import stack_resources as aws
-from earshot.sources.stack_resources import Pointed, RegisteredResource, RegisteredStack
+from earshot.sources.stack_resources import References, RegisteredResource, RegisteredStack
 
 Interfaces = tuple[RegisteredResource, ...]
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]?", re.ASCII)
@@ -30,7 +30,7 @@ class InstanceNetwork:
     elastic: tuple[str | UnknownHost, ...]
     ingress: tuple[Ingress, ...]
     """The sources that a group of another stack lets in are one unread source."""
-    vpc: Pointed
+    vpc: References
     dns: VpcDns | None
     own_name: str | UnknownHost
     """What the machine calls itself, unless a user has renamed it."""
@@ -60,12 +60,12 @@ def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfa
     found: dict[str, RegisteredResource] = {}
     for key in ("primaryNetworkInterface", "networkInterfaces"):
         if instance.given(key):
-            pointed = stack.pointed(instance, key, aws.INTERFACE, inner="networkInterfaceId")
-            found |= {item.urn: item for item in pointed.found}
-    for item in stack.pointing(
+            pointed = stack.references(instance, key, aws.INTERFACE, inner="networkInterfaceId")
+            found |= {item.urn: item for item in pointed.resources}
+    for item in stack.referrers(
         instance.urn, "instanceId", (aws.INTERFACE_ATTACHMENT,), (aws.INSTANCE,)
     ):
-        attached = stack.pointed(item, "networkInterfaceId", aws.INTERFACE).found
+        attached = stack.references(item, "networkInterfaceId", aws.INTERFACE).resources
         found |= {other.urn: other for other in attached}
     return tuple(found.values())
 
@@ -73,12 +73,12 @@ def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfa
 def _elastic(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> Iterator[str | UnknownHost]:
-    held = ((item, "networkInterface", aws.INTERFACE) for item in interfaces)
+    held = ((interface, "networkInterface", aws.INTERFACE) for interface in interfaces)
     for holder, key, type in ((instance, "instance", aws.INSTANCE), *held):
-        for eip in stack.pointing(holder.urn, key, (aws.EIP,), (type,)):
+        for eip in stack.referrers(holder.urn, key, (aws.EIP,), (type,)):
             yield _address(eip)
-        for item in stack.pointing(holder.urn, f"{key}Id", (aws.EIP_ASSOCIATION,), (type,)):
-            eips = stack.pointed(item, "allocationId", aws.EIP).found
+        for item in stack.referrers(holder.urn, f"{key}Id", (aws.EIP_ASSOCIATION,), (type,)):
+            eips = stack.references(item, "allocationId", aws.EIP).resources
             yield from map(_address, eips or (item,))
 
 
@@ -102,45 +102,45 @@ def _addresses(holders: Interfaces, elastic: tuple[str | UnknownHost, ...]) -> I
 
 def _groups(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
-) -> tuple[Pointed, ...]:
-    found = [stack.pointed(item, "securityGroups", *aws.GROUPS) for item in interfaces]
+) -> tuple[References, ...]:
+    found = [stack.references(interface, "securityGroups", *aws.GROUPS) for interface in interfaces]
     if not interfaces:
-        found.append(stack.pointed(instance, "vpcSecurityGroupIds", *aws.GROUPS))
+        found.append(stack.references(instance, "vpcSecurityGroupIds", *aws.GROUPS))
     key = "networkInterfaceId"
-    for item in interfaces:
-        for other in stack.pointing(item.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
-            found.append(stack.pointed(other, "securityGroupId", *aws.GROUPS))
+    for interface in interfaces:
+        for other in stack.referrers(interface.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
+            found.append(stack.references(other, "securityGroupId", *aws.GROUPS))
     return tuple(found)
 
 
-def _ingress(stack: RegisteredStack, groups: tuple[Pointed, ...]) -> Iterator[Ingress]:
-    carried = {item.urn: item for pointed in groups for item in pointed.found}
+def _ingress(stack: RegisteredStack, groups: tuple[References, ...]) -> Iterator[Ingress]:
+    carried = {item.urn: item for pointed in groups for item in pointed.resources}
     for group in carried.values():
-        yield from _let_in(stack, group)
-    foreign = [id for pointed in groups for id in pointed.foreign]
+        yield from _group_ingress(stack, group)
+    foreign = [id for pointed in groups for id in pointed.foreign_ids]
     for id in dict.fromkeys(foreign):
         yield Ingress(0, 65535, UnknownSource(f"group {id}, which is not of this stack"))
     if any(pointed.unknown for pointed in groups) or not (carried or foreign):
         yield Ingress(0, 65535, UnknownSource("its security groups, which are not known"))
 
 
-def _let_in(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
+def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
     own = group.name
     if group.given("ingress"):  # else a group has none, and AWS lists here what rules add
-        yield from read_group(_named(stack, group, group.props), own)
-    for rule in stack.pointing(group.urn, "securityGroupId", aws.RULES, aws.GROUPS):
-        yield from read_ingress(_named(stack, rule, rule.props), own)
+        yield from read_group(_with_group_names(stack, group, group.props), own)
+    for rule in stack.referrers(group.urn, "securityGroupId", aws.RULES, aws.GROUPS):
+        yield from read_ingress(_with_group_names(stack, rule, rule.props), own)
 
 
-def _named(
+def _with_group_names(
     stack: RegisteredStack, rule: RegisteredResource, props: Mapping[str, Any]
 ) -> dict[str, Any]:
     """With the names of this stack's groups for the ids of those that are referred to."""
     found = dict(props)
     for key in _REFERRED:
-        pointed = stack.pointed(rule, key, *aws.GROUPS)
-        if pointed.found:
-            found[key] = pointed.found[0].name
+        pointed = stack.references(rule, key, *aws.GROUPS)
+        if pointed.resources:
+            found[key] = pointed.resources[0].name
     return found
 
 
@@ -148,26 +148,28 @@ def _vpc(
     stack: RegisteredStack,
     instance: RegisteredResource,
     interfaces: Interfaces,
-    groups: tuple[Pointed, ...],
-) -> Pointed:
+    groups: tuple[References, ...],
+) -> References:
     """By its subnet, else by its groups; unknown where neither is of this stack."""
     holders = [*interfaces, instance]
     subnets = [
-        other for item in holders for other in stack.pointed(item, "subnetId", *aws.SUBNETS).found
+        other
+        for holder in holders
+        for other in stack.references(holder, "subnetId", *aws.SUBNETS).resources
     ]
-    carried = [group for pointed in groups for group in pointed.found]
-    for item in (*subnets, *carried):
-        found = stack.pointed(item, "vpcId", *aws.VPCS)
+    carried = [group for pointed in groups for group in pointed.resources]
+    for subnet in (*subnets, *carried):
+        found = stack.references(subnet, "vpcId", *aws.VPCS)
         if found.keys:
             return found
-    return Pointed(unknown=True)
+    return References(unknown=True)
 
 
-def _dns(vpc: Pointed) -> VpcDns | None:
-    if not vpc.found:
+def _dns(vpc: References) -> VpcDns | None:
+    if not vpc.resources:
         return None
-    props, default = vpc.found[0].props, VpcDns()
-    if vpc.found[0].type == aws.VPCS[1]:
+    props, default = vpc.resources[0].props, VpcDns()
+    if vpc.resources[0].type == aws.VPCS[1]:
         default = VpcDns(support=True, hostnames=True)
     support = props.get("enableDnsSupport", default.support)
     hostnames = props.get("enableDnsHostnames", default.hostnames)

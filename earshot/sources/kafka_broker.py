@@ -17,7 +17,7 @@ from earshot.listeners.terms import Role, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.compose import Service
 from earshot.sources.container import listeners_in
-from earshot.sources.image_settings import completed, effective
+from earshot.sources.image_settings import effective_properties, with_default_listeners
 from earshot.sources.parsed_listener import Audience, ParsedListener, parsed_listeners
 from earshot.topology.container import Container
 
@@ -83,7 +83,11 @@ def brokers_in(
     chosen service is none, or two have the same id.
     """
     names = [service.name for service in services]
-    kafka = [it for it in services if is_broker(it.container.image, it.container.env, it.command)]
+    kafka = [
+        service
+        for service in services
+        if is_broker(service.container.image, service.container.env, service.command)
+    ]
     running = [item.name for item in kafka]
     for known, observed in (
         (names, "the file has no such service"),
@@ -107,7 +111,7 @@ def _broker(
 ) -> tuple[KafkaBroker, bool]:
     """The broker, and whether it has an id of its own."""
     raw = broker_settings(family_of(container.image), container.env, container.image)
-    values = effective(container)
+    values = effective_properties(container)
     broker = KafkaBroker(
         id=node_id(values),
         name=container.name,
@@ -147,7 +151,7 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
             observed="sets neither listeners nor a node's id",
             allowed="the properties file of a broker",
         )
-    values = completed(raw.values)
+    values = with_default_listeners(raw.values)
     between = inter_broker_name(values)
     listeners = parsed_listeners(
         values,

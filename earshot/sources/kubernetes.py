@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from earshot.listeners.address import Address
 from earshot.sources.bootstraps import bootstraps, ports_of
-from earshot.sources.clusters import joined
+from earshot.sources.clusters import with_joined_clusters
 from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.pod_variables import (
     ConfigMap,
@@ -31,7 +31,7 @@ from earshot.sources.workloads import (
     number_in,
     workloads,
 )
-from earshot.topology.broker import Arrival, Broker
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.cluster import ClusterService, Pod, ServicePort
 from earshot.topology.container import Container
 from earshot.topology.pods import PodDeployment, other_pod
@@ -52,7 +52,7 @@ class Manifest:
     @property
     def brokers(self) -> tuple[PodContainer, ...]:
         """Those that run a broker or a controller."""
-        lasting = [item for item in self.containers if item.lasts]
+        lasting = [container for container in self.containers if container.can_run_broker]
         found = {item.name for item in brokers_among([item.service for item in lasting])}
         return tuple(item for item in lasting if item.name in found)
 
@@ -70,41 +70,45 @@ class Manifest:
 
     def deployment(self, broken: Collection[str] = ()) -> PodDeployment:
         """The pods with their Services, without brokers that do not start."""
-        listed = [it for it in self.brokers if not {it.name, it.template} & {*broken}]
-        shown = _one_cluster(deployment([it.service for it in listed]).brokers, listed)
-        services = [item.service for item in self.containers]
-        pods = {item.name: item.pod for item in self.containers}
+        listed = [
+            broker for broker in self.brokers if not {broker.name, broker.template} & {*broken}
+        ]
+        shown = _with_template_clusters(deployment([it.service for it in listed]).brokers, listed)
+        services = [container.service for container in self.containers]
+        pods = {container.name: container.pod for container in self.containers}
         clients = {
             (name := other_pod(item.namespace)): Pod(name, item.namespace, {}, (name,))
             for item in listed
         }
         whole = PodDeployment(
-            {item.name: item.container for item in services}
+            {service.name: service.container for service in services}
             | {name: Container(name) for name in clients},
             shown,
-            tuple(bootstraps(services, [it.name for it in self.brokers], ports_of(shown))),
+            tuple(bootstraps(services, [broker.name for broker in self.brokers], ports_of(shown))),
             pods=pods | clients,
             services=self.services,
         )
 
         def meant(broker: Broker, address: Address) -> str:
             end = whole.trace(broker.service, address).end
-            return end.broker.cluster if isinstance(end, Arrival) else ""
+            return end.broker.cluster if isinstance(end, ReachedListener) else ""
 
-        whole = replace(whole, brokers=joined(whole.brokers, meant))
-        whole = replace(whole, bootstraps=(*whole.bootstraps, *whole.by_nodes()))
-        return replace(whole, bootstraps=(*whole.bootstraps, *whole.by_services()))
+        whole = replace(whole, brokers=with_joined_clusters(whole.brokers, meant))
+        whole = replace(whole, bootstraps=(*whole.bootstraps, *whole.node_port_clients()))
+        return replace(whole, bootstraps=(*whole.bootstraps, *whole.service_clients()))
 
 
-def _one_cluster(
+def _with_template_clusters(
     brokers: Sequence[Broker], containers: Iterable[PodContainer]
 ) -> tuple[Broker, ...]:
     """``brokers``, where all replicas of one template are of one cluster."""
-    templates = {item.name: item.template for item in containers}
-    clusters = {templates[item.service]: item.cluster for item in reversed(brokers)}
+    templates = {container.name: container.template for container in containers}
+    clusters = {templates[broker.service]: broker.cluster for broker in reversed(brokers)}
     return tuple(
-        replace(item, cluster=clusters[template]) if (template := templates[item.service]) else item
-        for item in brokers
+        replace(broker, cluster=clusters[template])
+        if (template := templates[broker.service])
+        else broker
+        for broker in brokers
     )
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from earshot.errors import AddressError
 from earshot.facts.settings import (
-    asks_itself_alone,
     controller_names,
+    has_lone_quorum,
     inter_broker_name,
     own_voter,
-    readable,
+    readable_entries,
     roles_of,
 )
 from earshot.listeners.address import Address, bracketed, check_host
@@ -54,13 +54,13 @@ def audience(
 ) -> Audience:
     """The scopes of the listener ``name`` of a broker with the properties ``values``."""
     host, local = bracketed(advertised.host), is_loopback(advertised.host)
-    if container.answers_to(advertised.host):
-        networks = ", ".join(item.name for item in container.networks)
+    if container.has_name(advertised.host):
+        networks = ", ".join(network.name for network in container.networks)
         where = f"on network {networks}" if networks else "inside its network"
         return Audience((Scope.INTERNAL,), f"{host} is the container's name {where}")
     scopes: dict[Scope, str] = {}
     # what is between brokers that no other one can ever join is one broker's own affair
-    if name == inter_broker_name(values) and not (local and asks_itself_alone(values)):
+    if name == inter_broker_name(values) and not (local and has_lone_quorum(values)):
         scopes[Scope.INTERNAL] = "the brokers talk through it"
     reached = _published(container, bind_port, advertised.port)
     if reached and local:
@@ -75,7 +75,7 @@ def audience(
 def _published(container: Container, bind_port: int, advertised_port: int) -> str:
     if container.on_host_network:
         return f"{advertised_port} (the container is on the host's network)"
-    found = container.published_at(bind_port) or container.behind(advertised_port)
+    found = container.published_at(bind_port) or container.ports_behind(advertised_port)
     return str(found[0]) if found else ""
 
 
@@ -107,16 +107,18 @@ def parsed_listeners(
     ``own_name`` is what a controller is reached at where neither its voter entry nor its bind
     address says.
     """
-    binds = dict(readable(read_listeners(values.get("listeners", ""))))
+    binds = dict(readable_entries(read_listeners(values.get("listeners", ""))))
     text = values.get("advertised.listeners")
-    advertised = binds if text is None else dict(readable(read_listeners(text)))
-    protocols = dict(readable(read_protocols(values.get("listener.security.protocol.map", ""))))
+    advertised = binds if text is None else dict(readable_entries(read_listeners(text)))
+    protocols = dict(
+        readable_entries(read_protocols(values.get("listener.security.protocol.map", "")))
+    )
     controllers = controller_names(values)
     found = []
     for name, bind in binds.items():
         address = advertised.get(name)
         if name in controllers:
-            if asks_itself_alone(values):
+            if has_lone_quorum(values):
                 continue  # only the broker itself uses its loopback
             address = address or own_voter(values) or bind
             address = address if address.host else Address(own_name, address.port)
@@ -147,7 +149,7 @@ def lone_plan(
     names = (inter_broker_name(values), *controller_names(values)[:1])
     if not listeners or not all(map(_NAME.fullmatch, names)):
         return None
-    own = tuple(_listener(item, hosts or {}) for item in listeners)
+    own = tuple(_listener(listener, hosts or {}) for listener in listeners)
     return ClusterPlan(
         kafka_version=notes.get("kafka_version", ""),
         inter_broker=names[0],

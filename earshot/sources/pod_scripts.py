@@ -38,7 +38,7 @@ _LAST_OF_NAME = re.compile(
 )
 
 
-def assigned(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
+def assignments(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
     """The variables that ``script`` assigns, in its order; None for an unknown value.
 
     ``known`` are those of the container, with HOSTNAME, the name of the pod.
@@ -46,19 +46,19 @@ def assigned(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
     if _MATCHED.search(script):
         script = _MATCHED.sub(":", script).replace(_MATCH, "${HOSTNAME##*-}")
     found: dict[str, str | None] = {}
-    is_plain = not branches(script)
+    is_plain = not has_control_flow(script)
     for match in _ASSIGNMENT.finditer(_COMMENT.sub("", script)):
         values = {**known, **found}
         found[match[1]] = _evaluated(match[2], values) if is_plain else None
     return found
 
 
-def branches(script: str) -> bool:
+def has_control_flow(script: str) -> bool:
     """Whether parts of ``script`` run under a condition, or in a way that is not read."""
     return _CONTROL.search(_EXITS.sub("", _COMMENT.sub("", script))) is not None
 
 
-def without(script: str, names: Collection[str]) -> str:
+def without_assignments(script: str, names: Collection[str]) -> str:
     """``script`` without what it assigns to ``names``."""
     return _ASSIGNMENT.sub(lambda it: "" if it[1] in names else it[0], script)
 

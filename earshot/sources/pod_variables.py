@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from earshot.listeners.placeholders import is_known
-from earshot.sources.pod_scripts import assigned, without
+from earshot.sources.pod_scripts import assignments, without_assignments
 
 Keys = tuple[int | str, ...]
 """A place in a file: the document, counted from 0, then keys and indices."""
@@ -44,7 +44,7 @@ class PodVariables:
     def read(self, section: Mapping[str, object], path: Keys) -> None:
         for item in list_of(section.get("envFrom")):
             source = as_map(item)
-            config_map = self._map_of(source.get("configMapRef"))
+            config_map = self._config_map(source.get("configMapRef"))
             if config_map is None:
                 self.unknown.append("envFrom")
                 continue
@@ -57,11 +57,11 @@ class PodVariables:
         for i, item in enumerate(list_of(listed)):
             variable = as_map(item)
             if name := text_in(variable, "name"):
-                self._one(name, variable, (*path, "env", i))
+                self._set_variable(name, variable, (*path, "env", i))
             else:
                 self.unknown.append(f"env[{i}] (no name)")
 
-    def expanded(self, text: str) -> str:
+    def expand(self, text: str) -> str:
         """``text`` with the values of `$(NAME)`, those that are known so far."""
 
         def value(match: re.Match[str]) -> str:
@@ -86,25 +86,25 @@ class PodVariables:
         known = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
         done: set[str] = set()
         for word in words if NAME in self._fields else ():
-            for name, value in assigned(word, known).items():
+            for name, value in assignments(word, known).items():
                 if value is not None and is_known(value):
                     self.values[name] = value
                     done.add(name)
-        self.forget(" ".join(rest := tuple(without(word, done) for word in words)))
+        self.forget(" ".join(rest := tuple(without_assignments(word, done) for word in words)))
         return rest
 
-    def _one(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
+    def _set_variable(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
         source = as_map(variable.get("valueFrom"))
         if not source:
             value = variable.get("value")
-            self._set(name, self.expanded(value) if isinstance(value, str) else value, path)
+            self._set(name, self.expand(value) if isinstance(value, str) else value, path)
             return
         path_of_field = text_in(as_map(source.get("fieldRef")), "fieldPath")
         if path_of_field in self._fields:
             self._set(name, self._fields[path_of_field], path)
             return
         reference = as_map(source.get("configMapKeyRef"))
-        config_map = self._map_of(reference)
+        config_map = self._config_map(reference)
         key = text_in(reference, "key")
         if config_map is None or key not in config_map.data:
             self._set(name, not_in_file(name), path)
@@ -116,7 +116,7 @@ class PodVariables:
         self.values[name] = value if isinstance(value, str) else not_in_file(name) if value else ""
         self.places[name] = path
 
-    def _map_of(self, reference: object) -> ConfigMap | None:
+    def _config_map(self, reference: object) -> ConfigMap | None:
         return self._maps.get((self._namespace, text_in(as_map(reference), "name")))
 
 

@@ -65,15 +65,15 @@ def _container(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Serv
         mode = f"service:{_name(pod, pods[pod], 'PodName')}"
     elif pod:
         unknown.append("the pod")
-    volumes = [item.split(":") for item in entries.get("Volume", ())]
-    hosts = (item.partition(":")[::2] for item in entries.get("AddHost", ()))
+    volumes = [entry.split(":") for entry in entries.get("Volume", ())]
+    hosts = (entry.partition(":")[::2] for entry in entries.get("AddHost", ()))
     container = Container(
         name,
         image=_last(entries, "Image"),
         networks=() if pod else tuple(_networks(entries)),
         published=() if pod else tuple(_ports(entries, unknown)),
         env=dict(_variables(entries)),
-        mounts=tuple(item[1] if len(item) > 1 else item[0] for item in volumes),
+        mounts=tuple(volume[1] if len(volume) > 1 else volume[0] for volume in volumes),
         network_mode=mode,
         unknown=tuple(unknown),
         extra_hosts={host.lower(): address for host, address in hosts},
@@ -104,7 +104,7 @@ def _last(entries: Entries, key: str) -> str:
 
 
 def _mode(entries: Entries) -> str:
-    listed = [item.partition(":")[0] for item in entries.get("Network", ())]
+    listed = [entry.partition(":")[0] for entry in entries.get("Network", ())]
     if HOST_NETWORK in listed:
         return HOST_NETWORK
     return "" if listed else "bridge"
@@ -112,18 +112,18 @@ def _mode(entries: Entries) -> str:
 
 def _networks(entries: Entries) -> Iterator[JoinedNetwork]:
     aliases = tuple(entries.get("NetworkAlias", ()))
-    for item in entries.get("Network", ()):
-        name = item.partition(":")[0].removesuffix(".network")
+    for entry in entries.get("Network", ()):
+        name = entry.partition(":")[0].removesuffix(".network")
         if name not in (HOST_NETWORK, "none", "bridge"):
             yield JoinedNetwork(name, aliases)
 
 
 def _ports(entries: Entries, unknown: list[str]) -> Iterator[PublishedPort]:
-    for item in entries.get("PublishPort", ()):
+    for entry in entries.get("PublishPort", ()):
         try:
-            yield from read_port(item, "PublishPort")
+            yield from read_port(entry, "PublishPort")
         except EarshotError:
-            hidden = read_hidden_port(item)
+            hidden = read_hidden_port(entry)
             yield from hidden
             unknown += [] if hidden else ["ports"]
 

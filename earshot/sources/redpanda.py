@@ -39,10 +39,10 @@ Listed = dict[str, Address | None]
 def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
     """Those that run a broker of Redpanda, and not only its image's `rpk`."""
     return tuple(
-        item
-        for item in services
-        if is_redpanda(item.container.image)
-        and (not item.command or _STARTS.search(" ".join(item.command)))
+        service
+        for service in services
+        if is_redpanda(service.container.image)
+        and (not service.command or _STARTS.search(" ".join(service.command)))
     )
 
 
@@ -56,7 +56,11 @@ def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
     text = " ".join(service.command)
     root = service
     if seed := _SEEDS.search(text):
-        named = (it for it in services if seed[1] == it.name or it.container.answers_to(seed[1]))
+        named = (
+            service
+            for service in services
+            if seed[1] == service.name or service.container.has_name(seed[1])
+        )
         root = next(named, service)
     return Broker(
         service=service.name,

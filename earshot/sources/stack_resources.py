@@ -76,11 +76,11 @@ class RegisteredResource:
 
 
 @dataclass(frozen=True)
-class Pointed:
+class References:
     """What a property points at."""
 
-    found: tuple[RegisteredResource, ...] = ()
-    foreign: tuple[str, ...] = ()
+    resources: tuple[RegisteredResource, ...] = ()
+    foreign_ids: tuple[str, ...] = ()
     """Ids of what is no resource of this stack."""
     unknown: bool = False
     """Something is not known yet, and nothing shows what it comes from."""
@@ -88,12 +88,12 @@ class Pointed:
     @property
     def whole(self) -> bool:
         """All that it points at is a resource of this stack."""
-        return not self.foreign and not self.unknown
+        return not self.foreign_ids and not self.unknown
 
     @property
     def keys(self) -> frozenset[str]:
         """What identifies each thing pointed at: a URN, or the id of what is foreign."""
-        return frozenset({*(item.urn for item in self.found), *self.foreign})
+        return frozenset({*(item.urn for item in self.resources), *self.foreign_ids})
 
 
 class RegisteredStack:
@@ -105,7 +105,7 @@ class RegisteredStack:
         self._by_urn = {item.urn: item for item in listed}
         self._by_id = by_key((id, item) for item in listed for id in item.ids)
         # asked for every instance: the answers for all of them are found at once
-        self._pointing: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
+        self._referrers: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
 
     def all(self, *types: str) -> Iterator[RegisteredResource]:
         """Every resource of ``types``."""
@@ -115,9 +115,9 @@ class RegisteredStack:
     def get(self, urn: str) -> RegisteredResource | None:
         return self._by_urn.get(urn)
 
-    def pointed(
+    def references(
         self, holder: RegisteredResource, key: str, *types: str, inner: str = ""
-    ) -> Pointed:
+    ) -> References:
         """What ``key`` of ``holder`` points at, among ``types``.
 
         ``inner`` is the key within that map, or within each map of that list.
@@ -131,24 +131,28 @@ class RegisteredStack:
             foreign += [] if own else [text]
         if foreign or hidden:
             sources = [self._by_urn.get(urn) for urn in holder.depends.get(key, ())]
-            more = {item.urn: item for item in sources if item is not None and item.type in types}
+            more = {
+                source.urn: source
+                for source in sources
+                if source is not None and source.type in types
+            }
             if more:
-                return Pointed(tuple({**found, **more}.values()))
-        return Pointed(tuple(found.values()), tuple(foreign), hidden)
+                return References(tuple({**found, **more}.values()))
+        return References(tuple(found.values()), tuple(foreign), hidden)
 
-    def pointing(
+    def referrers(
         self, target: str, key: str, types: tuple[str, ...], at: tuple[str, ...]
     ) -> tuple[RegisteredResource, ...]:
         """Resources of ``types`` whose ``key`` points at the resource with the URN ``target``,
         which is one of the types ``at``."""
         question = (key, types, at)
-        if question not in self._pointing:
-            self._pointing[question] = by_key(
+        if question not in self._referrers:
+            self._referrers[question] = by_key(
                 (urn, item)
                 for item in self.all(*types)
-                for urn in self.pointed(item, key, *at).keys
+                for urn in self.references(item, key, *at).keys
             )
-        return tuple(self._pointing[question].get(target, ()))
+        return tuple(self._referrers[question].get(target, ()))
 
 
 def _texts(props: Mapping[str, Any], key: str, inner: str) -> tuple[list[str], bool]:

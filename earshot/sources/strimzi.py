@@ -35,9 +35,9 @@ def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
     The second of one name is called `NAME#2`.
     """
     listed = [
-        (path, item)
-        for path, item in resources(documents)
-        if str(item.get("apiVersion")).startswith(_GROUP)
+        (path, resource)
+        for path, resource in resources(documents)
+        if str(resource.get("apiVersion")).startswith(_GROUP)
     ]
     pooled = any(item.get("kind") == "KafkaNodePool" for _, item in listed)
     taken: set[str] = set()

@@ -62,7 +62,7 @@ class Variables:
             self.missing.update(dict.fromkeys(_KEPT.findall(found)))
         return found
 
-    def handed_through(self, name: str) -> str | None:
+    def value_from_environment(self, name: str) -> str | None:
         """The value of a variable that a file names without one; None where it is not set then."""
         return self.value(name) if self.keep or name in self.values else None
 
@@ -206,7 +206,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _handed_through(name: str, known: Variables) -> dict[str, str]:
-    value = known.handed_through(name)
+    value = known.value_from_environment(name)
     return {} if value is None else {name: value}
 
 

@@ -81,7 +81,7 @@ class UserDataFile:
         return frozenset(key for key in self.computed if _PLACE.fullmatch(key))
 
 
-def decoded(text: str) -> str:
+def decode_user_data(text: str) -> str:
     """User data in base64, unpacked where gzip packed them; raises ValueError for anything else."""
     try:
         data = base64.b64decode(text, validate=False)
@@ -93,13 +93,13 @@ def decoded(text: str) -> str:
 def broker_files(text: str) -> tuple[UserDataFile, ...]:
     """The broker's properties files that user data write, in their order."""
     files: dict[str, _File] = {}
-    for item in _files(text, _LAYERS):
-        earlier = files.get(item.path)
-        if item.added and earlier is not None:
-            item = _File(item.path, f"{earlier.content}\n{item.content}", earlier.added,
-                         {**earlier.computed, **item.computed})  # fmt: skip
-        files[item.path] = item
-    found = map(_written, files.values())
+    for file in _files(text, _LAYERS):
+        earlier = files.get(file.path)
+        if file.added and earlier is not None:
+            file = _File(file.path, f"{earlier.content}\n{file.content}", earlier.added,
+                         {**earlier.computed, **file.computed})  # fmt: skip
+        files[file.path] = file
+    found = map(_user_data_file, files.values())
     return tuple(item for item in found if _is_broker(item))
 
 
@@ -125,7 +125,7 @@ def _is_broker(item: UserDataFile) -> bool:
     return is_broker_configuration({**item.settings.values, **item.computed})
 
 
-def _written(item: _File) -> UserDataFile:
+def _user_data_file(item: _File) -> UserDataFile:
     settings = read_properties(item.content)
     values: dict[str, str] = {}
     computed: dict[str, str] = {}
@@ -175,9 +175,9 @@ def _cloud_config(text: str) -> Iterator[_File]:
         return
     config: Mapping[str, Any] = found if isinstance(found, dict) else {}
     files = config.get("write_files")
-    for item in files if isinstance(files, list) else ():
-        if isinstance(item, dict) and (content := _content(item)) is not None:
-            yield _File(str(item.get("path", "")), content, bool(item.get("append")))
+    for file in files if isinstance(files, list) else ():
+        if isinstance(file, dict) and (content := _content(file)) is not None:
+            yield _File(str(file.get("path", "")), content, bool(file.get("append")))
     for key in ("bootcmd", "runcmd"):
         commands = config.get(key)
         listed = commands if isinstance(commands, list) else []
@@ -238,7 +238,7 @@ def _assignments(script: str) -> dict[str, str]:
     for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
         match = _LITERAL.fullmatch(value.strip())
         if match is not None and not more:
-            known[name] = next((item for item in match.groups() if item is not None), "")
+            known[name] = next((group for group in match.groups() if group is not None), "")
     return known
 
 

@@ -63,7 +63,7 @@ class PodContainer:
     namespace: str
     path: Keys
     variables: Mapping[str, Keys]
-    lasts: bool
+    can_run_broker: bool
     """Neither of a job nor an init container: a broker may run in it."""
     has_service_links: bool
     """Services of its namespace come in as variables (`KAFKA_PORT`)."""
@@ -111,16 +111,16 @@ class Workload:
         if self.kind not in _REPLICATED or not 0 < count <= MAX_REPLICAS:
             yield from templates
             return
-        names = {item.path: item.name for item in templates}
+        names = {template.path: template.name for template in templates}
         for number in range(self.first, self.first + count):
             one = replace(self, ordinal=number)
             called = one.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
-            yield from one._together(
-                item.as_replica(called if count > 1 else "", names[item.path])
-                for item in one._containers(maps, set())
+            yield from one._with_pod(
+                container.as_replica(called if count > 1 else "", names[container.path])
+                for container in one._containers(maps, set())
             )
 
-    def _together(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
+    def _with_pod(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
         """``containers`` of one pod, which knows them."""
         listed = list(containers)
         pod = replace(self._pod(), containers=tuple(item.name for item in listed))
@@ -143,7 +143,7 @@ class Workload:
     def containers(
         self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
     ) -> Iterator[PodContainer]:
-        yield from self._together(self._containers(maps, taken))
+        yield from self._with_pod(self._containers(maps, taken))
 
     def _pod(self) -> Pod:
         listed = [
@@ -217,7 +217,7 @@ class Workload:
         variables = PodVariables(self.namespace, maps, self._fields())
         variables.read(section, path)
         words = tuple(
-            variables.expanded(str(word))
+            variables.expand(str(word))
             for key in ("command", "args")
             for word in list_of(section.get(key))
         )
@@ -230,9 +230,9 @@ class Workload:
             name=name,
             image=text_in(section, "image"),
             env=variables.values,
-            mounts=tuple(text_in(item, "mountPath") for item in mounts),
+            mounts=tuple(text_in(mount, "mountPath") for mount in mounts),
             unknown=tuple(dict.fromkeys(unknown)),
-            extra_hosts=dict(self._aliases()),
+            extra_hosts=dict(self._host_aliases()),
         )
         links = self.spec.get("enableServiceLinks")
         return PodContainer(
@@ -240,7 +240,7 @@ class Workload:
             namespace=self.namespace,
             path=path,
             variables=variables.places,
-            lasts=lasts,
+            can_run_broker=lasts,
             has_service_links=not (is_off(links) or HIDDEN in str(links)),
             pod=self._pod(),
         )
@@ -259,7 +259,7 @@ class Workload:
                 return True
         return False
 
-    def _aliases(self) -> Iterator[tuple[str, str]]:
+    def _host_aliases(self) -> Iterator[tuple[str, str]]:
         for item in list_of(self.spec.get("hostAliases")):
             alias = as_map(item)
             for name in list_of(alias.get("hostnames")):

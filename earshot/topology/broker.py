@@ -55,11 +55,13 @@ class Broker:
     @property
     def for_clients(self) -> tuple[Endpoint, ...]:
         """Its listeners, as far as they are known, without those of controllers."""
-        return tuple(item for item in self.endpoints or () if not item.is_controller)
+        return tuple(endpoint for endpoint in self.endpoints or () if not endpoint.is_controller)
 
     def named(self, listener: str) -> Endpoint | None:
         """Its listener of that name."""
-        return next((it for it in self.endpoints or () if it.name == listener), None)
+        return next(
+            (endpoint for endpoint in self.endpoints or () if endpoint.name == listener), None
+        )
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ReachedListener:
     """A listener of a broker."""
 
     broker: Broker

@@ -155,7 +155,7 @@ class Container:
     @property
     def is_cut_off(self) -> bool:
         """Whether all its networks are internal: nothing beyond them reaches it, nor it them."""
-        return bool(self.networks) and all(item.internal for item in self.networks)
+        return bool(self.networks) and all(network.internal for network in self.networks)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -164,20 +164,22 @@ class Container:
         for network in self.networks:
             found |= {*network.aliases}
             if network.is_named:
-                found |= {f"{it}.{network.name}" for it in (self.name, *network.aliases)}
+                found |= {f"{alias}.{network.name}" for alias in (self.name, *network.aliases)}
         return frozenset(name.lower() for name in found if name)
 
     @cached_property
     def addresses(self) -> frozenset[str]:
         """Its own fixed addresses."""
-        return frozenset(str(ip_of(item.address)) for item in self.networks if item.address)
+        return frozenset(
+            str(ip_of(network.address)) for network in self.networks if network.address
+        )
 
-    def known_as(self, network: JoinedNetwork) -> frozenset[str]:
+    def names_on(self, network: JoinedNetwork) -> frozenset[str]:
         """Its names, in lower case, and its fixed address on one of its networks."""
         there = replace(self, networks=(network,))
         return there.names | there.addresses
 
-    def answers_to(self, host: str) -> bool:
+    def has_name(self, host: str) -> bool:
         """Whether ``host`` is one of its names or addresses inside its networks."""
         return folded(host) in (self.names if ip_of(host) is None else self.addresses)
 
@@ -186,17 +188,17 @@ class Container:
         if self.on_host_network:
             return (PublishedPort(container_port, container_port),)
         return tuple(
-            item
-            for item in self.published
-            if item.container_port == container_port and item.protocol == "tcp"
+            port
+            for port in self.published
+            if port.container_port == container_port and port.protocol == "tcp"
         )
 
-    def behind(self, host_port: int) -> tuple[PublishedPort, ...]:
+    def ports_behind(self, host_port: int) -> tuple[PublishedPort, ...]:
         """What a TCP port of the host leads to."""
         return tuple(
-            item
-            for item in self.published
-            if item.host_port == host_port and item.protocol == "tcp"
+            port
+            for port in self.published
+            if port.host_port == host_port and port.protocol == "tcp"
         )
 
 

@@ -12,9 +12,9 @@ from earshot.listeners.listed import by_key
 from earshot.names.kinds import ip_of
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import Container, PublishedPort, is_loopback
-from earshot.topology.hosted import is_hosted, meant_by
+from earshot.topology.msk import corrected_address, is_msk_broker
 from earshot.topology.names import GATEWAYS, Names
-from earshot.topology.ways import Hop, Trace, Way, Ways
+from earshot.topology.ways import Hop, Outcome, Trace, Ways
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,23 @@ class Deployment:
     health_checks: tuple[Bootstrap, ...] = ()
     """What the health checks of brokers connect to, each in the container of its broker."""
 
-    def way(self, place: str, address: Address) -> Way:
+    def way(self, place: str, address: Address) -> Outcome:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
         return self.trace(place, address).end
 
     def trace(self, place: str, address: Address) -> Trace:
         """The same, hop by hop."""
         own = self.containers.get(place)
-        is_own = own is not None and own.answers_to(address.host)
+        is_own = own is not None and own.has_name(address.host)
         is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
-        key = (place if is_own else self.outlook(place), address)
+        key = (place if is_own else self.position(place), address)
         if key not in self._traces:
             self._traces[key] = self._ways.trace(place, address)
         return self._traces[key]
 
     def shows_brokers(self, traces: Sequence[Trace]) -> bool:
         """Whether it is known which brokers a client with ``traces`` may mean."""
-        return bool(self.brokers) or all(is_hosted(it.address.host) for it in traces)
+        return bool(self.brokers) or all(is_msk_broker(trace.address.host) for trace in traces)
 
     def is_certain(self, trace: Trace) -> bool:
         """Whether a no of ``trace`` rests on nothing that is assumed."""
@@ -56,9 +56,11 @@ class Deployment:
         is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
         return is_shown or not self._ways.is_published(trace.address.port)
 
-    def offers(self, traces: Sequence[Trace]) -> Sequence[str]:
+    def alternative_addresses(self, traces: Sequence[Trace]) -> Sequence[str]:
         """The addresses to which the client of ``traces`` could bootstrap instead."""
-        if hosted := [str(right) for it in traces if (right := meant_by(it.address))]:
+        if hosted := [
+            str(right) for trace in traces if (right := corrected_address(trace.address))
+        ]:
             return hosted
         return [
             f"{broker.service}:{endpoint.bind.port}"
@@ -86,17 +88,17 @@ class Deployment:
         """Whether two services are alternatives: no profile runs both."""
         return self.names.apart(one, other)
 
-    def outlook(self, place: str) -> Hashable:
+    def position(self, place: str) -> Hashable:
         """What decides where an address leads from ``place``, if it is no name of its own.
 
         The same for services that are alike; that of a service with hosts of its own is its own.
         """
-        return self._outlooks.get(place, place)
+        return self._positions.get(place, place)
 
     @cached_property
     def by_service(self) -> Mapping[str, Broker]:
         """The brokers and controllers by their services."""
-        return {item.service: item for item in self.brokers}
+        return {broker.service: broker for broker in self.brokers}
 
     @cached_property
     def names(self) -> Names:
@@ -106,21 +108,23 @@ class Deployment:
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
         """Every host that a broker advertises, in lower case."""
-        endpoints = (item for broker in self.brokers for item in broker.endpoints or ())
-        return frozenset(it.advertised.host.lower() for it in endpoints if it.advertised)
+        endpoints = (endpoint for broker in self.brokers for endpoint in broker.endpoints or ())
+        return frozenset(
+            endpoint.advertised.host.lower() for endpoint in endpoints if endpoint.advertised
+        )
 
     def _machine_hosts(self) -> Iterator[str]:
         """Hosts that a broker advertises with a port that it publishes, and no container has."""
         for broker in self.brokers:
-            for item in broker.for_clients:
-                if item.advertised is None:
+            for endpoint in broker.for_clients:
+                if endpoint.advertised is None:
                     continue
-                host = item.advertised.host.lower()
-                ports = broker.container.published_at(item.bind.port)
-                is_theirs = any(it.answers_to(host) for it in self.containers.values())
+                host = endpoint.advertised.host.lower()
+                ports = broker.container.published_at(endpoint.bind.port)
+                is_theirs = any(container.has_name(host) for container in self.containers.values())
                 if is_loopback(host) or host in GATEWAYS or host in self.containers or is_theirs:
                     continue
-                if any(port.host_port == item.advertised.port for port in ports):
+                if any(port.host_port == endpoint.advertised.port for port in ports):
                     yield host
 
     @cached_property
@@ -134,13 +138,13 @@ class Deployment:
 
     @cached_property
     def _clusters(self) -> Mapping[str, Sequence[Broker]]:
-        return by_key((item.cluster, item) for item in self.brokers)
+        return by_key((broker.cluster, broker) for broker in self.brokers)
 
     @cached_property
-    def _outlooks(self) -> Mapping[str, Hashable]:
+    def _positions(self) -> Mapping[str, Hashable]:
         found: dict[str, Hashable] = {}
         for name, own in self.containers.items():
             flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
-            alike = (tuple(item.name for item in own.networks), *flags)
+            alike = (tuple(network.name for network in own.networks), *flags)
             found[name] = name if own.extra_hosts or own.links else alike
         return found

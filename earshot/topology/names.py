@@ -46,7 +46,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Itself:
+class Loopback:
     """The loopback of the place that asks; no address for a name of it, such as localhost."""
 
     address: str = ""
@@ -67,7 +67,7 @@ class Machine:
     address: str = ""
 
 
-Target = Itself | Member | Machine
+Target = Loopback | Member | Machine
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Resolution:
 
 
 @dataclass(frozen=True)
-class NoName:
+class UnresolvedName:
     """Nothing has the name here; ``because`` says where it is known instead."""
 
     because: str
@@ -104,7 +104,7 @@ class Names:
         self.machine = machine
         self.own = own or {}
 
-    def resolve(self, place: str, host: str) -> Resolution | NoName | Unknown:
+    def resolve(self, place: str, host: str) -> Resolution | UnresolvedName | Unknown:
         """What ``host`` means at ``place`` (a service, or `HOST`)."""
         place, host = self.owner(place), host.lower()
         own = self.containers.get(place)
@@ -117,7 +117,7 @@ class Names:
                 return Unknown("the address that extra_hosts of the client holds")
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
             number = ip_of(host)
-            itself = Itself("" if number is None else str(number))
+            itself = Loopback("" if number is None else str(number))
             return Resolution((itself,), f"{host} is every place's name for itself")
         if place == OUTSIDE:
             return self._outside(host)
@@ -127,7 +127,7 @@ class Names:
             return self._on_machine(host)
         if found := self._members(place, own, folded(host)):
             return found
-        return self._elsewhere(place, own, host)
+        return self._unlisted_name(place, own, host)
 
     def owner(self, place: str) -> str:
         """The service whose network ``place`` has: its own name, unless the file shows another."""
@@ -136,7 +136,7 @@ class Names:
     @cached_property
     def all(self) -> frozenset[str]:
         """Every name of a container, in lower case."""
-        named = {name for item in self.containers.values() for name in item.names}
+        named = {name for container in self.containers.values() for name in container.names}
         return frozenset(named | {name.lower() for name in self.containers})
 
     def apart(self, one: str, other: str) -> bool:
@@ -152,12 +152,12 @@ class Names:
         """The services that have the network of ``owner``, who comes first."""
         return self._sharing.get(owner, ())
 
-    def _on_machine(self, host: str) -> Resolution | NoName | Unknown:
+    def _on_machine(self, host: str) -> Resolution | UnresolvedName | Unknown:
         if address := self.own.get(host):
-            target = Itself(address) if is_loopback(address) else Machine(address)
+            target = Loopback(address) if is_loopback(address) else Machine(address)
             return Resolution((target,), f"{host} is {address} of this machine")
         if ip_of(host) is not None:
-            if members := self._fixed.get(folded(host)):
+            if members := self._by_address.get(folded(host)):
                 doubt = "whether the machine has a route to its containers: on Linux it has"
                 return Resolution(tuple(members), f"{host} is the address of a container", doubt)
             if host in self.machine:
@@ -165,17 +165,17 @@ class Names:
             return Unknown(f"whose address {host} is")
         if "." not in host and host in self.all:
             # a container's name means nothing to the machine; any other may mean anything
-            return NoName(_DOCKERS.format(host))
+            return UnresolvedName(_DOCKERS.format(host))
         if host in self.machine:
             return self._advertised(host)
         return Unknown(f"what {host} means to the machine's resolver")
 
-    def _outside(self, host: str) -> Resolution | NoName:
+    def _outside(self, host: str) -> Resolution | UnresolvedName:
         """The machine: a name that Docker does not give is assumed to resolve to it."""
-        if host in GATEWAYS or folded(host) in self._fixed:
-            return NoName(f"{host} is known on the Docker host only")
+        if host in GATEWAYS or folded(host) in self._by_address:
+            return UnresolvedName(f"{host} is known on the Docker host only")
         if host in self.all:
-            return NoName(_DOCKERS.format(host))
+            return UnresolvedName(_DOCKERS.format(host))
         address = self.own.get(host, "")
         if address and not is_loopback(address):
             because = f"{host} is {address} of the brokers' machine"
@@ -192,46 +192,48 @@ class Names:
             because = f"{host} is the hostname of {place}, in its hosts file"
             return Resolution(tuple(self._interfaces(place, own)), because)
         found: dict[Member, None] = {}
-        for item in own.networks:
-            for name in self._known.get((item.name, host), ()):
-                found[Member(name, item.name)] = None
+        for network in own.networks:
+            for name in self._by_network_name.get((network.name, host), ()):
+                found[Member(name, network.name)] = None
         linked = own.links.get(host)
         if linked in self.containers and linked is not None:
-            found |= dict.fromkeys(self._linked(own, linked))
+            found |= dict.fromkeys(self._link_members(own, linked))
         if not found and self._is_own_name(place, own, host):
             found |= dict.fromkeys(self._interfaces(place, own))
         if not found:
             return None
         # of alternatives that may be chosen together, nothing is certain
-        possible = [it for it in found if not self.apart(place, it.service)]
+        possible = [member for member in found if not self.apart(place, member.service)]
         if not possible:
             return Unknown(f"which of the profiles runs that has {host}")
-        targets = _of_first_network(own, possible)
+        targets = _first_network_members(own, possible)
         if not targets:
             return Unknown(f"on which network of the client {host} is asked for first")
-        networks = list(dict.fromkeys(it.network or "the default bridge" for it in targets))
-        services = shortened(list(dict.fromkeys(it.service for it in targets)))
+        networks = list(dict.fromkeys(target.network or "the default bridge" for target in targets))
+        services = shortened(list(dict.fromkeys(target.service for target in targets)))
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
 
     def _is_own_name(self, place: str, own: Container, host: str) -> bool:
         """Its other names are Docker's, which it has on user-defined networks alone."""
-        return bool(own.networks) and (own.answers_to(host) or host == place.lower())
+        return bool(own.networks) and (own.has_name(host) or host == place.lower())
 
     def _interfaces(self, place: str, own: Container) -> list[Member]:
         if not own.networks:
             return [Member(place)]
-        return [Member(place, item.name) for item in own.networks]
+        return [Member(place, network.name) for network in own.networks]
 
-    def _linked(self, own: Container, service: str) -> list[Member]:
+    def _link_members(self, own: Container, service: str) -> list[Member]:
         other = self.containers[service]
-        mine = {item.name for item in own.networks}
+        mine = {network.name for network in own.networks}
         if not mine:
             return [] if other.networks else [Member(service)]
-        return [Member(service, item.name) for item in other.networks if item.name in mine]
+        return [Member(service, network.name) for network in other.networks if network.name in mine]
 
-    def _elsewhere(self, place: str, own: Container, host: str) -> Resolution | NoName | Unknown:
+    def _unlisted_name(
+        self, place: str, own: Container, host: str
+    ) -> Resolution | UnresolvedName | Unknown:
         """No name on a network of ``place``: what it may be all the same."""
-        if members := self._fixed.get(folded(host)) if ip_of(host) is not None else None:
+        if members := self._by_address.get(folded(host)) if ip_of(host) is not None else None:
             return Resolution(tuple(members), f"{host} is the address of a container")
         if ip_of(host) is not None and (address := self.own.get(host)):
             return Resolution((Machine(address),), f"{host} is an address of the machine")
@@ -242,34 +244,34 @@ class Names:
         if own.open_networks or own.unknown:
             return Unknown("which other names there are on the networks of the client")
         if "." in host:
-            return self._dotted(host)
+            return self._full_name(host)
         if self._may_be_generated(host):
             return Unknown(f"whether Compose generates the name {host}")
         if own.network_mode == NO_NETWORK:
-            return NoName("the client has no network")
-        where = [item.name for item in own.networks]
-        return NoName(
+            return UnresolvedName("the client has no network")
+        where = [network.name for network in own.networks]
+        return UnresolvedName(
             f"nothing on {', '.join(where)} is called {host}"
             if where
             else f"the default bridge of Docker has no names, so not {host}"
         )
 
-    def _dotted(self, host: str) -> NoName | Unknown:
+    def _full_name(self, host: str) -> UnresolvedName | Unknown:
         """A full name may be another DNS server's, unless one other network alone has it."""
-        holders = [it for it in self.containers.values() if it.answers_to(host)]
-        if holders and not any(it.published for it in holders):
+        holders = [container for container in self.containers.values() if container.has_name(host)]
+        if holders and not any(holder.published for holder in holders):
             networks = [
                 net.name
-                for it in holders
-                for net in it.networks
-                if folded(host) in it.known_as(net)
+                for holder in holders
+                for net in holder.networks
+                if folded(host) in holder.names_on(net)
             ]
-            return NoName(f"{host} is known on {', '.join(dict.fromkeys(networks))} only")
+            return UnresolvedName(f"{host} is known on {', '.join(dict.fromkeys(networks))} only")
         return Unknown(f"what {host} means to other DNS servers")
 
     def _may_be_generated(self, host: str) -> bool:
         """Compose calls containers `PROJECT-SERVICE-1`; a hostname may hold a variable."""
-        if any(not is_known(item.hostname) for item in self.containers.values()):
+        if any(not is_known(container.hostname) for container in self.containers.values()):
             return True
         head = re.fullmatch(r"(.+)[-_][0-9]+", host)
         return head is not None and any(
@@ -277,17 +279,17 @@ class Names:
         )
 
     @cached_property
-    def _known(self) -> Mapping[tuple[str, str], Sequence[str]]:
+    def _by_network_name(self) -> Mapping[tuple[str, str], Sequence[str]]:
         """Services by a network and what they are called there."""
         return by_key(
             ((network.name, name), service)
             for service, container in self.containers.items()
             for network in container.networks
-            for name in container.known_as(network) | {service.lower()}
+            for name in container.names_on(network) | {service.lower()}
         )
 
     @cached_property
-    def _fixed(self) -> Mapping[str, Sequence[Member]]:
+    def _by_address(self) -> Mapping[str, Sequence[Member]]:
         """Containers by their fixed addresses."""
         return by_key(
             (folded(network.address), Member(service, network.name))
@@ -298,11 +300,15 @@ class Names:
 
     @cached_property
     def _profiles(self) -> Mapping[str, tuple[str, ...]]:
-        return {name: it.profiles for name, it in self.containers.items() if it.profiles}
+        return {
+            name: container.profiles
+            for name, container in self.containers.items()
+            if container.profiles
+        }
 
     @cached_property
     def _owners(self) -> Mapping[str, str]:
-        called = {item.name: name for name, item in self.containers.items()}
+        called = {container.name: name for name, container in self.containers.items()}
         return {name: self._owner(name, called) for name in self.containers}
 
     def _owner(self, name: str, called: Mapping[str, str]) -> str:
@@ -324,16 +330,16 @@ class Names:
         }
 
 
-def _of_first_network(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
+def _first_network_members(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
     """Docker answers for the first network that has the name: internal ones come last, the others
     by name. None where the project's name decides, and it makes a difference."""
-    joined = {item.name: item for item in own.networks}
-    groups = by_key((it.network, it) for it in found)
+    joined = {network.name: network for network in own.networks}
+    groups = by_key((member.network, member) for member in found)
     outer = [name for name in groups if name in joined and not joined[name].internal]
     names = sorted(outer or groups)
     first = groups[names[0]]
     kinds = {joined[name].is_named for name in names if name in joined}
-    same = {frozenset(it.service for it in groups[name]) for name in names}
+    same = {frozenset(group.service for group in groups[name]) for name in names}
     return tuple(first) if len(kinds) < 2 or len(same) == 1 else ()
 
 
@@ -344,4 +350,4 @@ def _gateway(host: str, own: Container | None, *, is_given: bool) -> Resolution:
         return Resolution((Machine(),), because)
     doubt = f"whether {host} exists here: Docker Desktop has it, on Linux an entry of extra_hosts"
     at_machine = own is None or own.on_host_network
-    return Resolution((Itself() if at_machine else Machine(),), because, doubt)
+    return Resolution((Loopback() if at_machine else Machine(),), because, doubt)

@@ -13,13 +13,13 @@ def planned_broker(plan: ClusterPlan, node: Node, container: Container) -> Broke
         id=node.id,
         endpoints=tuple(
             Endpoint(
-                item.name,
-                item.bind,
-                item.advertised if item.known else None,
-                item.name == plan.controller,
-                item.protocol,
+                listener.name,
+                listener.bind,
+                listener.advertised if listener.known else None,
+                listener.name == plan.controller,
+                listener.protocol,
             )
-            for item in node.listeners
+            for listener in node.listeners
         ),
         inter_broker=plan.inter_broker,
         cluster="plan",

@@ -13,14 +13,14 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.topology.broker import Arrival, Bootstrap, Broker
+from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.cluster import ClusterService, Pod, in_cluster
 from earshot.topology.container import is_loopback
-from earshot.topology.into_pods import IntoPods, Leg, best
 from earshot.topology.model import Deployment
 from earshot.topology.names import OUTSIDE, Unknown
+from earshot.topology.pod_ways import Leg, PodWays, best
 from earshot.topology.walk import walk
-from earshot.topology.ways import Answer, End, Hop, Stage, Trace
+from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
 
 NODE = "NODE"
 """Placeholder for the address of any node, as the bootstrap of clients outside the cluster."""
@@ -44,77 +44,95 @@ class PodDeployment(Deployment):
             self._traces[key] = self._trace(place, address)
         return self._traces[key]
 
-    def outlook(self, place: str) -> Hashable:
+    def position(self, place: str) -> Hashable:
         return place
 
     def is_certain(self, trace: Trace) -> bool:
         return not trace.doubt
 
-    def offers(self, traces: Sequence[Trace]) -> list[str]:
+    def alternative_addresses(self, traces: Sequence[Trace]) -> list[str]:
         """The ports of the Services that were asked for, else of those before brokers."""
-        asked = [it for trace in traces for it in self.named(trace.address.host)]
-        before = [it for it in self.services if any(map(self._has_broker, self._into.selected(it)))]
-        found = (f"{it.name}:{port.port}" for it in asked or before for port in it.ports or ())
+        asked = [service for trace in traces for service in self.named(trace.address.host)]
+        before = [
+            service
+            for service in self.services
+            if any(map(self._has_broker, self._pod_ways.selected(service)))
+        ]
+        found = (
+            f"{service.name}:{port.port}"
+            for service in asked or before
+            for port in service.ports or ()
+        )
         return list(dict.fromkeys(found))
 
-    def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
+    def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` means for a pod in ``namespace``."""
-        return self._into.called(host, namespace)
+        return self._pod_ways.services_named(host, namespace)
 
     def named(self, host: str) -> list[ClusterService]:
         """The Services that ``host`` means in any namespace."""
-        return [it for it in self.services if it in self.called(host, it.namespace)]
+        return [
+            service
+            for service in self.services
+            if service in self.services_named(host, service.namespace)
+        ]
 
-    def by_nodes(self) -> Iterator[Bootstrap]:
+    def node_port_clients(self) -> Iterator[Bootstrap]:
         """A client beyond the cluster for each port of the nodes behind which a broker listens."""
-        of_services = [port.node_port for it in self.services for port in it.ports or ()]
-        of_pods = [port for pod in self._into.all for port in pod.node_ports]
+        of_services = [port.node_port for service in self.services for port in service.ports or ()]
+        of_pods = [port for pod in self._pod_ways.all for port in pod.node_ports]
         # that a pod on its node's network can be reached at every port shows no client
         for port in dict.fromkeys((*of_services, *of_pods)):
             if port is None:
                 continue
             address = Address(NODE, port)
             end = self.trace(OUTSIDE, address).end
-            if isinstance(end, Arrival):
+            if isinstance(end, ReachedListener):
                 setting = f"port {port} of the nodes"
                 yield Bootstrap(OUTSIDE, setting, (address,), end.endpoint.protocol)
 
-    def by_services(self) -> Iterator[Bootstrap]:
+    def service_clients(self) -> Iterator[Bootstrap]:
         """A client in another pod for each port of a Service behind which a broker listens.
 
         A broker that clients of the file reach, or clients beyond the cluster, has none of them.
         Where one of its ports works, the others may be for clients elsewhere.
         """
-        met = {broker for item in self.bootstraps for broker in self._met(item)}
+        met = {
+            broker for bootstrap in self.bootstraps for broker in self._reached_brokers(bootstrap)
+        }
         listed = by_key(
-            (broker, item)
+            (broker, client)
             for service in self.services
             if not service.is_external_name
-            for item in self._clients_of(service)
-            for broker in self._met(item) - met
+            for client in self._clients_of(service)
+            for broker in self._reached_brokers(client) - met
         )
         found: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
         for clients in listed.values():
-            work = [it for it in clients if walk(self, it).answer is not Answer.NO]
-            found |= {(it.service, it.addresses): it for it in work or clients}
+            work = [client for client in clients if walk(self, client).answer is not Answer.NO]
+            found |= {(client.service, client.addresses): client for client in work or clients}
         yield from found.values()
 
     def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
         place = other_pod(service.namespace)
-        ports = {it.port: None for it in service.ports or ()}
+        ports = {port.port: None for port in service.ports or ()}
         if service.is_headless:
-            ports |= {it.target: None for it in service.ports or () if isinstance(it.target, int)}
+            ports |= {
+                port.target: None for port in service.ports or () if isinstance(port.target, int)
+            }
         for port in ports if place in self.pods else ():
             address = Address(service.name.lower(), port)
             end = self.trace(place, address).end
-            if isinstance(end, Arrival) and not end.endpoint.is_controller:
+            if isinstance(end, ReachedListener) and not end.endpoint.is_controller:
                 setting = f"port {port} of the Service {service.name}"
                 yield Bootstrap(place, setting, (address,), end.endpoint.protocol)
 
-    def _met(self, client: Bootstrap) -> set[str]:
+    def _reached_brokers(self, client: Bootstrap) -> set[str]:
         """The brokers that a client bootstraps to."""
-        ends = [end for it in client.addresses for end in self.trace(client.service, it).ends]
-        return {end.broker.service for end in ends if isinstance(end, Arrival)}
+        ends = [
+            end for address in client.addresses for end in self.trace(client.service, address).ends
+        ]
+        return {end.broker.service for end in ends if isinstance(end, ReachedListener)}
 
     def services_of(self, place: str, host: str) -> Sequence[ClusterService]:
         """The Services by which ``host`` leads to pods, from the pod of ``place``."""
@@ -125,28 +143,28 @@ class PodDeployment(Deployment):
             return ()
         _, *parts = in_cluster(host)
         by_pod = (
-            self.called(".".join(parts), pod.namespace)
-            if self._into.stable(host, pod.namespace)
+            self.services_named(".".join(parts), pod.namespace)
+            if self._pod_ways.stable_pods(host, pod.namespace)
             else ()
         )
-        return self.called(host, pod.namespace) or by_pod
+        return self.services_named(host, pod.namespace) or by_pod
 
     def host_of(self, broker: Broker, port: int) -> str | None:
         pod = self.pods[broker.service]
-        services = [it for it in self.services if pod in self._into.selected(it)]
-        for item in services:
-            if item.is_headless and item.name == pod.subdomain and len(pod.hostnames) == 1:
-                return f"{pod.hostnames[0]}.{item.name}"
-        for item in services:
-            if len(self._into.selected(item)) == 1 and any(
-                it.port == port for it in item.ports or ()
+        services = [service for service in self.services if pod in self._pod_ways.selected(service)]
+        for service in services:
+            if service.is_headless and service.name == pod.subdomain and len(pod.hostnames) == 1:
+                return f"{pod.hostnames[0]}.{service.name}"
+        for service in services:
+            if len(self._pod_ways.selected(service)) == 1 and any(
+                it.port == port for it in service.ports or ()
             ):
-                return item.name
+                return service.name
         return None
 
     def _trace(self, place: str, address: Address) -> Trace:
         if place == OUTSIDE:
-            return self._from_beyond(address)
+            return self._trace_from_outside(address)
         pod, host = self.pods[place], address.host.lower()
         aliases = self.containers[place].extra_hosts
         if host in aliases:
@@ -158,7 +176,7 @@ class PodDeployment(Deployment):
                 return _unknown(address, "which brokers there are: the file shows none")
             text = f"{host} is every place's name for itself"
             return _trace(
-                address, text, [self._into.inside(pod, address.port, place, loopback=True)]
+                address, text, [self._pod_ways.way_to_pod(pod, address.port, place, loopback=True)]
             )
         if not pod.on_host and host in (*pod.hostnames, *pod.full_names):
             return self._by_own_name(address, pod, place)
@@ -166,99 +184,105 @@ class PodDeployment(Deployment):
             return _unknown(address, f"whose address {host} is")
         if not pod.asks_cluster:
             return _unknown(address, "which DNS servers the client's pod asks")
-        if services := self.called(host, pod.namespace):
-            legs = [leg for it in services for leg in self._into.before(it, address.port, place)]
+        if services := self.services_named(host, pod.namespace):
+            legs = [
+                leg
+                for service in services
+                for leg in self._pod_ways.ways_by_service(service, address.port, place)
+            ]
             return _trace(address, f"{host} is the Service {services[0].name}", legs)
-        if found := self._into.stable(host, pod.namespace):
-            legs = [self._into.by_service(it, one, address.port, place) for one, it in found]
+        if found := self._pod_ways.stable_pods(host, pod.namespace):
+            legs = [self._pod_ways.by_service(it, one, address.port, place) for one, it in found]
             return _trace(address, f"{host} is a pod of {found[0][0].workload}", legs)
-        return self._elsewhere(address, host, pod.namespace)
+        return self._unlisted_name(address, host, pod.namespace)
 
     def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:
         """A name in the hosts file of the pod, or of one of its replicas."""
         if not pod.is_one:
             return _unknown(address, f"whether the client is the replica {address.host} itself")
         text = f"{address.host} is the pod's own name, in its hosts file"
-        return _trace(address, text, [self._into.inside(pod, address.port, place)])
+        return _trace(address, text, [self._pod_ways.way_to_pod(pod, address.port, place)])
 
-    def _elsewhere(self, address: Address, host: str, namespace: str) -> Trace:
+    def _unlisted_name(self, address: Address, host: str, namespace: str) -> Trace:
         """A name that no Service of the namespace has; another file may have a Service of it."""
         if "." in host:
-            return self._unnamed_pod(address, host, namespace)
+            return self._full_pod_name(address, host, namespace)
         fact = f"whether another file has a Service {host}"
-        if others := {it.namespace for it in self.named(host)}:
+        if others := {service.namespace for service in self.named(host)}:
             if "" in others or not namespace:
                 return _unknown(address, fact)
             why = (
                 f"{host} is a Service of namespace {min(others)}, and the client is in {namespace}"
             )
-            return _nowhere(address, why, f"{fact} in namespace {namespace}")
-        own = {name for it in self.pods.values() for name in it.own_names}
+            return _unresolved(address, why, f"{fact} in namespace {namespace}")
+        own = {name for pod in self.pods.values() for name in pod.own_names}
         if not self.services or host not in own:
             return _unknown(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
-        return _nowhere(address, why, fact)
+        return _unresolved(address, why, fact)
 
-    def _unnamed_pod(self, address: Address, host: str, namespace: str) -> Trace:
+    def _full_pod_name(self, address: Address, host: str, namespace: str) -> Trace:
         """`POD.SERVICE`, where the pod has no name by this Service, or any other full name."""
         name, *parts = in_cluster(host)
-        services = self.called(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
+        services = self.services_named(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
         for service in services:
-            for pod in self._into.by_hostname.get(name, ()):
+            for pod in self._pod_ways.by_hostname.get(name, ()):
                 if pod.namespace != service.namespace:
                     continue
                 if pod.subdomain.lower() != service.name:
                     under = f"has a name by the Service {pod.subdomain} alone"
                     under = under if pod.subdomain else "has no name by a Service: no serviceName"
-                    return _nowhere(address, f"{name} {under}")
+                    return _unresolved(address, f"{name} {under}")
                 if service.selector and not service.selector.items() <= pod.labels_of(name):
                     why = f"the Service {service.name} does not select {name}"
-                    return _nowhere(address, why)
+                    return _unresolved(address, why)
                 return _unknown(address, f"whether {service.name}, not headless, names its pods")
-            selected = self._into.selected(service)
+            selected = self._pod_ways.selected(service)
             if selected and not any(pod.hostnames for pod in selected):
                 why = f"pods of {selected[0].workload} have no names by the Service {service.name}"
-                return _nowhere(address, why, f"whether another file has a pod {name}")
+                return _unresolved(address, why, f"whether another file has a pod {name}")
         return _unknown(address, f"what {host} means to other DNS servers")
 
-    def _from_beyond(self, address: Address) -> Trace:
+    def _trace_from_outside(self, address: Address) -> Trace:
         """From another machine, by a port of a node."""
         host = address.host.lower()
         doubt = f"whether {host} is a node"
-        if is_loopback(host) and address.port in self._into.by_node_port:
+        if is_loopback(host) and address.port in self._pod_ways.by_node_port:
             return _unknown(address, "whether the client is on a node, as with kind or minikube")
         if is_loopback(host):
             why = "it is the client itself, and no broker listens there"
-            return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.SELF)
-        if not is_known(host) or any(it.is_balanced for it in self.services):
+            return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), Failure.SELF)
+        if not is_known(host) or any(service.is_balanced for service in self.services):
             return _unknown(address, "which addresses lead to the cluster's load balancer")
         if self.named(host) or any(
-            self._into.stable(host, it.namespace) for it in self.pods.values()
+            self._pod_ways.stable_pods(host, pod.namespace) for pod in self.pods.values()
         ):
             why = f"{host} is a name that the cluster's own DNS gives"
             doubt = f"whether {host} is known beyond the cluster as well"
-            return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), End.NOWHERE, doubt=doubt)
+            return Trace(
+                address, (Hop(Stage.RESOLVE, Answer.NO, why),), Failure.NOWHERE, doubt=doubt
+            )
         if ip_of(host) is None and address.host != NODE:
             return _unknown(address, f"what {host} means to other DNS servers")
         resolved = Hop(Stage.RESOLVE, Answer.UNKNOWN, doubt)
         if address.host == NODE:
             resolved, doubt = Hop(Stage.RESOLVE, Answer.YES, "the address of any node"), ""
-        legs = self._into.by_node_port.get(address.port)
+        legs = self._pod_ways.by_node_port.get(address.port)
         if legs is None:
-            ports = ", ".join(map(str, self._into.by_node_port))
+            ports = ", ".join(map(str, self._pod_ways.by_node_port))
             why = f"nothing has port {address.port} of the nodes, of which {ports} lead to brokers"
             hops = (resolved, Hop(Stage.WAY, Answer.NO, why))
-            return Trace(address, hops, End.REFUSED, doubt=doubt)
+            return Trace(address, hops, Failure.REFUSED, doubt=doubt)
         chosen = best(legs)
-        ends = tuple(it.end for it in legs)
+        ends = tuple(leg.end for leg in legs)
         return Trace(address, (resolved, *chosen.hops), chosen.end, ends, doubt)
 
     @cached_property
-    def _into(self) -> IntoPods:
-        return IntoPods(self.pods, self.services, self.by_service)
+    def _pod_ways(self) -> PodWays:
+        return PodWays(self.pods, self.services, self.by_service)
 
     def _has_broker(self, pod: Pod) -> bool:
-        return any(it in self.by_service for it in pod.containers)
+        return any(container in self.by_service for container in pod.containers)
 
 
 def other_pod(namespace: str) -> str:
@@ -266,8 +290,8 @@ def other_pod(namespace: str) -> str:
     return f"{_ANOTHER_POD} of {namespace}" if namespace else _ANOTHER_POD
 
 
-def _nowhere(address: Address, because: str, doubt: str = "") -> Trace:
-    return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), End.NOWHERE, doubt=doubt)
+def _unresolved(address: Address, because: str, doubt: str = "") -> Trace:
+    return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), Failure.NOWHERE, doubt=doubt)
 
 
 def _unknown(address: Address, fact: str) -> Trace:
@@ -278,4 +302,4 @@ def _unknown(address: Address, fact: str) -> Trace:
 def _trace(address: Address, because: str, legs: Sequence[Leg]) -> Trace:
     chosen = best(legs)
     hops = (Hop(Stage.RESOLVE, Answer.YES, because), *chosen.hops)
-    return Trace(address, hops, chosen.end, tuple(it.end for it in legs))
+    return Trace(address, hops, chosen.end, tuple(leg.end for leg in legs))

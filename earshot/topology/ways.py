@@ -12,23 +12,23 @@ from functools import cached_property
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, PublishedPort, is_loopback
-from earshot.topology.hosted import meant_by
+from earshot.topology.msk import corrected_address
 from earshot.topology.names import (
     NO_NETWORK,
     OUTSIDE,
-    Itself,
+    Loopback,
     Machine,
     Member,
     Names,
-    NoName,
     Target,
     Unknown,
+    UnresolvedName,
 )
 
 
-class End(StrEnum):
+class Failure(StrEnum):
     """Why an address leads to no broker."""
 
     SELF = "the client itself"
@@ -64,7 +64,7 @@ class Hop:
     because: str
 
 
-Way = Arrival | End | Unknown
+Outcome = ReachedListener | Failure | Unknown
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,14 @@ class Trace:
 
     address: Address
     hops: tuple[Hop, ...]
-    end: Way
-    ends: tuple[Way, ...] = ()
+    end: Outcome
+    ends: tuple[Outcome, ...] = ()
     doubt: str = ""
 
     @property
     def answer(self) -> Answer:
         """Whether a broker is reached."""
-        if isinstance(self.end, End):
+        if isinstance(self.end, Failure):
             return Answer.NO
         return Answer.UNKNOWN if isinstance(self.end, Unknown) or self.doubt else Answer.YES
 
@@ -93,7 +93,7 @@ class Trace:
 class _Leg:
     """What one target's way and socket come to."""
 
-    end: Way
+    end: Outcome
     way: Hop
     socket: Hop | None = None
 
@@ -110,21 +110,23 @@ class Ways:
 
     def trace(self, place: str, address: Address) -> Trace:
         """Where ``address`` leads from ``place`` (a service, or `HOST`), hop by hop."""
-        if (right := meant_by(address)) is not None:
+        if (right := corrected_address(address)) is not None:
             why = f"a broker of Amazon MSK with this name listens at {right.port} instead"
             named = Hop(Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
             refused = Hop(Stage.SOCKET, Answer.NO, why)
-            return Trace(address, (named, refused), End.REFUSED, (End.REFUSED,))
+            return Trace(address, (named, refused), Failure.REFUSED, (Failure.REFUSED,))
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
             hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)
             return Trace(address, (hop,), meant, (meant,))
-        if isinstance(meant, NoName):
+        if isinstance(meant, UnresolvedName):
             hop = Hop(Stage.RESOLVE, Answer.NO, meant.because)
-            return Trace(address, (hop,), End.NOWHERE, (End.NOWHERE,))
+            return Trace(address, (hop,), Failure.NOWHERE, (Failure.NOWHERE,))
         answer = Answer.UNKNOWN if meant.doubt else Answer.YES
         resolved = Hop(Stage.RESOLVE, answer, meant.doubt or meant.because)
-        legs = [self._leg(self._names.owner(place), it, address.port) for it in meant.targets]
+        legs = [
+            self._leg(self._names.owner(place), target, address.port) for target in meant.targets
+        ]
         chosen = _best(legs)
         hops = (resolved, chosen.way, *([chosen.socket] if chosen.socket else []))
         ends = tuple(leg.end for leg in legs)
@@ -132,7 +134,7 @@ class Ways:
 
     def through(self, service: str, item: PublishedPort) -> tuple[Hop, ...]:
         """From the machine through a published port of ``service`` to who listens there."""
-        leg = self._behind(service, item, item.host_ip or "an address")
+        leg = self._published_leg(service, item, item.host_ip or "an address")
         return (leg.way, leg.socket) if leg.socket else (leg.way,)
 
     def _leg(self, place: str, target: Target, port: int) -> _Leg:
@@ -140,33 +142,33 @@ class Ways:
         at_machine = own is None or own.on_host_network
         if isinstance(target, Machine):
             if own is not None and own.network_mode == NO_NETWORK:
-                return _Leg(End.NO_WAY, _no_way("the client has no network"))
+                return _Leg(Failure.NO_WAY, _blocked("the client has no network"))
             leg = self._on_machine(port, target.address, is_loopback_way=False)
-            if own is not None and own.is_cut_off and isinstance(leg.end, Arrival):
+            if own is not None and own.is_cut_off and isinstance(leg.end, ReachedListener):
                 # Docker 20.10 does, and its documentation says that nothing beyond is reached
                 fact = "whether this Docker lets internal networks reach the machine"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
             return leg
-        if isinstance(target, Itself):
+        if isinstance(target, Loopback):
             if place == OUTSIDE:
                 way = Hop(Stage.WAY, Answer.YES, "the loopback of that machine")
                 why = "it is the client itself, and no broker listens there"
-                return _Leg(End.SELF, way, Hop(Stage.SOCKET, Answer.NO, why))
+                return _Leg(Failure.SELF, way, Hop(Stage.SOCKET, Answer.NO, why))
             if at_machine:
                 return self._on_machine(port, target.address, is_loopback_way=True)
             return self._inside(place, place, port, loopback=target.address)
-        if target.service != place and not at_machine and not self._share(place, target):
+        if target.service != place and not at_machine and not self._share_network(place, target):
             there = target.network or "the default bridge"
             return _Leg(
-                End.NO_WAY, _no_way(f"the client is not on {there}: Docker keeps them apart")
+                Failure.NO_WAY, _blocked(f"the client is not on {there}: Docker keeps them apart")
             )
         return self._inside(place, target.service, port, network=target.network)
 
-    def _share(self, place: str, target: Member) -> bool:
+    def _share_network(self, place: str, target: Member) -> bool:
         own = self._containers[place]
         if not target.network:
             return not own.networks and own.network_mode != NO_NETWORK
-        return any(item.name == target.network for item in own.networks)
+        return any(network.name == target.network for network in own.networks)
 
     def _inside(
         self, place: str, service: str, port: int, *, network: str = "", loopback: str | None = None
@@ -182,38 +184,40 @@ class Ways:
             f"to {service}" if loopback is None else f"the loopback of {service}",
         )
         end, why = self._listens(service, port, from_itself, network, loopback)
-        if end is End.REFUSED and from_itself:
-            end, why = End.SELF, f"it is the client itself, and {why}"
+        if end is Failure.REFUSED and from_itself:
+            end, why = Failure.SELF, f"it is the client itself, and {why}"
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
 
     def _listens(
         self, service: str, port: int, from_itself: bool, network: str, loopback: str | None
-    ) -> tuple[Way, str]:
+    ) -> tuple[Outcome, str]:
         services = self._names.sharing(service)
-        shared = [self._brokers[it] for it in services if it in self._brokers]
+        shared = [self._brokers[service] for service in services if service in self._brokers]
         refusal = f"nothing listens at port {port}"
         refusal += "" if from_itself else f" of {service}"
         if not shared:
             unseen = f"what listens at port {port} of {service}"
-            return (End.REFUSED, refusal) if from_itself else (Unknown(unseen), unseen)
+            return (Failure.REFUSED, refusal) if from_itself else (Unknown(unseen), unseen)
         for broker in shared:
-            for item in broker.endpoints or ():
-                if item.bind.port != port:
+            for endpoint in broker.endpoints or ():
+                if endpoint.bind.port != port:
                     continue
-                taken = self._accepts(broker, item, network, loopback)
+                taken = self._accepts(broker, endpoint, network, loopback)
                 if taken is True:
-                    return Arrival(broker, item), f"{item.name} of {broker.service} listens there"
+                    return ReachedListener(
+                        broker, endpoint
+                    ), f"{endpoint.name} of {broker.service} listens there"
                 if taken is None:
-                    fact = f"on which address of {broker.service} {item.bind} listens"
+                    fact = f"on which address of {broker.service} {endpoint.bind} listens"
                     return Unknown(fact), fact
-                refusal = f"{item.name} of {broker.service} listens on {item.bind} alone"
+                refusal = f"{endpoint.name} of {broker.service} listens on {endpoint.bind} alone"
         if any(broker.endpoints is None for broker in shared):
             fact = f"what listens at port {port} of {service}"
             return Unknown(fact), fact
         if not from_itself and service not in self._brokers:
             fact = f"what listens at port {port} of {service}"
             return Unknown(fact), fact
-        return End.REFUSED, refusal
+        return Failure.REFUSED, refusal
 
     def _endpoints(self, service: str) -> tuple[Endpoint, ...]:
         broker = self._brokers.get(service)
@@ -240,7 +244,11 @@ class Ways:
             return None
         if loopback is not None:
             return None if own.on_host_network and ip_of(host) is None else False
-        holding = [it for it in own.networks if it.address and ip_of(it.address) == ip_of(host)]
+        holding = [
+            network
+            for network in own.networks
+            if network.address and ip_of(network.address) == ip_of(host)
+        ]
         if ip_of(host) is not None and holding:
             return holding[0].name == network
         return True if len(own.networks) < 2 else None
@@ -252,8 +260,8 @@ class Ways:
         loopback = address if is_loopback_way else None
         for name in (*self._on_host_network.get(port, ()), *self._on_host_network.get(None, ())):
             end, why = self._listens(name, port, True, address, loopback)
-            binds = (item.bind.port for item in self._endpoints(name))
-            if not isinstance(end, End) or port in binds:
+            binds = (endpoint.bind.port for endpoint in self._endpoints(name))
+            if not isinstance(end, Failure) or port in binds:
                 return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
         elsewhere: list[tuple[str, PublishedPort]] = []
         for name, item in self._published.get(port, ()):
@@ -267,23 +275,23 @@ class Ways:
                     fact = f"whether localhost is {item.host_ip} here"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
             if taken:
-                return self._behind(name, item, via)
+                return self._published_leg(name, item, via)
             elsewhere.append((name, item))
         if elsewhere:
             name, item = elsewhere[0]
             if self._containers[name].is_cut_off:
-                return self._behind(name, item, via)
+                return self._published_leg(name, item, via)
             why = f"port {port} is published on {item.host_ip} alone"
-            return _Leg(End.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
+            return _Leg(Failure.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
         fact = f"what listens at port {port} of the machine"
         return _Leg(Unknown(fact), way, Hop(Stage.SOCKET, Answer.UNKNOWN, fact))
 
-    def _behind(self, name: str, item: PublishedPort, via: str) -> _Leg:
+    def _published_leg(self, name: str, item: PublishedPort, via: str) -> _Leg:
         """The way by a published port into the container, at its address on one network."""
         if self._containers[name].is_cut_off:
-            return _Leg(End.NO_WAY, _no_way(f"{item} of {name}, whose networks are internal"))
+            return _Leg(Failure.NO_WAY, _blocked(f"{item} of {name}, whose networks are internal"))
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
-        networks = [it for it in self._containers[name].networks if not it.internal]
+        networks = [network for network in self._containers[name].networks if not network.internal]
         network = networks[0].name if len(networks) == 1 else ""
         end, why = self._listens(name, item.container_port, False, network, None)
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
@@ -293,18 +301,26 @@ class Ways:
         """By a port of the machine: the services behind it."""
         found: dict[int, list[tuple[str, PublishedPort]]] = {}
         for name, container in self._containers.items():
-            for item in container.published:
-                if item.host_port is not None and item.protocol == "tcp":
-                    found.setdefault(item.host_port, []).append((name, item))
+            for port in container.published:
+                if port.host_port is not None and port.protocol == "tcp":
+                    found.setdefault(port.host_port, []).append((name, port))
         return found
 
     @cached_property
     def _on_host_network(self) -> Mapping[int | None, Sequence[str]]:
         """By port: who has the machine's network and may listen there; None: at any port."""
         found: dict[int | None, list[str]] = {}
-        for name in (name for name, item in self._containers.items() if item.on_host_network):
-            sharing = [self._brokers[it] for it in self._names.sharing(name) if it in self._brokers]
-            ports = {item.bind.port for broker in sharing for item in broker.endpoints or ()}
+        for name in (
+            name for name, container in self._containers.items() if container.on_host_network
+        ):
+            sharing = [
+                self._brokers[service]
+                for service in self._names.sharing(name)
+                if service in self._brokers
+            ]
+            ports = {
+                endpoint.bind.port for broker in sharing for endpoint in broker.endpoints or ()
+            }
             is_open = any(broker.endpoints is None for broker in sharing)
             for port in (None,) if is_open else ports:
                 found.setdefault(port, []).append(name)
@@ -313,7 +329,7 @@ class Ways:
     def is_published(self, port: int) -> bool:
         """Whether a container publishes ``port`` of the machine, or has all of its ports."""
         return port in self._published or any(
-            it.on_host_network for it in self._containers.values()
+            container.on_host_network for container in self._containers.values()
         )
 
 
@@ -346,18 +362,18 @@ def _best(legs: Sequence[_Leg]) -> _Leg:
     """Clients try every address of a host: one that arrives will do."""
 
     def rank(leg: _Leg) -> int:
-        if isinstance(leg.end, Arrival):
+        if isinstance(leg.end, ReachedListener):
             return 0
-        return 1 if isinstance(leg.end, Unknown) else 2 + (leg.end is not End.SELF)
+        return 1 if isinstance(leg.end, Unknown) else 2 + (leg.end is not Failure.SELF)
 
     return min(legs, key=rank)
 
 
-def _no_way(because: str) -> Hop:
+def _blocked(because: str) -> Hop:
     return Hop(Stage.WAY, Answer.NO, because)
 
 
-def _answer(end: Way) -> Answer:
-    if isinstance(end, Arrival):
+def _answer(end: Outcome) -> Answer:
+    if isinstance(end, ReachedListener):
         return Answer.YES
     return Answer.UNKNOWN if isinstance(end, Unknown) else Answer.NO

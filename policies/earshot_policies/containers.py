@@ -58,7 +58,7 @@ class Containers:
 
     def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
         """The evaluation of all containers together."""
-        return self._run.at_the_end(stack)
+        return self._run.evaluate_stack(stack)
 
 
 def _engine(provider: PolicyProviderResource | None) -> str:

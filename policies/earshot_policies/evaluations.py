@@ -73,7 +73,7 @@ class Evaluations:
             results = (
                 self._instances.evaluate_stack(stack, self._policies),
                 self._containers.evaluate_stack(stack),
-                self._workloads.at_the_end(),
+                self._workloads.evaluate_stack(),
             )
             self._outcome = StackEvaluation(
                 tuple(item for one in results for item in one.findings),

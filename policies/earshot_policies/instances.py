@@ -12,7 +12,12 @@ from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves
 from earshot.rules.registry import Finding, FindingState
 from earshot.sources.stack_resources import RegisteredStack
-from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
+from earshot.sources.user_data import (
+    UserDataFile,
+    broker_files,
+    decode_user_data,
+    speaks_of_brokers,
+)
 from earshot_policies.evaluation import Evaluation
 
 USER_DATA = ("userData", "userDataBase64")
@@ -77,7 +82,7 @@ def _user_data(inputs: Mapping[str, Any]) -> str | None:
             value = inputs[key]
             if not isinstance(value, str):
                 return None
-            return value if key == "userData" else decoded(value)
+            return value if key == "userData" else decode_user_data(value)
     return ""
 
 

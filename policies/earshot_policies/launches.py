@@ -7,7 +7,7 @@ from earshot.checks.lone_settings import mistakes_in_task, mistakes_in_user_data
 from earshot.rules import kl002_kafka
 from earshot.rules.registry import Finding, FindingState
 from earshot.sources.task_definition import read_task
-from earshot.sources.user_data import broker_files, decoded
+from earshot.sources.user_data import broker_files, decode_user_data
 from earshot_policies.evaluation import Evaluation
 
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -21,7 +21,7 @@ def evaluate_template(inputs: Mapping[str, Any]) -> Evaluation:
     if text is None:
         return Evaluation((_not_known("userData"),) if _speaks_of_kafka(inputs) else ())
     try:
-        return Evaluation(mistakes_in_user_data(broker_files(decoded(str(text)))))
+        return Evaluation(mistakes_in_user_data(broker_files(decode_user_data(str(text)))))
     except ValueError as reason:
         return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
 

@@ -32,7 +32,7 @@ class Workloads:
         """Keep a resource; ``inputs`` hold `HIDDEN` for what is not known yet."""
         self._clusters.setdefault(provider, {})[urn] = _texts(inputs)
 
-    def at_the_end(self) -> StackEvaluation:
+    def evaluate_stack(self) -> StackEvaluation:
         """What the check of a file of manifests finds in all of a cluster's resources."""
         findings: list[tuple[str, Finding]] = []
         for resources in self._clusters.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.remedy_lines import Whole, added_listener
+from earshot.checks.remedy_lines import CheckedFile, added_listener
 from earshot.sources.deployment import deployment
 from tests.rules.deployment_examples import services
 
@@ -21,7 +21,7 @@ services:
       KAFKA_LISTENERS: PLAINTEXT://:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:29092
 """)
-    whole = Whole(listed, deployment(listed))
+    whole = CheckedFile(listed, deployment(listed))
     found = added_listener(
         whole, whole.deployment.by_service["kafka"], "PLAINTEXT", ("EXTERNAL",), 19092
     )

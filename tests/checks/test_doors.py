@@ -163,7 +163,7 @@ def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
         waived = read_policy({"waived": {"box.example.com": "no lookup in this test"}})
         found += run.register(item, waived).findings
     nets = [RegisteredResource(NETWORK, name, {"name": name}) for name in ("net", "other")]
-    return (*found, *(item for _, item in run.at_the_end(RegisteredStack(nets)).findings))
+    return (*found, *(item for _, item in run.evaluate_stack(RegisteredStack(nets)).findings))
 
 
 def by_manifest(boxes: Iterable[Box]) -> tuple[Finding, ...]:

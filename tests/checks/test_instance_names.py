@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from earshot.checks.instances import Named, is_never, names, never_but_asked
+from earshot.checks.instances import (
+    NameEvidence,
+    dns_only_evidence,
+    name_evidence,
+    resolves_nowhere,
+)
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope, UnknownHost
@@ -24,7 +29,7 @@ from earshot.sources.stack_resources import (
     SUBNETS,
     VPCS,
     ZONE,
-    Pointed,
+    References,
     RegisteredResource,
     RegisteredStack,
 )
@@ -53,7 +58,7 @@ def reported(
     *others: RegisteredResource,
     hostnames: bool | None = True,
     table: Table | None = None,
-) -> tuple[Named, TableAsked]:
+) -> tuple[NameEvidence, TableAsked]:
     """Of one instance with an Elastic IP, what is known of its external name."""
     instance = made(
         INSTANCE, "b", id="i-1", subnetId="s-1", privateIp="10.0.0.1", region="eu-central-1"
@@ -70,7 +75,7 @@ def reported(
     asked = TableAsked({SERVER: table or {}}, (SERVER,))
     facts = instance_facts(written(external))
     around = {0: instance_network(stack, instance)}
-    return names(facts, around, Zones(stack), ResolverPolicy(), asked), asked
+    return name_evidence(facts, around, Zones(stack), ResolverPolicy(), asked), asked
 
 
 def key(host: str) -> tuple[str, Scope, str]:
@@ -126,21 +131,21 @@ def test_why_nothing_declares_a_name_is_told_with_what_was_answered() -> None:
 def test_a_name_that_no_resource_can_declare_may_be_known_to_who_is_asked() -> None:
     facts = instance_facts(written(PRIVATE))
     behind_vpn = TableAsked({SERVER: {PRIVATE: ("10.0.0.1",)}}, (SERVER,))
-    (evidence,) = never_but_asked(facts, ResolverPolicy(), behind_vpn).values()
+    (evidence,) = dns_only_evidence(facts, ResolverPolicy(), behind_vpn).values()
     assert evidence.kind is EvidenceKind.LIVE
-    (evidence,) = never_but_asked(facts, ResolverPolicy(), TableAsked({}, (SERVER,))).values()
+    (evidence,) = dns_only_evidence(facts, ResolverPolicy(), TableAsked({}, (SERVER,))).values()
     assert evidence.kind is EvidenceKind.NONE
     others = instance_facts(written(PUBLIC))
-    assert never_but_asked(others, ResolverPolicy(), TableAsked({}, (SERVER,))) == {}
+    assert dns_only_evidence(others, ResolverPolicy(), TableAsked({}, (SERVER,))) == {}
 
 
 def test_names_that_never_resolve_for_a_scope() -> None:
-    assert is_never(PRIVATE, Scope.EXTERNAL)
-    assert not is_never(PRIVATE, Scope.INTERNAL)
-    assert not is_never(PUBLIC, Scope.EXTERNAL)
+    assert resolves_nowhere(PRIVATE, Scope.EXTERNAL)
+    assert not resolves_nowhere(PRIVATE, Scope.INTERNAL)
+    assert not resolves_nowhere(PUBLIC, Scope.EXTERNAL)
 
 
-VPC = Pointed()
+VPC = References()
 AROUND = InstanceNetwork(
     region="eu-central-1",
     private="10.0.0.1",
@@ -154,13 +159,13 @@ AROUND = InstanceNetwork(
 NOT_KNOWN = "the addresses of its instance are not known yet"
 
 
-def of_ec2(host: str, scope: str, table: Table | None = None, **changed: Any) -> Named:
+def of_ec2(host: str, scope: str, table: Table | None = None, **changed: Any) -> NameEvidence:
     """What is known of one of EC2's names for clients of a scope, whom nobody can ask for."""
     text = {"listeners": "CLIENTS://:9092", "advertised.listeners": f"CLIENTS://{host}:9092"}
     facts = instance_facts(UserDataFile("f", NodeSettings(text, {"scopes": f"CLIENTS:{scope}"})))
     asked = TableAsked({"system": table or {}}, ())
     around = {0: replace(AROUND, **changed)}
-    return names(facts, around, Zones(RegisteredStack([])), ResolverPolicy(), asked)
+    return name_evidence(facts, around, Zones(RegisteredStack([])), ResolverPolicy(), asked)
 
 
 @pytest.mark.parametrize(
@@ -236,8 +241,8 @@ def test_an_address_is_nobodys_name(host: str) -> None:
 
 def test_without_a_plan_there_are_no_names() -> None:
     facts = ClusterFacts(plan=None)
-    assert names(facts, {}, Zones(RegisteredStack([])), ResolverPolicy()) == Named()
-    assert never_but_asked(facts, ResolverPolicy()) == {}
+    assert name_evidence(facts, {}, Zones(RegisteredStack([])), ResolverPolicy()) == NameEvidence()
+    assert dns_only_evidence(facts, ResolverPolicy()) == {}
 
 
 def test_a_host_that_is_not_known_yet_has_no_evidence() -> None:
@@ -246,8 +251,11 @@ def test_a_host_that_is_not_known_yet_has_no_evidence() -> None:
         UnknownHost(what="its name"),
     )
     asked = TableAsked({}, ())
-    assert names(facts, {0: AROUND}, Zones(RegisteredStack([])), ResolverPolicy(), asked) == Named()
-    assert never_but_asked(facts, ResolverPolicy(), asked) == {}
+    assert (
+        name_evidence(facts, {0: AROUND}, Zones(RegisteredStack([])), ResolverPolicy(), asked)
+        == NameEvidence()
+    )
+    assert dns_only_evidence(facts, ResolverPolicy(), asked) == {}
 
 
 def test_a_name_of_several_nodes_is_declared_by_the_one_that_has_it() -> None:
@@ -262,7 +270,7 @@ def test_a_name_of_several_nodes_is_declared_by_the_one_that_has_it() -> None:
             id: AROUND if id == own else replace(AROUND, elastic=(), addresses=("10.0.0.1",))
             for id in (0, 1, 2)
         }
-        found = names(
+        found = name_evidence(
             facts, around, Zones(RegisteredStack([])), ResolverPolicy(), TableAsked({}, ())
         )
         assert found.evidence[key(PUBLIC)].kind is EvidenceKind.DECLARED
@@ -306,7 +314,7 @@ def test_what_waits_for_its_record_is_not_asked_for_while_others_are() -> None:
     record = made(RECORD, "r", zoneId="Z1", name=host, fqdn=None, type="A", records=["192.0.2.1"])
     asked = TableAsked({SERVER: {other: ("192.0.2.2",)}}, (SERVER,))
     facts = instance_facts(UserDataFile("f", NodeSettings(text, notes)))
-    found = names(
+    found = name_evidence(
         facts, {0: AROUND}, Zones(RegisteredStack([zone, record])), ResolverPolicy(), asked
     )
     assert {name: item.kind for name, item in found.evidence.items()} == {
@@ -332,7 +340,7 @@ def test_a_private_zone_that_a_vpc_does_not_see_outweighs_nobody_who_was_asked()
     policy = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,)})
     for table, kind in (({host: ("10.0.0.1",)}, EvidenceKind.LIVE), ({}, EvidenceKind.NONE)):
         asked = TableAsked({SERVER: table}, ())
-        found = names(facts, around, Zones(stack), policy, asked)
+        found = name_evidence(facts, around, Zones(stack), policy, asked)
         assert found.evidence["A", Scope.INTERNAL, host].kind is kind
     assert found.evidence["A", Scope.INTERNAL, host].why == (
         f"{SERVER} does not resolve it; enableDnsHostnames of the VPC: off, and private zone "

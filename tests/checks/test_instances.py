@@ -36,10 +36,10 @@ def written(host: str = "b1.example.com", path: str = "f", **changed: str) -> Us
 def test_of_a_listener_that_kafka_refuses_the_kind_of_address_is_not_said_as_well() -> None:
     refused = finding("KL002")
     broker = InstanceBroker("urn:pulumi::i", written(), (refused,))
-    assert [broker.has_said(finding(rule)) for rule in ("KL002", "KL003", "KL011")] == [
+    assert [broker.has_reported(finding(rule)) for rule in ("KL002", "KL003", "KL011")] == [
         *(True, True, False)
     ]
-    assert not broker.has_said(replace(finding("KL003"), listener="OTHER"))
+    assert not broker.has_reported(replace(finding("KL003"), listener="OTHER"))
 
 
 COMBINED = {

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from earshot.checks.kubernetes import asks_for_a_service, mistakes
+from earshot.checks.kubernetes import mistakes, uses_own_service
 from earshot.sources.kubernetes import Manifest, read_manifest
 from earshot.yaml_document import read_yaml_documents
 
@@ -273,6 +273,6 @@ def test_a_client_that_may_be_right(servers: str, spec: str, service: str) -> No
 
 
 def test_whether_a_client_asks_for_a_service_of_the_file() -> None:
-    assert asks_for_a_service(read(client("kafka:9092"), SERVICE))
-    assert not asks_for_a_service(read(client("elsewhere:9092"), SERVICE))
-    assert not asks_for_a_service(read(client("kafka:9092")))
+    assert uses_own_service(read(client("kafka:9092"), SERVICE))
+    assert not uses_own_service(read(client("elsewhere:9092"), SERVICE))
+    assert not uses_own_service(read(client("kafka:9092")))

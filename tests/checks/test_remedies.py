@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from earshot.checks import remedies
 from earshot.checks.deployment import mistakes
-from earshot.checks.remedies import applied, with_lines
+from earshot.checks.remedies import with_lines, with_lines_written
 from earshot.listeners.address import Address, why_unusable
 from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
-from earshot.topology.broker import Arrival
+from earshot.topology.broker import ReachedListener
 from earshot.topology.container import Container, PublishedPort
 from earshot.topology.model import Deployment
 from tests.goldens import is_golden
@@ -652,7 +652,7 @@ def test_what_a_line_makes_of_a_service(line: LineToWrite, changed: dict[str, An
     inner = {key: value for key, value in changed.items() if key in ("env", "published")}
     outer = {key: value for key, value in changed.items() if key not in inner}
     wanted = replace(app, container=replace(container, **inner), **outer)
-    assert applied((app, other), [line]) == (wanted, other)
+    assert with_lines_written((app, other), [line]) == (wanted, other)
 
 
 def kind(finding: Finding) -> tuple[str, str, str | None, str]:
@@ -676,7 +676,7 @@ def cures(all_services: tuple[Service, ...]) -> None:
         assert not [*unusable_in(item)], item
         if not item.lines:
             continue
-        after = applied(all_services, item.lines)
+        after = with_lines_written(all_services, item.lines)
         elsewhere = {kind(it)[:3] for it in found} - {kind(item)[:3]}
         come = {kind(it) for it in mistakes(after)} - ({kind(it) for it in found} - {kind(item)})
         assert {it[:3] for it in come} <= elsewhere, "no more than other words for what was wrong"
@@ -686,7 +686,7 @@ def cures(all_services: tuple[Service, ...]) -> None:
             for client in whole.bootstraps:
                 if (client.service, client.setting) in moved:
                     way = whole.way(client.service, client.addresses[0])
-                    assert isinstance(way, Arrival)
+                    assert isinstance(way, ReachedListener)
 
 
 def test_the_remedies_of_examples_are_as_on_disk() -> None:

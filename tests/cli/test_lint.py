@@ -16,12 +16,12 @@ from earshot.cli import lint, run
 from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
-from earshot.rules.evaluate import RULES, at
+from earshot.rules.evaluate import RULES, rules_at
 from earshot.rules.registry import Door, Severity
 from tests.lint.samples import finding
 
 KNOWN = ", ".join(rule.id for rule in RULES)
-OF_FILES = ", ".join(rule.id for rule in at(Door.FILE))
+OF_FILES = ", ".join(rule.id for rule in rules_at(Door.FILE))
 CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 

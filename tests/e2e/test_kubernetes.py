@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from earshot.topology.cluster import ClusterService, ServicePort
-from earshot.topology.into_pods import IntoPods, Leg
+from earshot.topology.pod_ways import Leg, PodWays
 from tests.kubernetes import parts
 from tests.kubernetes.compare import compared
 from tests.kubernetes.generate import Topology, topology
@@ -74,19 +74,19 @@ def test_a_broken_model_is_caught(
 def _break(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take one thing that the model knows away from it."""
     if what == "selectors":  # a Service selects every pod
-        monkeypatch.setattr(IntoPods, "selected", lambda self, _: self.all)
+        monkeypatch.setattr(PodWays, "selected", lambda self, _: self.all)
     elif what == "namespaces":  # a short name means a Service of any namespace
         monkeypatch.setattr(
-            IntoPods,
-            "called",
+            PodWays,
+            "services_named",
             lambda self, host, _: [it for it in self.services if it.name == host.split(".")[0]],
         )
     else:  # a Service leads to its own port of the pods
-        to_pods = IntoPods.to_pods
+        ways_to_pods = PodWays.ways_to_pods
 
         def to_own_port(
-            self: IntoPods, service: ClusterService, port: ServicePort, place: str
+            self: PodWays, service: ClusterService, port: ServicePort, place: str
         ) -> list[Leg]:
-            return to_pods(self, service, replace(port, target=port.port), place)
+            return ways_to_pods(self, service, replace(port, target=port.port), place)
 
-        monkeypatch.setattr(IntoPods, "to_pods", to_own_port)
+        monkeypatch.setattr(PodWays, "ways_to_pods", to_own_port)

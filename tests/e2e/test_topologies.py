@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from earshot.topology.names import Machine, Names, NoName, Resolution
+from earshot.topology.names import Machine, Names, Resolution, UnresolvedName
 from earshot.topology.ways import Ways
 from tests.e2e.docker_hosts import docker_network
 from tests.e2e.images.base import hindrance
@@ -125,7 +125,7 @@ def test_a_model_that_takes_a_host_for_unreachable_is_caught(
 ) -> None:
     with on_two(judges, SEEDS_BETWEEN) as pairs:
         assert all(compared_on_two(pair).differences == [] for pair in pairs)
-        monkeypatch.setattr(Names, "_outside", lambda *_: NoName("broken"))
+        monkeypatch.setattr(Names, "_outside", lambda *_: UnresolvedName("broken"))
         assert any(compared_on_two(pair).differences != [] for pair in pairs)
 
 

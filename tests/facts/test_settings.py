@@ -14,7 +14,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 
 NAMES = (
-    "advertised", "advertised_by_quorum", "advertised_to_clients", "controllers", "early", "id",
+    "advertised", "quorum_addresses", "advertised_to_clients", "controllers", "early", "id",
     "inter_broker", "is_broker", "is_controller", "is_kraft", "kinds", "listeners", "protocols",
     "roles", "servers", "voters",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from earshot.listeners.address import Address
 from earshot.sources.kubernetes import Manifest, read_manifest
-from earshot.topology.broker import Arrival
+from earshot.topology.broker import ReachedListener
 from earshot.topology.container import is_loopback
 from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.pods import NODE, PodDeployment, other_pod
@@ -185,7 +185,9 @@ def _compare(
         outcome.agreed[Stage.RESOLVE] += 1
     greeted = _greeted(view, tried)
     arrivals = {
-        f"{it.broker.service} {it.endpoint.name}" for it in trace.ends if isinstance(it, Arrival)
+        f"{it.broker.service} {it.endpoint.name}"
+        for it in trace.ends
+        if isinstance(it, ReachedListener)
     }
     answer = worst(trace.hops)
     if answer is Answer.UNKNOWN:
@@ -223,7 +225,7 @@ def _resolved(running: Running, view: View, place: str, trace: Trace, tried: Tri
     if any(it.is_external_name for it in services):
         return None
     expected: set[str] = set()
-    if services and services == view.model.called(host, view.model.pods[place].namespace):
+    if services and services == view.model.services_named(host, view.model.pods[place].namespace):
         specs = [running.services[it.namespace, it.name]["spec"] for it in services]
         expected = {it["clusterIP"] for it in specs} - {"None"}
     addresses = {it.address for it in running.pods.values()}
@@ -235,7 +237,7 @@ def _compare_walks(
 ) -> None:
     for client in view.model.bootstraps:
         for spot in view.places.get(client.service, ()):
-            for item in walk(view.model, client).entrances:
+            for item in walk(view.model, client).connections:
                 for sent in item.sent:
                     if sent.trace is None:
                         continue

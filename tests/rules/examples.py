@@ -12,7 +12,7 @@ import yaml
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import Refusal, ShownCertificate
-from earshot.checks.connected import looked_up
+from earshot.checks.connected import with_lookups
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.connected import ConnectedVpc
@@ -59,7 +59,7 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
         waivers=policy.waivers,
         instances={id: _instance(item) for id, item in document.get("instances", {}).items()},
         clients=_clients(document.get("clients")),
-        connected=looked_up(
+        connected=with_lookups(
             plan, tuple(map(ConnectedVpc.read, document.get("connected", ()))), policy, asked
         ),
         certificates={

@@ -106,7 +106,7 @@ def test_a_controller_that_nobody_places_is_grave_where_the_voters_do_not(
         values["listeners"] = f"{BROKER['listeners']},{change['listeners']}"
         values["advertised.listeners"] = BROKER["advertised.listeners"]
     (found,) = objections(values, version)
-    assert (found.check, found.grave) == ("C10", grave)
+    assert (found.check, found.is_error) == ("C10", grave)
 
 
 def test_says_which_kafka_is_assumed_where_none_is_known() -> None:
@@ -245,8 +245,9 @@ def test_what_is_said_of_every_vector_is_as_on_disk() -> None:
         versions: dict[str, list[str]] = {}
         for version in ERAS:
             for item in objections(vector.values, version):
+                severity = "error" if item.is_error else "warning"
                 reported = (
-                    f"{item.check} {item.listener or '-'} {'error' if item.grave else 'warning'}: "
+                    f"{item.check} {item.listener or '-'} {severity}: "
                     f"{item.key}: {item.observed}; {item.instead or 'does not start'} "
                     f"- {item.expected} - {item.remedy or '(as the rule)'}"
                 )
@@ -296,7 +297,7 @@ def test_a_controller_listener_that_is_not_advertised_beside_others_is_a_hint() 
         "advertised.listeners": "CONTROLLER://127.0.0.1:9093",
     }
     (found,) = objections(CONTROLLER | names, "4.1.1")
-    assert (found.check, found.listener, found.grave, found.refused) == (
+    assert (found.check, found.listener, found.is_error, found.refused) == (
         "C10",
         "SECOND",
         False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.rules.kl014_misspelt import misspelt
+from earshot.rules.kl014_misspelt import misspelt_variables
 from earshot.topology.container import Container
 
 CP = "confluentinc/cp-kafka:7.5.0"
@@ -12,8 +12,8 @@ CP = "confluentinc/cp-kafka:7.5.0"
 
 def reported(image: str, *names: str) -> list[tuple[str, str]]:
     """Of each such variable its name, and the one that was meant."""
-    found = misspelt(Container("kafka", image, env=dict.fromkeys(names, "x")))
-    return [(item.name, item.wanted) for item in found]
+    found = misspelt_variables(Container("kafka", image, env=dict.fromkeys(names, "x")))
+    return [(item.name, item.intended) for item in found]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
-from earshot.rules.evaluate import RULES, at, evaluate
+from earshot.rules.evaluate import RULES, evaluate, rules_at
 from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity, holds_for
 from earshot.topology.container import Container
 from tests.rules.examples import HERE, load
@@ -235,6 +235,6 @@ def test_every_rule_is_applied_somewhere_and_pods_are_files() -> None:
         assert rule.doors, rule.id
         assert Door.FILE in rule.doors or Door.PODS not in rule.doors, rule.id
         assert rule.check or rule.objections, rule.id
-    assert {rule.id for rule in RULES} >= {rule.id for door in Door for rule in at(door)}
+    assert {rule.id for rule in RULES} >= {rule.id for door in Door for rule in rules_at(door)}
     weights = [rule.weight for rule in RULES if rule.objections]
     assert len(set(weights)) == len(weights), "of all advice one is the heaviest"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.sources.commented import commented_out
+from earshot.sources.commented import commented_values
 
 NAME = "KAFKA_ADVERTISED_LISTENERS"
 
@@ -19,7 +19,7 @@ NAME = "KAFKA_ADVERTISED_LISTENERS"
 @pytest.mark.parametrize("heading", ["services:\n", ""])
 def test_an_entry_belongs_to_the_service_that_it_stands_in(line: str, heading: str) -> None:
     text = f"{heading}  a:\n    image: x\n    {line}\n  b: {{image: y}}\n"
-    assert commented_out(text, "c.yml") == {"a": {NAME: ["PLAINTEXT://localhost:9092"]}}
+    assert commented_values(text, "c.yml") == {"a": {NAME: ["PLAINTEXT://localhost:9092"]}}
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_an_entry_belongs_to_the_service_that_it_stands_in(line: str, heading: s
     ],
 )
 def test_other_comments_tell_nothing(text: str) -> None:
-    assert not commented_out(text, "c.yml")
+    assert not commented_values(text, "c.yml")

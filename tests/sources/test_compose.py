@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.sources.compose import BASE_FILE, Compose, Service, is_compose, read_compose, running
+from earshot.sources.compose import (
+    BASE_FILE,
+    Compose,
+    Service,
+    is_compose,
+    read_compose,
+    started_services,
+)
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 
@@ -789,7 +796,7 @@ networks: {inner: {name: second}, outer: }
 def test_which_services_run_with_profiles(profiles: tuple[str, ...], names: str) -> None:
     text = "services: {a: {image: i}, b: {image: i, profiles: [x]}, c: {image: i, profiles: [y]}}"
     services = read_compose(text, "a.yml", {}, dict[str, str]().__getitem__).services
-    found = running(services, profiles)
+    found = started_services(services, profiles)
     assert "".join(item.name for item in found) == names
     assert not profiles or not any(item.container.profiles for item in found)
 
@@ -799,7 +806,7 @@ def test_which_services_run_with_profiles(profiles: tuple[str, ...], names: str)
 def test_what_runs_in_no_container_does_not_run(text: str, profiles: tuple[str, ...]) -> None:
     body = f"services: {{a: {{image: i, {text}}}, b: {{image: i, scale: 1}}}}"
     services = read_compose(body, "a.yml", {}, dict[str, str]().__getitem__).services
-    assert [item.name for item in running(services, profiles)] == ["b"]
+    assert [item.name for item in started_services(services, profiles)] == ["b"]
 
 
 # https://docs.docker.com/reference/compose-file/merge/#reset-value

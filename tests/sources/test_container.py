@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from earshot.checks.containers import declarations
-from earshot.facts.settings import asks_itself_alone, node_id
+from earshot.facts.settings import has_lone_quorum, node_id
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.sources.container import version_of
-from earshot.sources.image_settings import effective
+from earshot.sources.image_settings import effective_properties
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from tests.rules.container_examples import container
 from tests.sources.containers import container_facts
@@ -194,12 +194,12 @@ def test_the_defaults_of_the_image_are_known() -> None:
 def test_listeners_that_are_not_set_are_derived(
     env: dict[str, str], image: str, listeners: str
 ) -> None:
-    assert effective(Container("k", image, env=env))["listeners"] == listeners
+    assert effective_properties(Container("k", image, env=env))["listeners"] == listeners
 
 
 def test_the_oldest_way_of_advertising_is_read() -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "h.example.com", "KAFKA_ADVERTISED_PORT": "9094"}
-    assert effective(Container("k", env=env))["advertised.listeners"] == (
+    assert effective_properties(Container("k", env=env))["advertised.listeners"] == (
         "PLAINTEXT://h.example.com:9094"
     )
 
@@ -212,7 +212,7 @@ def test_images_that_derive_listeners_do_so_from_the_oldest_way_too(
     image: str, listeners: str
 ) -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "h.example.com", "KAFKA_ADVERTISED_PORT": "9094"}
-    assert effective(Container("k", image, env=env))["listeners"] == listeners
+    assert effective_properties(Container("k", image, env=env))["listeners"] == listeners
 
 
 @pytest.mark.parametrize(
@@ -225,12 +225,15 @@ def test_images_that_derive_listeners_do_so_from_the_oldest_way_too(
 )
 def test_the_oldest_way_takes_the_port_that_is_nearest(more: dict[str, str], address: str) -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "h.example.com", **more}
-    assert effective(Container("k", env=env))["advertised.listeners"] == f"PLAINTEXT://{address}"
+    assert (
+        effective_properties(Container("k", env=env))["advertised.listeners"]
+        == f"PLAINTEXT://{address}"
+    )
 
 
 def test_the_newer_way_of_advertising_outweighs_the_oldest() -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "h", "KAFKA_ADVERTISED_LISTENERS": "A://k:1"}
-    assert effective(Container("k", env=env))["advertised.listeners"] == "A://k:1"
+    assert effective_properties(Container("k", env=env))["advertised.listeners"] == "A://k:1"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +267,7 @@ def test_the_id_of_a_node(values: dict[str, str], id: int) -> None:
 )
 def test_whether_a_node_asks_itself_alone(voters: str, roles: str, alone: bool) -> None:
     values = {"node.id": "1", "process.roles": roles, "controller.quorum.voters": voters}
-    assert asks_itself_alone(values) is alone
+    assert has_lone_quorum(values) is alone
 
 
 def test_what_cannot_be_read_is_passed_over() -> None:
@@ -307,9 +310,9 @@ def test_a_container_answers_to_all_of_its_names() -> None:
         published=(),
     )
     for name in ("one", "TWO", "three", "one.net", "three.net", "10.0.0.5"):
-        assert made.answers_to(name)
+        assert made.has_name(name)
     for name in ("net", "localhost", "10.0.0.6", "two.net"):
-        assert not made.answers_to(name)
+        assert not made.has_name(name)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, deployment, released, settings_of
+from earshot.sources.deployment import brokers_among, deployment, image_release, settings_of
 from earshot.topology.broker import Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort
 
@@ -82,7 +82,7 @@ def listeners(found: Broker) -> dict[str, tuple[str, str]] | None:
     ],
 )
 def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None) -> None:
-    assert released(image) == release
+    assert image_release(image) == release
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from earshot.sources.stack_resources import (
     VPCS,
     ZONE,
     ZONE_ASSOCIATION,
-    Pointed,
+    References,
     RegisteredResource,
     RegisteredStack,
 )
@@ -21,7 +21,7 @@ from earshot.sources.stack_resources import (
 HOST = "b1.kafka.example.com"
 ON = VpcDns(support=True, hostnames=True)
 VPC = RegisteredResource(VPCS[0], "urn::vpc", {"id": "vpc-1"})
-HERE = Pointed((VPC,))
+HERE = References((VPC,))
 
 
 def zone(id: str, *vpcs: str | None, name: str = "kafka.example.com") -> RegisteredResource:
@@ -36,10 +36,10 @@ def record(zone: str, name: str | None = HOST, **more: Any) -> RegisteredResourc
 
 
 def both(
-    *resources: RegisteredResource, vpc: Pointed = HERE, dns: VpcDns | None = ON
+    *resources: RegisteredResource, vpc: References = HERE, dns: VpcDns | None = ON
 ) -> tuple[RecordLookup, RecordLookup]:
     zones = Zones(RegisteredStack([VPC, *resources]))
-    return zones.inside(HOST, vpc, dns), zones.beyond(HOST)
+    return zones.declared_inside(HOST, vpc, dns), zones.declared_outside(HOST)
 
 
 def test_a_public_zone_is_seen_from_everywhere() -> None:
@@ -101,10 +101,11 @@ def test_a_private_zone_takes_both_attributes_of_the_vpc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zones", "vpc"), [((zone("Z1", None),), HERE), ((zone("Z1", "vpc-1"),), Pointed(unknown=True))]
+    ("zones", "vpc"),
+    [((zone("Z1", None),), HERE), ((zone("Z1", "vpc-1"),), References(unknown=True))],
 )
 def test_what_is_not_known_is_not_decided(
-    zones: tuple[RegisteredResource, ...], vpc: Pointed
+    zones: tuple[RegisteredResource, ...], vpc: References
 ) -> None:
     inside, _ = both(*zones, record("Z1"), vpc=vpc)
     assert inside == RecordLookup(undecided=True)
@@ -165,9 +166,9 @@ def test_a_short_name_is_completed_by_a_zone_that_is_known_alone() -> None:
 
 
 def test_every_vpc_that_a_private_zone_is_not_seen_from_is_named() -> None:
-    pair = Pointed((RegisteredResource(VPCS[0], "urn:a::b", {"id": "vpc-9"}), VPC))
+    pair = References((RegisteredResource(VPCS[0], "urn:a::b", {"id": "vpc-9"}), VPC))
     inside, _ = both(zone("Z1", "vpc-2"), record("Z1"), vpc=pair)
     assert inside.why == "zone kafka.example.com is private, and not associated with VPC b, vpc"
-    nested = Pointed((RegisteredResource(VPCS[0], "urn:x::y::net", {"id": "vpc-9"}),))
+    nested = References((RegisteredResource(VPCS[0], "urn:x::y::net", {"id": "vpc-9"}),))
     inside, _ = both(zone("Z1", "vpc-2"), record("Z1"), vpc=nested)
     assert inside.why.endswith("VPC net")

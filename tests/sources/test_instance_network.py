@@ -20,7 +20,7 @@ from earshot.sources.stack_resources import (
     RULES,
     SUBNETS,
     VPCS,
-    Pointed,
+    References,
     RegisteredResource,
     RegisteredStack,
 )
@@ -57,7 +57,7 @@ def test_the_plain_case() -> None:
     assert found.region == "eu-central-1"
     assert (found.private, found.addresses) == ("10.0.0.1", ("10.0.0.1",))
     assert (found.elastic, found.ingress) == ((), ())
-    assert found.vpc == Pointed((VPC,))
+    assert found.vpc == References((VPC,))
     assert found.dns == VpcDns(support=True, hostnames=True)
     assert found.own_name == "ip-10-0-0-1.x"
 
@@ -98,7 +98,7 @@ def test_an_interface_of_its_own(
     eip = made(EIP, "eip", networkInterface="eni-1", publicIp="198.51.100.1")
     bare = {"subnetId": "", "vpcSecurityGroupIds": [], "privateIp": ""}
     found = around(ETH, *others, rule, second, carries, eip, **{**bare, **props})
-    assert (found.private, found.vpc.found) == ("10.0.0.7", (VPC,))
+    assert (found.private, found.vpc.resources) == ("10.0.0.7", (VPC,))
     assert found.elastic == ("198.51.100.1",)
     assert found.addresses == ("198.51.100.1", "10.0.0.7")
     assert ingress(found) == ["1-2 from 10.0.0.0/8"]
@@ -161,6 +161,6 @@ def test_the_dns_attributes_of_its_vpc(vpc: RegisteredResource, dns: VpcDns | No
 
 
 def test_a_subnet_that_is_not_of_the_stack_leaves_the_group_to_tell_the_vpc() -> None:
-    assert around(subnetId="subnet-9").vpc == Pointed((VPC,))
+    assert around(subnetId="subnet-9").vpc == References((VPC,))
     found = around(subnetId="subnet-9", vpcSecurityGroupIds=["sg-9"])
-    assert (found.vpc, found.dns) == (Pointed(unknown=True), None)
+    assert (found.vpc, found.dns) == (References(unknown=True), None)

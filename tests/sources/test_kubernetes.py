@@ -66,7 +66,7 @@ def test_containers_of_every_workload(kind: str, path: tuple[str, ...]) -> None:
     assert (found.name, found.namespace) == ("w/c", "n")
     assert found.path == (0, *path, "containers", 0)
     assert found.service.container.image == "apache/kafka:4.1.1"
-    assert found.lasts is (kind not in ("Job", "CronJob"))
+    assert found.can_run_broker is (kind not in ("Job", "CronJob"))
 
 
 def test_a_list_holds_resources() -> None:
@@ -90,7 +90,10 @@ def test_init_containers_are_clients_at_most() -> None:
     found = read(
         pod("image: apache/kafka", spec="initContainers: [{name: i, image: apache/kafka}]")
     )
-    assert [(item.name, item.lasts) for item in found.containers] == [("p/i", False), ("p/c", True)]
+    assert [(item.name, item.can_run_broker) for item in found.containers] == [
+        ("p/i", False),
+        ("p/c", True),
+    ]
     assert [item.name for item in found.brokers] == ["p/c"]
 
 
@@ -289,7 +292,7 @@ def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -
 )
 def test_what_a_service_is_called(host: str, namespace: str, means: bool) -> None:
     meant = service("", "name: kafka, namespace: n")
-    found = Manifest((), (meant,)).deployment().called(host, namespace)
+    found = Manifest((), (meant,)).deployment().services_named(host, namespace)
     assert list(found) == ([meant] if means else [])
 
 

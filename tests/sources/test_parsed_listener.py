@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from earshot.facts.settings import asks_itself_alone
+from earshot.facts.settings import has_lone_quorum
 from earshot.listeners import render
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
@@ -38,7 +38,7 @@ def own_scopes(node: Node) -> Callable[[str, int, Address], Audience]:
 
 def of_others(node: Node, values: Mapping[str, str]) -> list[Listener]:
     """Without the controller's listener where no other node can ever reach it."""
-    alone = asks_itself_alone(values)
+    alone = has_lone_quorum(values)
     return [item for item in node.listeners if not (alone and Scope.CONTROLLER in item.scopes)]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.sources.pod_scripts import assigned, without
+from earshot.sources.pod_scripts import assignments, without_assignments
 
 KNOWN = {"HOSTNAME": "kafka-2", "POD": "broker-5", "DOMAIN": "kafka.data"}
 
@@ -42,19 +42,19 @@ KNOWN = {"HOSTNAME": "kafka-2", "POD": "broker-5", "DOMAIN": "kafka.data"}
     ],
 )
 def test_a_value(script: str, value: str | None) -> None:
-    assert assigned(script, KNOWN)["A"] == value
+    assert assignments(script, KNOWN)["A"] == value
 
 
 def test_nothing_else_is_an_assignment() -> None:
     script = "kafka-storage format --config=/x -t ID; run --override=a=b; echo A =b"
-    assert not assigned(script, KNOWN)
+    assert not assignments(script, KNOWN)
 
 
 def test_what_is_known_is_taken_out_of_the_command() -> None:
     script = "export A=1 && export B=$(cat id) && run"
-    assert without(script, {"A"}) == " && export B=$(cat id) && run"
+    assert without_assignments(script, {"A"}) == " && export B=$(cat id) && run"
 
 
 @given(st.text(alphabet="A=$({})|'\"&; \n#*-+1`[]", max_size=60))
 def test_no_text_ends_in_a_trace(script: str) -> None:
-    assigned(script, KNOWN)
+    assignments(script, KNOWN)

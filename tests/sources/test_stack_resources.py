@@ -9,7 +9,7 @@ from earshot.sources.stack_resources import (
     INTERFACE,
     SUBNETS,
     VPCS,
-    Pointed,
+    References,
     RegisteredResource,
     RegisteredStack,
 )
@@ -41,41 +41,41 @@ def test_a_text_is_one_that_is_known_and_says_something() -> None:
 def test_by_id_by_what_the_value_comes_from_and_not_of_this_stack() -> None:
     stack = RegisteredStack([VPC, NEW, GROUP])
 
-    def pointed(**more: Any) -> Pointed:
-        return stack.pointed(made(SUBNETS[0], "subnet", **more), "vpcId", *VPCS)
+    def pointed(**more: Any) -> References:
+        return stack.references(made(SUBNETS[0], "subnet", **more), "vpcId", *VPCS)
 
-    assert pointed(vpcId="vpc-1").found == (VPC,)
-    assert pointed(vpcId="vpc-2") == Pointed(foreign=("vpc-2",))
+    assert pointed(vpcId="vpc-1").resources == (VPC,)
+    assert pointed(vpcId="vpc-2") == References(foreign_ids=("vpc-2",))
     assert pointed(vpcId="vpc-2").keys == {"vpc-2"}
-    assert pointed() == Pointed()
-    assert pointed(vpcId=None) == Pointed(unknown=True)
+    assert pointed() == References()
+    assert pointed(vpcId=None) == References(unknown=True)
     from_new = {"vpcId": (GROUP.urn, NEW.urn, "urn::gone")}
-    assert pointed(vpcId=None, depends=from_new).found == (NEW,)
-    assert pointed(vpcId="vpc-2", depends=from_new).found == (NEW,), "the id of another time"
-    assert pointed(vpcId="vpc-1", depends=from_new).found == (VPC,)
+    assert pointed(vpcId=None, depends=from_new).resources == (NEW,)
+    assert pointed(vpcId="vpc-2", depends=from_new).resources == (NEW,), "the id of another time"
+    assert pointed(vpcId="vpc-1", depends=from_new).resources == (VPC,)
 
 
 def test_lists_and_what_stands_inside_maps() -> None:
     stack = RegisteredStack([VPC])
     holder = made("t", "x", a=["vpc-1", None], b=[{"vpcId": "vpc-1"}, {}, None], c={"vpcId": "v"})
-    assert stack.pointed(holder, "a", *VPCS) == Pointed((VPC,), unknown=True)
-    assert stack.pointed(holder, "b", *VPCS, inner="vpcId") == Pointed((VPC,), unknown=True)
-    assert stack.pointed(holder, "c", *VPCS, inner="vpcId") == Pointed(foreign=("v",))
+    assert stack.references(holder, "a", *VPCS) == References((VPC,), unknown=True)
+    assert stack.references(holder, "b", *VPCS, inner="vpcId") == References((VPC,), unknown=True)
+    assert stack.references(holder, "c", *VPCS, inner="vpcId") == References(foreign_ids=("v",))
 
 
 def test_only_resources_of_the_wanted_types_are_pointed_at() -> None:
-    assert RegisteredStack([made(GROUPS[0], "g", id="vpc-1")]).pointed(
+    assert RegisteredStack([made(GROUPS[0], "g", id="vpc-1")]).references(
         made("t", "x", vpcId="vpc-1"), "vpcId", *VPCS
-    ) == Pointed(foreign=("vpc-1",))
+    ) == References(foreign_ids=("vpc-1",))
 
 
 def test_the_way_back() -> None:
     subnets = [made(SUBNETS[0], name, vpcId=id) for name, id in (("a", "vpc-1"), ("b", "vpc-2"))]
     stack = RegisteredStack([VPC, *subnets])
-    assert list(stack.pointing(VPC.urn, "vpcId", SUBNETS, VPCS)) == subnets[:1]
-    assert stack.pointing(VPC.urn, "otherId", SUBNETS, VPCS) == ()
-    assert stack.pointing(VPC.urn, "vpcId", GROUPS, VPCS) == ()
-    assert stack.pointing(VPC.urn, "vpcId", SUBNETS, GROUPS) == ()
+    assert list(stack.referrers(VPC.urn, "vpcId", SUBNETS, VPCS)) == subnets[:1]
+    assert stack.referrers(VPC.urn, "otherId", SUBNETS, VPCS) == ()
+    assert stack.referrers(VPC.urn, "vpcId", GROUPS, VPCS) == ()
+    assert stack.referrers(VPC.urn, "vpcId", SUBNETS, GROUPS) == ()
     assert stack.get("urn::a") == subnets[0]
     assert stack.get("urn::none") is None
 
@@ -88,7 +88,7 @@ def test_what_the_program_gave_is_told_from_what_aws_added() -> None:
 
 
 def test_only_what_is_all_known_and_of_this_stack_is_whole() -> None:
-    assert Pointed().whole is Pointed((VPC,)).whole is True
-    for less in (Pointed((VPC,), ("vpc-2",)), Pointed((VPC,), unknown=True)):
+    assert References().whole is References((VPC,)).whole is True
+    for less in (References((VPC,), ("vpc-2",)), References((VPC,), unknown=True)):
         assert less.whole is False
-    assert Pointed((VPC,), ("vpc-2",)).keys == {"urn::vpc", "vpc-2"}
+    assert References((VPC,), ("vpc-2",)).keys == {"urn::vpc", "vpc-2"}

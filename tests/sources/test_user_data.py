@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import settings
-from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
+from earshot.sources.user_data import (
+    UserDataFile,
+    broker_files,
+    decode_user_data,
+    speaks_of_brokers,
+)
 from earshot.user_data.render import PROPERTIES, user_data
 from tests.user_data.nodes import boot, cluster, node
 
@@ -160,18 +165,18 @@ def test_no_broker_is_found_where_none_is(text: str) -> None:
 
 
 def test_base64_and_gzip() -> None:
-    assert decoded(base64.b64encode(b"text").decode()) == "text"
-    assert decoded(base64.b64encode(gzip.compress(b"text")).decode()) == "text"
+    assert decode_user_data(base64.b64encode(b"text").decode()) == "text"
+    assert decode_user_data(base64.b64encode(gzip.compress(b"text")).decode()) == "text"
     for text in ("a", base64.b64encode(b"\x1f\x8b\x00").decode(), "/w=="):
         with pytest.raises(ValueError, match="cannot be read"):
-            decoded(text)
+            decode_user_data(text)
 
 
 @given(st.binary())
 def test_packed_bytes_that_are_broken_are_one_clear_error(data: bytes) -> None:
     packed = gzip.compress(b"text")[:10] + data
     with contextlib.suppress(ValueError):
-        decoded(base64.b64encode(packed).decode())
+        decode_user_data(base64.b64encode(packed).decode())
     files = {"content": base64.b64encode(packed).decode(), "encoding": "gz+b64", "path": "/x"}
     broker_files("#cloud-config\n" + yaml.safe_dump({"write_files": [files]}))
 

@@ -12,9 +12,17 @@ import yaml
 from earshot.listeners.address import Address
 from earshot.sources.compose import read_compose
 from earshot.sources.deployment import deployment
-from earshot.topology.broker import Arrival
+from earshot.topology.broker import ReachedListener
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST, Itself, Machine, Member, NoName, Resolution, Unknown
+from earshot.topology.names import (
+    HOST,
+    Loopback,
+    Machine,
+    Member,
+    Resolution,
+    Unknown,
+    UnresolvedName,
+)
 from earshot.topology.walk import walk, worst
 from earshot.topology.ways import Answer, Hop, Stage, Trace
 from tests.topologies.engine import Running, Tried
@@ -63,7 +71,7 @@ def compared(running: Running) -> Outcome:
             seen[place, address] = tried
             outcome_of(model, running, place, address, tried, outcome)
     for client in model.bootstraps:
-        for item in walk(model, client).entrances:
+        for item in walk(model, client).connections:
             for sent in item.sent:
                 at = None if sent.trace is None else sent.trace.address
                 if at is None:
@@ -132,7 +140,9 @@ def end_of(trace: Trace, place: str, resolved: bool | None, tried: Tried, outcom
         outcome.agreed[Stage.RESOLVE] += 1
     greeted = {it for it in tried.greetings.values() if it}
     arrivals = {
-        f"{it.broker.service} {it.endpoint.name}" for it in trace.ends if isinstance(it, Arrival)
+        f"{it.broker.service} {it.endpoint.name}"
+        for it in trace.ends
+        if isinstance(it, ReachedListener)
     }
     if trace.answer is Answer.UNKNOWN:
         fact = trace.end.fact if isinstance(trace.end, Unknown) else trace.doubt
@@ -148,7 +158,9 @@ def end_of(trace: Trace, place: str, resolved: bool | None, tried: Tried, outcom
 def _partly(trace: Trace, greeted: set[str]) -> bool:
     """Of several targets one is not known: those that are must have greeted."""
     known = {
-        f"{it.broker.service} {it.endpoint.name}" for it in trace.ends if isinstance(it, Arrival)
+        f"{it.broker.service} {it.endpoint.name}"
+        for it in trace.ends
+        if isinstance(it, ReachedListener)
     }
     return any(isinstance(it, Unknown) for it in trace.ends) and known <= greeted
 
@@ -157,13 +169,13 @@ def _resolved(
     model: Deployment,
     running: Running,
     place: str,
-    meant: Resolution | NoName | Unknown,
+    meant: Resolution | UnresolvedName | Unknown,
     tried: Tried,
 ) -> bool | None:
     """Whether the addresses are those of what is meant; None where that is not known."""
     if isinstance(meant, Unknown) or (isinstance(meant, Resolution) and meant.doubt):
         return None
-    if isinstance(meant, NoName):
+    if isinstance(meant, UnresolvedName):
         return bool(tried.error)
     if tried.error:
         return False
@@ -175,7 +187,7 @@ def _resolved(
         for address in addresses
     }
     for target in meant.targets:
-        if isinstance(target, Itself):
+        if isinstance(target, Loopback):
             if not all(it.startswith("127.") or it in ("::1", "0.0.0.0") for it in found):
                 return False
         elif isinstance(target, Machine):

@@ -112,7 +112,7 @@ def compared_with_kafka(running: Running) -> Outcome:
     walks = [
         (client.service, item, sent)
         for client in model.bootstraps
-        for item in walk(model, client).entrances
+        for item in walk(model, client).connections
         for sent in item.sent or (None,)
     ]
 

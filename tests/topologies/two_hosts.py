@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from earshot.listeners.address import Address
-from earshot.topology.broker import Arrival, Broker
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, NO_NETWORK, OUTSIDE
-from earshot.topology.ways import Answer, End, Hop, Stage, Trace
+from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
 from tests.topologies.compare import (
     Address_,
     Outcome,
@@ -118,7 +118,7 @@ def _trace(own: Side, other: Side, place: str, at: Address, names: dict[str, str
     container = own.model.containers.get(own.model.names.owner(place))
     if container is not None and (container.is_cut_off or container.network_mode == NO_NETWORK):
         hop = Hop(Stage.WAY, Answer.NO, "the client has no way out of its networks")
-        return Trace(at, (hop,), End.NO_WAY)
+        return Trace(at, (hop,), Failure.NO_WAY)
     return other.model.trace(OUTSIDE, Address(other.machine, at.port))
 
 
@@ -155,7 +155,7 @@ def _walk(
         return own.model.trace(place, address) if beyond is None else beyond
 
     entrance = traced(at)
-    if not isinstance(entrance.end, Arrival):
+    if not isinstance(entrance.end, ReachedListener):
         return
     for broker in (*own.model.brokers, *other.model.brokers):
         endpoint = broker.named(entrance.end.endpoint.name)
@@ -182,7 +182,7 @@ def _walk(
 def _expected(sent: Trace, broker: Broker) -> Answer:
     if sent.answer is not Answer.YES:
         return sent.answer
-    met = {it.broker.service for it in sent.ends if isinstance(it, Arrival)}
+    met = {it.broker.service for it in sent.ends if isinstance(it, ReachedListener)}
     if met == {broker.service}:
         return Answer.YES
     return Answer.UNKNOWN if broker.service in met else Answer.NO

@@ -10,11 +10,11 @@ from earshot.listeners.address import Address
 from earshot.sources.deployment import deployment
 from earshot.sources.docker_container import NETWORK, in_stack, read_service
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
-from earshot.topology.broker import Arrival
+from earshot.topology.broker import ReachedListener
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
 from earshot.topology.walk import Walk, walk
-from earshot.topology.ways import Answer, Stage, Way
+from earshot.topology.ways import Answer, Outcome, Stage
 from tests.topologies.compare import modelled, text_of
 from tests.topologies.engine import bindings
 from tests.topologies.generate import Document, Topology, topology
@@ -83,8 +83,8 @@ def inputs(document: Document, name: str, service: Document) -> dict[str, Any]:
     }
 
 
-def shown(end: Way) -> str:
-    if isinstance(end, Arrival):
+def shown(end: Outcome) -> str:
+    if isinstance(end, ReachedListener):
         return f"{end.broker.service} {end.endpoint.name}"
     return "unknown" if isinstance(end, Unknown) else str(end)
 
@@ -110,6 +110,6 @@ def test_the_same_walks(seed: int) -> None:
 
 
 def hops(found: Walk) -> list[tuple[Stage, Answer]]:
-    sent = (it.hops for entrance in found.entrances for it in entrance.sent)
-    walked = (*(it.hops for it in found.entrances), *sent)
+    sent = (it.hops for entrance in found.connections for it in entrance.sent)
+    walked = (*(it.hops for it in found.connections), *sent)
     return [(hop.stage, hop.answer) for listed in walked for hop in listed]

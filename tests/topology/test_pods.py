@@ -168,7 +168,7 @@ def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
     assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
     # its hosts file is the node's
     assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.NO, Stage.RESOLVE)
-    assert "port 9092 of the nodes" not in [it.setting for it in found.by_nodes()]
+    assert "port 9092 of the nodes" not in [it.setting for it in found.node_port_clients()]
 
 
 def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
@@ -214,12 +214,12 @@ def test_a_load_balancer_has_addresses_of_its_own() -> None:
 
 
 def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
-    assert [it.setting for it in whole().by_nodes()] == [
+    assert [it.setting for it in whole().node_port_clients()] == [
         "port 30094 of the nodes",
         "port 30099 of the nodes",
         "port 31000 of the nodes",
     ]
-    assert not list(whole(balanced=True).by_nodes())
+    assert not list(whole(balanced=True).node_port_clients())
 
 
 def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.listeners.address import Address, parse_address
-from earshot.topology.broker import Arrival, Broker, Endpoint
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, HOST, OUTSIDE, Names, Unknown
-from earshot.topology.ways import Answer, End, Stage, Way
+from earshot.topology.ways import Answer, Failure, Outcome, Stage
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
 KAFKA = Container(
@@ -46,8 +46,8 @@ def deployed(
 
 def way(found: Deployment, place: str, address: str) -> str:
     """`kafka L0`, or where it ends."""
-    end: Way = found.way(place, Address(*parse_address(address)))
-    if isinstance(end, Arrival):
+    end: Outcome = found.way(place, Address(*parse_address(address)))
+    if isinstance(end, ReachedListener):
         return f"{end.broker.service} {end.endpoint.name}"
     return "unknown" if isinstance(end, Unknown) else end.value
 
@@ -253,7 +253,7 @@ hosts = st.sampled_from(
 @given(hosts, st.integers(-1, 70_000), st.sampled_from(["app", "kafka", HOST, "nobody"]))
 def test_every_way_has_an_end(host: str, port: int, place: str) -> None:
     end = deployed().way(place, Address(host, port))
-    assert isinstance(end, (Arrival, End, Unknown))
+    assert isinstance(end, (ReachedListener, Failure, Unknown))
 
 
 def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
@@ -290,21 +290,21 @@ def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
 )
 def test_services_that_are_alike_have_one_outlook(other: Container, alike: bool) -> None:
     found = deployed(other=other)
-    assert (found.outlook("app") == found.outlook("other")) is alike
-    assert found.outlook(HOST) == HOST
+    assert (found.position("app") == found.position("other")) is alike
+    assert found.position(HOST) == HOST
 
 
 def test_services_with_hosts_of_their_own_are_never_alike() -> None:
     app = replace(APP, extra_hosts={"a": "192.0.2.1"})
     found = deployed(app, other=app)
-    assert (found.outlook("app"), found.outlook("other")) == ("app", "other")
+    assert (found.position("app"), found.position("other")) == ("app", "other")
 
 
 def test_a_hosts_file_has_the_own_hostname_with_every_address() -> None:
     both = (JoinedNetwork("back"), JoinedNetwork("front"))
     found = deployed(kafka=Container("kafka", hostname="k1", networks=both))
     trace = found.trace("kafka", Address("k1", 9092))
-    assert [isinstance(it, Arrival) for it in trace.ends] == [True, True]
+    assert [isinstance(it, ReachedListener) for it in trace.ends] == [True, True]
     assert len(found.trace("kafka", Address("kafka", 9092)).ends) == 1
 
 
@@ -377,7 +377,7 @@ def test_internal_networks_are_left_by_no_published_port() -> None:
 def test_a_name_of_docker_desktop_is_in_doubt() -> None:
     found = deployed()
     doubtful = found.trace("app", Address("host.docker.internal", 29092))
-    assert isinstance(doubtful.end, Arrival) and "extra_hosts" in doubtful.doubt
+    assert isinstance(doubtful.end, ReachedListener) and "extra_hosts" in doubtful.doubt
     given = replace(APP, extra_hosts={"host.docker.internal": "host-gateway"})
     assert not deployed(given).trace("app", Address("host.docker.internal", 29092)).doubt
 

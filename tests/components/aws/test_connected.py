@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.connected import looked_up
+from earshot.checks.connected import with_lookups
 from earshot.checks.plan import check_planned
 from earshot.config.aws import AwsSpec
 from earshot.facts.cloud import Cloud
@@ -92,6 +92,6 @@ def test_the_resolver_of_the_vpc_is_asked(answers: dict[str, tuple[str, ...]]) -
     spec = read_aws(connected={"analytics": other, "jobs": MORE}, **OWN_ZONE)
     planned = planned_with_names(spec)
     asked = TableAsked({"192.0.2.53": answers})
-    analytics, jobs = looked_up(planned.plan, planned.connected, ResolverPolicy(), asked)
+    analytics, jobs = with_lookups(planned.plan, planned.connected, ResolverPolicy(), asked)
     assert analytics.lookups["broker-1.kafka.example.com"].ok is bool(answers)
     assert not jobs.lookups

@@ -6,11 +6,11 @@ from functools import cached_property
 
 from earshot.listeners.listed import by_key
 from earshot.names.kinds import NameKind, kind_of
-from earshot.topology.broker import Arrival, Broker
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
 from earshot.topology.names import Unknown
-from earshot.topology.ways import Answer, End, Hop, Stage, Way
+from earshot.topology.ways import Answer, Failure, Hop, Outcome, Stage
 
 BEYOND = ""
 """The place of a client that is in no pod."""
@@ -20,10 +20,10 @@ BEYOND = ""
 class Leg:
     """What the way to one target and its socket come to."""
 
-    end: Way
+    end: Outcome
     hops: tuple[Hop, ...]
 
-    def doubted(self, fact: str) -> "Leg":
+    def depending_on(self, fact: str) -> "Leg":
         """The same where it also depends on ``fact``, which is not known."""
         way, *rest = self.hops
         is_sure = way.answer is Answer.YES
@@ -31,7 +31,7 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class IntoPods:
+class PodWays:
     """The pods by the service of each of their containers, the Services before them, and the
     brokers in them."""
 
@@ -39,7 +39,7 @@ class IntoPods:
     services: tuple[ClusterService, ...]
     brokers: Mapping[str, Broker]
 
-    def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
+    def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` means for a pod in ``namespace``."""
         parts = in_cluster(host)
         if len(parts) > 2:
@@ -47,41 +47,45 @@ class IntoPods:
         key = (parts[0], parts[1] if len(parts) > 1 else namespace)
         return self._by_name.get(key, ())
 
-    def stable(self, host: str, namespace: str) -> list[tuple[Pod, ClusterService]]:
+    def stable_pods(self, host: str, namespace: str) -> list[tuple[Pod, ClusterService]]:
         """The pod that has `HOSTNAME.SUBDOMAIN` for a name, where that Service is headless."""
         name, *parts = in_cluster(host)
         if not 1 <= len(parts) <= 2:
             return []
-        services = self.called(".".join(parts), namespace)
+        services = self.services_named(".".join(parts), namespace)
         return [
-            (pod, it)
+            (pod, service)
             for pod in self.by_hostname.get(name, ())
-            for it in services
-            if it.is_headless and pod.subdomain.lower() == it.name and pod in self.selected(it)
-            if it.selector.items() <= pod.labels_of(name)
+            for service in services
+            if service.is_headless
+            and pod.subdomain.lower() == service.name
+            and pod in self.selected(service)
+            if service.selector.items() <= pod.labels_of(name)
         ]
 
-    def before(self, service: ClusterService, port: int, place: str) -> list[Leg]:
+    def ways_by_service(self, service: ClusterService, port: int, place: str) -> list[Leg]:
         """The ways by a Service to its pods."""
         if service.is_external_name:
             return self._by_external_name(service, port, place)
         if service.is_headless:
-            return self.to_pods(service, ServicePort(port, port), place)
+            return self.ways_to_pods(service, ServicePort(port, port), place)
         if service.ports is None:
             return [_unknown(f"which ports the Service {service.name} has")]
-        found = [it for it in service.ports if it.port == port]
+        found = [candidate for candidate in service.ports if candidate.port == port]
         if not found and service.ports:
-            listed = ", ".join(str(it) for it in sorted({it.port for it in service.ports}))
+            listed = ", ".join(
+                str(number) for number in sorted({candidate.port for candidate in service.ports})
+            )
             why = f"the Service {service.name} has no port but {listed}"
-            return [Leg(End.REFUSED, (Hop(Stage.WAY, Answer.NO, why),))]
+            return [Leg(Failure.REFUSED, (Hop(Stage.WAY, Answer.NO, why),))]
         asked = found[0] if found else ServicePort(port, port)
-        legs = self.to_pods(service, asked, place)
+        legs = self.ways_to_pods(service, asked, place)
         if service.is_local_inside:
             fact = f"whether a pod of the Service {service.name} runs on the client's node"
-            return [it.doubted(fact) for it in legs]
+            return [leg.depending_on(fact) for leg in legs]
         return legs
 
-    def to_pods(self, service: ClusterService, port: ServicePort, place: str) -> list[Leg]:
+    def ways_to_pods(self, service: ClusterService, port: ServicePort, place: str) -> list[Leg]:
         """The ways to ``port`` of every pod that ``service`` selects."""
         pods = self.selected(service)
         if not pods:
@@ -97,25 +101,25 @@ class IntoPods:
 
     def by_service(self, service: ClusterService, pod: Pod, port: int, place: str) -> Leg:
         """The way to one pod that ``service`` selects."""
-        leg = self.inside(pod, port, place)
+        leg = self.way_to_pod(pod, port, place)
         unanswered = self._unanswered(pod)
         if service.has_unready or unanswered is None:
             return leg
         fact = f"whether {pod.workload} becomes ready: its probe asks port {unanswered}"
         if service.is_headless:  # without a ready pod its name has no address
             return replace(leg, hops=(Hop(Stage.RESOLVE, Answer.UNKNOWN, fact), *leg.hops))
-        return leg.doubted(fact)
+        return leg.depending_on(fact)
 
-    def inside(self, pod: Pod, port: int, place: str, *, loopback: bool = False) -> Leg:
+    def way_to_pod(self, pod: Pod, port: int, place: str, *, loopback: bool = False) -> Leg:
         """Who listens at ``port`` of ``pod``: one of its replicas is as good as another."""
         is_own = place in pod.containers
         way = Hop(Stage.WAY, Answer.YES, "the pod itself" if is_own else f"to {pod.workload}")
         if not pod.is_one and not loopback:
             way = Hop(Stage.WAY, Answer.UNKNOWN, f"which pod of {pod.workload} it is")
         end, why = self._listens(pod, port, place, loopback=loopback)
-        if end is End.REFUSED and is_own:
-            end, why = End.SELF, f"it is the client itself, and {why}"
-        answers = {Arrival: Answer.YES, Unknown: Answer.UNKNOWN}
+        if end is Failure.REFUSED and is_own:
+            end, why = Failure.SELF, f"it is the client itself, and {why}"
+        answers = {ReachedListener: Answer.YES, Unknown: Answer.UNKNOWN}
         return Leg(end, (way, Hop(Stage.SOCKET, answers.get(type(end), Answer.NO), why)))
 
     def selected(self, service: ClusterService) -> Sequence[Pod]:
@@ -138,70 +142,90 @@ class IntoPods:
 
     def _by_external_name(self, service: ClusterService, port: int, place: str) -> list[Leg]:
         """A name of the cluster's own leads on to its Service."""
-        meant = self.called(service.external_name, "") if service.external_name else ()
-        if meant and not any(it.is_external_name for it in meant):
-            return [leg for it in meant for leg in self.before(it, port, place)]
+        meant = self.services_named(service.external_name, "") if service.external_name else ()
+        if meant and not any(target_service.is_external_name for target_service in meant):
+            return [
+                leg
+                for target_service in meant
+                for leg in self.ways_by_service(target_service, port, place)
+            ]
         return [_unknown(f"where the external name of the Service {service.name} leads")]
 
     def _through_nodes(self) -> Iterator[tuple[int, Leg]]:
         """The node ports of Services."""
-        for item in self.services:
-            fact = f"whether a pod of the Service {item.name} runs on that node"
-            for port in item.ports or ():
+        for service in self.services:
+            fact = f"whether a pod of the Service {service.name} runs on that node"
+            for port in service.ports or ():
                 if port.node_port is not None:
-                    for leg in self.to_pods(item, port, BEYOND):
-                        yield port.node_port, leg.doubted(fact) if item.is_local_outside else leg
+                    for leg in self.ways_to_pods(service, port, BEYOND):
+                        yield (
+                            port.node_port,
+                            leg.depending_on(fact) if service.is_local_outside else leg,
+                        )
 
     def _on_nodes(self) -> Iterator[tuple[int, Leg]]:
         """The ports that pods take of the nodes on which they run."""
         for pod in self.all:
             brokers = self._brokers_in(pod) if pod.on_host else ()
             own = {
-                it.bind.port: it.bind.port for broker in brokers for it in broker.endpoints or ()
+                endpoint.bind.port: endpoint.bind.port
+                for broker in brokers
+                for endpoint in broker.endpoints or ()
             }
             for at, to in {**own, **pod.node_ports}.items():
-                yield at, self.inside(pod, to, BEYOND).doubted(f"on which node {pod.workload} runs")
+                yield (
+                    at,
+                    self.way_to_pod(pod, to, BEYOND).depending_on(
+                        f"on which node {pod.workload} runs"
+                    ),
+                )
 
-    def _listens(self, pod: Pod, port: int, place: str, *, loopback: bool) -> tuple[Way, str]:
+    def _listens(self, pod: Pod, port: int, place: str, *, loopback: bool) -> tuple[Outcome, str]:
         brokers = self._brokers_in(pod)
         for broker in brokers:
-            for item in broker.endpoints or ():
-                if item.bind.port != port:
+            for endpoint in broker.endpoints or ():
+                if endpoint.bind.port != port:
                     continue
-                host = item.bind.host
+                host = endpoint.bind.host
                 if not host or kind_of(host) is NameKind.ANY_ADDRESS:
-                    return Arrival(broker, item), f"{item.name} listens there"
+                    return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
                 if is_loopback(host) and loopback:
-                    return Arrival(broker, item), f"{item.name} listens there"
+                    return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
                 if is_loopback(host):
-                    return End.REFUSED, f"{item.name} listens on {item.bind} alone"
-                fact = f"on which address {item.bind} is"
+                    return Failure.REFUSED, f"{endpoint.name} listens on {endpoint.bind} alone"
+                fact = f"on which address {endpoint.bind} is"
                 return Unknown(fact), fact
-        is_known_whole = all(it.endpoints is not None for it in brokers)
-        others = [it for it in pod.containers if it not in self.brokers and it != place]
+        is_known_whole = all(broker.endpoints is not None for broker in brokers)
+        others = [
+            container
+            for container in pod.containers
+            if container not in self.brokers and container != place
+        ]
         if others or not is_known_whole or not (brokers or place in pod.containers):
             fact = f"what listens at port {port} of {pod.workload}"
             return Unknown(fact), fact
         if pod.on_host:
             fact = f"what else listens at port {port} of the node of {pod.workload}"
             return Unknown(fact), fact
-        return End.REFUSED, f"nothing listens at port {port} of {pod.workload}"
+        return Failure.REFUSED, f"nothing listens at port {port} of {pod.workload}"
 
     def _brokers_in(self, pod: Pod) -> list[Broker]:
-        return [self.brokers[it] for it in pod.containers if it in self.brokers]
+        return [
+            self.brokers[container] for container in pod.containers if container in self.brokers
+        ]
 
     def _unanswered(self, pod: Pod) -> int | None:
         """A port of a pod's probes at which no broker in it listens."""
         brokers = self._brokers_in(pod)
-        if not brokers or any(it.endpoints is None for it in brokers):
+        if not brokers or any(broker.endpoints is None for broker in brokers):
             return None
         open_ports = {
-            item.bind.port
+            endpoint.bind.port
             for broker in brokers
-            for item in broker.endpoints or ()
-            if not is_loopback(item.bind.host)
+            for endpoint in broker.endpoints or ()
+            if not is_loopback(endpoint.bind.host)
         }
-        return next((it.port for it in pod.checks if it.port not in open_ports), None)
+        return next((check.port for check in pod.checks if check.port not in open_ports), None)
 
     @cached_property
     def _selections(self) -> Mapping[int, Sequence[Pod]]:
@@ -210,21 +234,21 @@ class IntoPods:
             ((pod.namespace, *label), pod) for pod in self.all for label in pod.every_label
         )
         found: dict[int, Sequence[Pod]] = {}
-        for it in self.services:
-            wanted = it.selector.items()
+        for service in self.services:
+            wanted = service.selector.items()
             first = next(iter(wanted), None)
-            pods = labelled.get((it.namespace, *first), ()) if first is not None else ()
-            found[id(it)] = [pod for pod in pods if wanted <= pod.every_label]
+            pods = labelled.get((service.namespace, *first), ()) if first is not None else ()
+            found[id(service)] = [pod for pod in pods if wanted <= pod.every_label]
         return found
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
-        return by_key(((item.name, item.namespace), item) for item in self.services)
+        return by_key(((service.name, service.namespace), service) for service in self.services)
 
 
 def best(legs: Sequence[Leg]) -> Leg:
     """A Service gives connections to all its pods: one that arrives will do."""
-    return min(legs, key=lambda it: (isinstance(it.end, End), isinstance(it.end, Unknown)))
+    return min(legs, key=lambda it: (isinstance(it.end, Failure), isinstance(it.end, Unknown)))
 
 
 def _unknown(fact: str) -> Leg:

@@ -17,12 +17,12 @@ _BETWEEN = 100
 """A public port is this much above the private one with the same login."""
 
 
-def is_hosted(host: str) -> bool:
+def is_msk_broker(host: str) -> bool:
     """Whether ``host`` is a broker of MSK."""
     return _MSK.fullmatch(host) is not None
 
 
-def meant_by(address: Address) -> Address | None:
+def corrected_address(address: Address) -> Address | None:
     """The address that was meant, where the broker's name is public and the port is not, or the
     other way round; None where both fit, or it is no such broker."""
     match = _MSK.fullmatch(address.host)

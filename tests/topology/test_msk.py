@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from earshot.listeners.address import Address
-from earshot.topology.hosted import is_hosted, meant_by
+from earshot.topology.msk import corrected_address, is_msk_broker
 
 PUBLIC = "b-1-public.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
 PRIVATE = "b-1.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
@@ -26,9 +26,9 @@ PRIVATE = "b-1.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
     ],
 )
 def test_which_port_is_meant(host: str, port: int, meant: int | None) -> None:
-    assert meant_by(Address(host, port)) == (Address(host, meant) if meant else None)
+    assert corrected_address(Address(host, port)) == (Address(host, meant) if meant else None)
 
 
 def test_names_of_brokers() -> None:
-    assert is_hosted(PUBLIC) and is_hosted(PRIVATE.upper())
-    assert not is_hosted("boot-1.c1.kafka-serverless.eu-central-1.amazonaws.com")
+    assert is_msk_broker(PUBLIC) and is_msk_broker(PRIVATE.upper())
+    assert not is_msk_broker("boot-1.c1.kafka-serverless.eu-central-1.amazonaws.com")
