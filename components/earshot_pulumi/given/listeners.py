@@ -11,7 +11,7 @@ import pulumi
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.problems import shown
+from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
@@ -217,8 +217,10 @@ class Listeners(pulumi.ComponentResource):
 
 def _check_words(name: str, args: ListenersArgs) -> None:
     """Raises RunError for values that no input allows; the engine shows it without a trace."""
+    known = list(ListenersArgs.__annotations__)
+    problems = [f"{key}: {unknown_key(key, known)}" for key in args if key not in known]
     # an output has no value yet that could be compared or shown
-    problems = [
+    problems += [
         f"{key}: found an output; allowed: a value that the program knows"
         for key, value in args.items()
         if (key not in MAY_BE_LATER and contains_output(value))

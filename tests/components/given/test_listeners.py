@@ -158,6 +158,9 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
+        ({"gate": "off"}, "gate: is no key that earshot knows"),
+        ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
         ({"kafka_version": not_known()}, "kafka_version: found an output; allowed: a value that"),
         ({"controllers": {"port": not_known()}}, "controllers: found an output"),
         ({"policy": not_known()}, "policy: found an output"),
@@ -172,7 +175,9 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
         ),
     ],
 )
-def test_an_input_that_must_be_known_says_so(changes: dict[str, Any], message: str) -> None:
+def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
+    changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(pulumi.RunError) as caught:
         registered({"1": NODE}, preview=True, **changes)
     assert str(caught.value).startswith(f"kafka: {message}")
