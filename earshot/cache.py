@@ -40,8 +40,9 @@ def root() -> Path:
 
 def _own(folder: Path) -> Path:
     """``folder``, whose content is run later. Raises EarshotError where another user has made it,
-    or a folder above it, in a folder that all users can write."""
-    for path in (folder, *folder.parents):
+    or a folder above it, in a folder that all users can write. Links are followed, too."""
+    target = Path(os.path.realpath(folder))
+    for path in (folder, *folder.parents, target, *target.parents):
         with contextlib.suppress(OSError):
             owner, above = path.lstat().st_uid, path.parent.stat().st_mode
             if owner not in (os.geteuid(), 0) and above & umask.OTHERS_WRITE:

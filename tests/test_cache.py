@@ -70,6 +70,21 @@ def test_a_cache_that_another_user_has_made_is_refused(
         pass
 
 
+def test_a_link_to_a_cache_that_another_user_has_made_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of ~/.cache to /tmp, where the folder is gone after a restart."""
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o1777)
+    (tmp_path / "cache").symlink_to(shared / "mine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert cache.root() == tmp_path / "cache" / "earshot"
+    _stranger(shared / "mine", monkeypatch)
+    with pytest.raises(EarshotError, match="shared/mine belongs to another user"):
+        cache.root()
+
+
 def test_a_cache_in_another_users_own_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
