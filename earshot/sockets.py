@@ -1,8 +1,8 @@
 """Who listens where on a machine, who is connected, and which binds Linux refuses beside that.
 
 `conflict` computes what the kernel would say of two sockets; `listening`, `ports_of`, `connected`,
-`from_proc` and `connections` list the sockets that are there; `free` asks this machine's kernel itself;
-`outgoing_ports` are those that connections from here may hold.
+`from_proc` and `connections` list the sockets that are there; `free` asks this machine's kernel
+itself; `outgoing_ports` are those that connections from here may hold.
 """
 
 import contextlib
