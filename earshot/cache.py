@@ -28,14 +28,17 @@ def root() -> Path:
     # The XDG specification says to ignore a relative path.
     if base.startswith("/"):
         return _own(Path(base) / "earshot")
-    try:
-        return _own(Path.home() / ".cache" / "earshot")
-    except RuntimeError:
-        raise EarshotError(
-            "the per-user cache",
-            observed="has no place: HOME is not set, and this user has no home folder",
-            remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
-        ) from None
+    observed = "has no place: HOME is not set, and this user has no home folder"
+    with contextlib.suppress(RuntimeError):
+        home = Path.home()
+        if home.is_absolute():
+            return _own(home / ".cache" / "earshot")
+        observed = f"has no place: HOME is {str(home)!r}, which is not an absolute path"
+    raise EarshotError(
+        "the per-user cache",
+        observed=observed,
+        remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
+    )
 
 
 def _own(folder: Path) -> Path:

@@ -40,6 +40,14 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
         cache.root()
 
 
+def test_a_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache would be in another place for each working directory."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "home")
+    with pytest.raises(EarshotError, match="HOME is 'home', which is not an absolute path"):
+        cache.root()
+
+
 def _stranger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives ``path`` to another user."""
     if os.geteuid() == 0:
