@@ -28,20 +28,24 @@ def root() -> Path:
     # The XDG specification says to ignore a relative path.
     if base.startswith("/"):
         return _own(Path(base) / "earshot")
-    try:
-        return _own(Path.home() / ".cache" / "earshot")
-    except RuntimeError:
-        raise EarshotError(
-            "the per-user cache",
-            observed="has no place: HOME is not set, and this user has no home folder",
-            remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
-        ) from None
+    observed = "has no place: HOME is not set, and this user has no home folder"
+    with contextlib.suppress(RuntimeError):
+        home = Path.home()
+        if home.is_absolute():
+            return _own(home / ".cache" / "earshot")
+        observed = f"has no place: HOME is {str(home)!r}, which is not an absolute path"
+    raise EarshotError(
+        "the per-user cache",
+        observed=observed,
+        remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
+    )
 
 
 def _own(folder: Path) -> Path:
     """``folder``, whose content is run later. Raises EarshotError where another user has made it,
-    or a folder above it, in a folder that all users can write."""
-    for path in (folder, *folder.parents):
+    or a folder above it, in a folder that all users can write. Links are followed, too."""
+    target = Path(os.path.realpath(folder))
+    for path in (folder, *folder.parents, target, *target.parents):
         with contextlib.suppress(OSError):
             owner, above = path.lstat().st_uid, path.parent.stat().st_mode
             if owner not in (os.geteuid(), 0) and above & umask.OTHERS_WRITE:

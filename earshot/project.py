@@ -144,7 +144,7 @@ class Project:
             return {}, str(POLICIES)
         shown = self._shown(path)
         try:
-            document = json.loads(read_bytes(path))
+            document = json.loads(read_bytes(path), object_pairs_hook=_each_key_once)
             if not isinstance(document, dict):
                 raise ValueError(f"it is a {type(document).__name__}")
         except (OSError, ValueError, RecursionError) as reason:
@@ -198,3 +198,13 @@ def _kind(value: object) -> str:
         return "nothing"
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The JSON object of ``pairs``. Raises ValueError for a key that it has twice."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = sorted({key for key in keys if keys.count(key) > 1})
+        raise ValueError(f"it has the key {', '.join(repeated)} more than once")
+    return document

@@ -23,26 +23,42 @@ def read_bytes(file: Path) -> bytes:
 
     A named pipe raises OSError if no process opens it for writing within `WRITER_SECONDS`.
     """
-    if stat.S_ISFIFO(file.stat().st_mode):
-        return _from_pipe(file)
-    with file.open("rb") as opened:
+    with _opened(file) as opened:
+        if stat.S_ISFIFO(os.fstat(opened.fileno()).st_mode):
+            return _from_pipe(opened)
         return read_all(opened)
 
 
-def _from_pipe(file: Path) -> bytes:
-    """What a process writes into the named pipe ``file``."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as opened:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        first = b""
-        if not poll.poll(WRITER_SECONDS * 1000):
-            with contextlib.suppress(BlockingIOError):  # a writer, but nothing written yet
-                first = os.read(descriptor, 1)
-                if not first:
-                    raise OSError(errno.EPIPE, "it is a pipe that no process writes to")
-        os.set_blocking(descriptor, True)
-        return first + read_all(opened)
+def open_regular(file: Path) -> BinaryIO:
+    """``file``, opened for reading. Raises OSError, also if it is not a regular file."""
+    opened = _opened(file)
+    if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        return opened
+    opened.close()
+    raise OSError(errno.EINVAL, "it is no regular file")
+
+
+def _opened(file: Path) -> BinaryIO:
+    """``file``, opened for reading; a pipe that no process writes to does not block.
+
+    The kind of the file is only known afterwards: another user may replace it before.
+    """
+    return open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
+
+
+def _from_pipe(opened: BinaryIO) -> bytes:
+    """What a process writes into the named pipe ``opened``."""
+    descriptor = opened.fileno()
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    first = b""
+    if not poll.poll(WRITER_SECONDS * 1000):
+        with contextlib.suppress(BlockingIOError):  # a writer, but nothing written yet
+            first = os.read(descriptor, 1)
+            if not first:
+                raise OSError(errno.EPIPE, "it is a pipe that no process writes to")
+    os.set_blocking(descriptor, True)
+    return first + read_all(opened)
 
 
 def content_of(file: Path, shown: str, remedy: str = "") -> bytes:

@@ -1,8 +1,8 @@
 """Who listens where on a machine, who is connected, and which binds Linux refuses beside that.
 
-`conflict` computes what the kernel would say of two sockets; `listening`, `connected`, `from_proc`
-and `connections` list the sockets that are there; `free` asks this machine's kernel itself;
-`outgoing_ports` are those that connections from here may hold.
+`conflict` computes what the kernel would say of two sockets; `listening`, `ports_of`, `connected`,
+`from_proc` and `connections` list the sockets that are there; `free` asks this machine's kernel
+itself; `outgoing_ports` are those that connections from here may hold.
 """
 
 import contextlib
@@ -113,6 +113,17 @@ def listening() -> list[Listening]:
         for it, pid in _connections()
         if it.status == psutil.CONN_LISTEN and it.laddr
     ]
+
+
+def ports_of(pid: int) -> frozenset[int] | None:
+    """The ports at which the process ``pid`` listens; None if this user may not see them."""
+    try:
+        found = psutil.Process(pid).net_connections("tcp")
+    except psutil.NoSuchProcess:
+        return frozenset()
+    except psutil.Error:
+        return None
+    return frozenset(it.laddr.port for it in found if it.status == psutil.CONN_LISTEN)
 
 
 @dataclass(frozen=True)

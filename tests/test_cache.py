@@ -40,6 +40,14 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
         cache.root()
 
 
+def test_a_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache would be in another place for each working directory."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "home")
+    with pytest.raises(EarshotError, match="HOME is 'home', which is not an absolute path"):
+        cache.root()
+
+
 def _stranger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives ``path`` to another user."""
     if os.geteuid() == 0:
@@ -68,6 +76,21 @@ def test_a_cache_that_another_user_has_made_is_refused(
         cache.ensure(entry, lambda fresh: None)
     with pytest.raises(EarshotError, match="belongs to another user"), cache.exclusive(entry / "l"):
         pass
+
+
+def test_a_link_to_a_cache_that_another_user_has_made_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of ~/.cache to /tmp, where the folder is gone after a restart."""
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o1777)
+    (tmp_path / "cache").symlink_to(shared / "mine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert cache.root() == tmp_path / "cache" / "earshot"
+    _stranger(shared / "mine", monkeypatch)
+    with pytest.raises(EarshotError, match="shared/mine belongs to another user"):
+        cache.root()
 
 
 def test_a_cache_in_another_users_own_folder_is_used(

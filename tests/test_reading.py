@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
 from earshot import reading
 from earshot.cli import report
+from earshot.cli.output import refuse_outputs
 from earshot.errors import EarshotError
 from earshot.lint.baseline import read_baseline
+from earshot.lint.files import choose
+from earshot.lint.source_lines import SourceLines
 from earshot.placement.standpoint import read_standpoints
 from earshot.reading import MOST, read_bytes
-from earshot.sources.files import text_of
+from earshot.sources.files import beside, text_of
 from earshot.validation.client_file import read_client_file
 
 ENDLESS = Path("/dev/zero")
+Hook = Callable[[str, tuple[object, ...]], None]
+_hooks: list[Hook] = []
+
+
+@contextlib.contextmanager
+def audited(hook: Hook) -> Iterator[None]:
+    """Calls ``hook`` at each event of the interpreter's audit; Python removes no hook."""
+    if not _hooks:
+        sys.addaudithook(lambda *event: _hooks[-1](*event) if _hooks[-1:] else None)
+    _hooks.append(hook)
+    try:
+        yield
+    finally:
+        _hooks[-1] = lambda *_: None
 
 
 def test_a_file_of_the_most_bytes_is_read(tmp_path: Path) -> None:
@@ -98,3 +118,33 @@ def test_an_anonymous_pipe_may_be_empty() -> None:
     os.close(writer)
     assert read_bytes(Path(f"/dev/fd/{reader}")) == b""
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_bytes,
+        lambda file: beside(file)(file.name),
+        lambda file: choose([file.parent]),
+        lambda file: SourceLines(file.parent)(file.name),
+        lambda file: refuse_outputs([file], [], force=False),
+    ],
+)
+def test_a_file_that_becomes_a_pipe_before_it_is_opened_blocks_no_command(
+    read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "WRITER_SECONDS", 0.1)
+    file = tmp_path / "compose.yaml"
+    file.write_text("services: {kafka: {}}\n")
+    os.mkfifo(tmp_path / "pipe")
+
+    def replace(event: str, about: tuple[object, ...]) -> None:
+        """Puts the pipe in the place of the file at the moment at which it is opened."""
+        if event == "open" and about[0] in (file, str(file)) and not file.is_fifo():
+            (tmp_path / "pipe").rename(file)
+
+    with ThreadPoolExecutor() as pool, audited(replace):
+        done, waiting = wait([pool.submit(read, file)], timeout=5.0)
+        os.close(os.open(file, os.O_RDWR | os.O_NONBLOCK))  # lets a reader that waits go
+    assert file.is_fifo() and not waiting
+    assert isinstance(done.pop().exception(), OSError | EarshotError | None)

@@ -3,18 +3,20 @@
 Where a question is left there is no stack: nothing is guessed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from earshot.adopt.cluster_document import Leftover, docker_document, leftovers, local_document
 from earshot.checks import deployment
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
-from earshot.errors import EarshotError
+from earshot.config.document import read_spec
+from earshot.errors import EarshotError, SpecError
 from earshot.facts.settings import controller_names, readable_entries
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
+from earshot.project import CLUSTER_KEY
 from earshot.rules.registry import Finding
 from earshot.sources.compose import Compose, Service
 from earshot.sources.kafka_broker import KafkaBroker, brokers_in, read_broker
@@ -61,11 +63,13 @@ class Adoption:
     leftovers: tuple[Leftover, ...]
     notes: tuple[str, ...]
     document: Mapping[str, Any] | None
+    refusal: str = ""
+    """Why ``document`` is not a valid cluster, where no rule is broken; else empty."""
 
     @property
     def exit_code(self) -> int:
-        """1 where something is undecided, a rule is broken or no stack came of it, else 0."""
-        broken = any(mistake.is_certain_error for mistake in self.mistakes)
+        """1 where something is undecided, a rule is broken or no valid stack came of it, else 0."""
+        broken = _are_broken(self.mistakes) or bool(self.refusal)
         return 1 if broken or self.undecided or self.document is None else 0
 
 
@@ -150,7 +154,21 @@ def _adoption(
         leftovers=leftovers(brokers, services),
         notes=(*notes, *_unadvertised(brokers), *of_document),
         document=document,
+        refusal="" if document is None or _are_broken(mistakes) else _refusal(document),
     )
+
+
+def _are_broken(mistakes: Iterable[Finding]) -> bool:
+    return any(mistake.is_certain_error for mistake in mistakes)
+
+
+def _refusal(document: Mapping[str, Any]) -> str:
+    """Why no command would take the stack file with ``document``; empty if it is valid."""
+    try:
+        read_spec(document, CLUSTER_KEY)
+    except SpecError as error:
+        return str(error)
+    return ""
 
 
 def _questions(broker: KafkaBroker) -> Iterator[Question]:

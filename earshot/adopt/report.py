@@ -35,6 +35,7 @@ def as_text(adoption: Adoption, terminal: Terminal) -> str:
     parts = (
         ("undecided: no stack file is written", _questions(adoption)),
         ("mistakes", (visible(str(item)) for item in grouped(adoption.mistakes))),
+        ("the stack file is not valid yet", (visible(it) for it in [adoption.refusal] if it)),
         ("not carried over", (visible(str(leftover)) for leftover in adoption.leftovers)),
         ("notes", (visible(note) for note in adoption.notes)),
         ("not checked here", _by_reason(adoption.unchecked)),
@@ -59,6 +60,7 @@ def as_json(adoption: Adoption) -> str:
         "left_over": _attributes(adoption.leftovers, "what why"),
         "notes": list(adoption.notes),
         "not_checked": list(adoption.unchecked),
+        "refusal": adoption.refusal,
         "cluster": adoption.document,
     }
     return json.dumps(document, indent=2) + "\n"
@@ -141,10 +143,10 @@ def stack_file(adoption: Adoption) -> str:
     """The text of a stack file; raises ValueError where something is undecided."""
     if adoption.document is None:
         raise ValueError("nothing is written while something is undecided")
-    lines = [f"# Adopted from {visible(adoption.source)}."]
+    lines = [f"# Adopted from {one_line(adoption.source)}."]
     if groups := grouped(adoption.mistakes):
         lines.append("# Mistakes that were seen there; see that they are fixed here:")
-        lines += [f"# - {visible(group.subject)} [{group.first.rule}]" for group in groups]
+        lines += [f"# - {one_line(group.subject)} [{group.first.rule}]" for group in groups]
     lines += ["config:", f"  {CLUSTER_KEY}:"]
     reasons = {
         listener.listener.name: listener.listener.audience.why
@@ -163,7 +165,8 @@ def stack_file(adoption: Adoption) -> str:
 def _listeners(items: list[Mapping[str, Any]], reasons: Mapping[str, str]) -> Iterator[str]:
     for item in items:
         scopes = " and ".join(item["scopes"])
-        yield f"      # {item['name']} is for {scopes}: {visible(reasons[item['name']])}."
+        comment = one_line(f"{item['name']} is for {scopes}: {reasons[item['name']]}.")
+        yield f"      # {comment}"
         first, *rest = _dumped(dict(item), 0)
         yield f"      - {first}"
         yield from (f"        {line}" for line in rest)

@@ -66,7 +66,7 @@ class PolicyConfig:
 
 def read_config(document: Mapping[str, Any]) -> PolicyConfig:
     """The configuration that ``document`` describes. Raises ValueError with every problem."""
-    problems = unknown_ids(document)
+    problems = [*unknown_ids(document), *_repeated(document)]
     levels: dict[str, Level] = {}
     names: Mapping[str, Any] = {}
     default = None
@@ -77,10 +77,12 @@ def read_config(document: Mapping[str, Any]) -> PolicyConfig:
             problems.append(f"{key}: found {level!r}; allowed: {', '.join(Level)}")
         elif key.lower() == "names":
             names = {name: item for name, item in properties.items() if name != _LEVEL}
+        elif unknown := [name for name in properties if name != _LEVEL]:
+            problems.append(f"{key}: {', '.join(unknown)}: no such property; allowed: {_LEVEL}")
         elif level is not None:
             # no rule has a remediation: Pulumi takes `remediate` as mandatory, too
             level = Level.MANDATORY if level == "remediate" else Level(level)
-            if key == "all":
+            if key.lower() == "all":
                 default = level
             else:
                 levels[key.upper()] = level
@@ -109,6 +111,18 @@ def unknown_ids(keys: Iterable[str]) -> list[str]:
     other_policies = ", ".join(OTHER_POLICIES)
     text = f"{rules}, each with {STACK_SUFFIX} for checks at the end, {other_policies}"
     return [f"{', '.join(wrong)}: no such policy; allowed: {text}"]
+
+
+def _repeated(keys: Iterable[str]) -> list[str]:
+    """The problems of keys that name one policy, whose case does not count."""
+    spellings: dict[str, list[str]] = {}
+    for key in keys:
+        spellings.setdefault(key.lower(), []).append(key)
+    return [
+        f"{', '.join(them)}: are one policy; allowed: one of them"
+        for them in spellings.values()
+        if len(them) > 1
+    ]
 
 
 def stack_config(project: Project, stack: str) -> PolicyConfig:

@@ -9,6 +9,7 @@ from earshot.cli.output import refuse_read, refuse_replacing, save
 from earshot.cli.target import stack_contract
 from earshot.errors import EarshotError
 from earshot.project import Project
+from earshot.reading import open_regular
 from earshot.stack_files import stack_name
 
 HEADER = "# Written by `earshot client`, which replaces this file when it is named again."
@@ -56,9 +57,7 @@ def run(stack: str, user: str, listener: str, output: Path, *, force: bool = Fal
 
 
 def _is_own(file: Path) -> bool:
-    if not file.is_file():
-        return False
-    with suppress(OSError), file.open("rb") as opened:
+    with suppress(OSError), open_regular(file) as opened:
         return opened.readline().rstrip() == HEADER.encode()
     return False
 

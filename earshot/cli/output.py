@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from earshot import cache, umask
 from earshot.errors import EarshotError, remedy_of
+from earshot.reading import open_regular
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
@@ -118,9 +119,7 @@ def refuse_outputs(files: Sequence[Path], read: Iterable[Path], force: bool) -> 
 
 def _is_report(file: Path) -> bool:
     """Whether a command of earshot wrote ``file``, in any of the formats."""
-    if not file.is_file():
-        return False
-    with suppress(OSError), file.open("rb") as opened:
+    with suppress(OSError), open_regular(file) as opened:
         start = opened.read(READ_BYTES)
         opened.seek(max(opened.seek(0, os.SEEK_END) - READ_BYTES, 0))
         return bool(REPORT.search(start) or LAST_LINE.search(opened.read()))

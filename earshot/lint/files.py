@@ -15,6 +15,7 @@ from pathlib import Path
 from earshot.errors import EarshotError
 from earshot.lint.forms import Form, by_name, is_looked_for
 from earshot.lint.model import FileReport
+from earshot.reading import open_regular
 from earshot.sources.files import variables_for
 
 MAX_BYTES = 2_000_000
@@ -138,7 +139,7 @@ def _against(path: Path) -> str:
         return f"is larger than {MAX_BYTES // 1_000_000} MB"
     if by_name(path.name) is Form.DEVELOPMENT_CONTAINER:
         return ""  # its Compose file says which Kafka it starts
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if _WORD.search(file.read(SEARCHED_BYTES)):
             return _OF_COMPOSE if by_name(path.name) is Form.VARIABLES else ""
     return f'has neither "kafka" nor "listeners" in its first {SEARCHED_BYTES // 1_000_000} MB'

@@ -1,5 +1,6 @@
 """The line of a mistake as it may be shown: with a caret, and without anybody's password."""
 
+import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from earshot.errors import without_users
 from earshot.lint.model import Place
 from earshot.listeners.secrets import MASK, SECRET_NAME, before_secret, reveals
+from earshot.reading import open_regular, read_all
 from earshot.report.visible import visible
 
 MAX_CHARACTERS = 10_000
@@ -121,8 +123,8 @@ def _window(line: str, column: int, width: int) -> tuple[str, int]:
 
 def _lines(file: Path) -> tuple[str, ...]:
     try:
-        if not file.is_file():
-            return ()
-        return tuple(file.read_text(encoding="utf-8", errors="replace").split("\n"))
+        with open_regular(file) as opened:
+            text = read_all(opened).decode("utf-8", "replace")
+        return tuple(io.StringIO(text, newline=None).read().split("\n"))
     except (OSError, ValueError):
         return ()

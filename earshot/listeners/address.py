@@ -65,7 +65,7 @@ def check_host(text: str) -> str:
         if len(label) > MAX_LABEL:
             raise _host_error(text, f"has a label of {len(label)} characters")
         if not _LABEL.fullmatch(label):
-            raise _host_error(text, f"has the label {label!r}")
+            raise _host_error(text, f"has the label {_quoted(label)}")
     if _HEX.fullmatch(text.rsplit(".", 1)[-1]):
         raise _host_error(text, "ends in a hexadecimal number, which resolvers read as an address")
     return text
@@ -105,7 +105,9 @@ def check_port(port: int | str) -> int:
     """``port`` as a number; raises AddressError unless it is 1 to 65535 in plain digits."""
     text = str(port)
     if not _PORT.fullmatch(text) or int(text) > MAX_PORT:
-        raise AddressError(f"port {port!r}", observed="is not a usable port", allowed=PORT_ALLOWED)
+        raise AddressError(
+            f"port {_quoted(text)}", observed="is not a usable port", allowed=PORT_ALLOWED
+        )
     return int(text)
 
 
@@ -114,9 +116,9 @@ def check_listener_name(text: str) -> str:
     if _NAME.fullmatch(text):
         return text
     fixed = text.strip().upper()
-    hint = f"write {fixed}" if _NAME.fullmatch(fixed) else ""
+    hint = f"write {fixed}" if len(fixed) <= MAX_NAME and _NAME.fullmatch(fixed) else ""
     raise AddressError(
-        f"listener name {text!r}",
+        f"listener name {_quoted(text)}",
         observed="is not one that every Kafka and every tool reads alike",
         allowed=NAME_ALLOWED,
         remedy=hint,
@@ -125,7 +127,7 @@ def check_listener_name(text: str) -> str:
 
 def parse_address(text: str) -> Address:
     """``host:port`` or ``[ipv6]:port``; raises AddressError."""
-    what, allowed = f"address {text!r}", "host:port or [ipv6]:port"
+    what, allowed = f"address {_quoted(text)}", "host:port or [ipv6]:port"
     host, colon, port = text.rpartition(":")
     if not colon:
         raise AddressError(what, observed="has no port", allowed=allowed)
@@ -177,4 +179,10 @@ def _host_error(text: str, observed: str) -> AddressError:
         remedy = "take the trailing dot away: certificates are compared without it"
     elif "$" in text or "{" in text:
         remedy = "a variable was not expanded"
-    return AddressError(f"host {text!r}", observed=observed, allowed=HOST_ALLOWED, remedy=remedy)
+    what = f"host {_quoted(text)}"
+    return AddressError(what, observed=observed, allowed=HOST_ALLOWED, remedy=remedy)
+
+
+def _quoted(text: str) -> str:
+    """``text`` for a message, cut if it is far longer than any name."""
+    return repr(text if len(text) <= 2 * MAX_NAME else f"{text[:57]}...")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from earshot.errors import EarshotError
@@ -93,6 +93,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """The problem of ``key``, which is not among the keys ``known``."""
+    import difflib  # slow to import, and rarely needed
+
+    near = difflib.get_close_matches(key, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"is no key that earshot knows{hint}; allowed: {', '.join(known)}"
+
+
 def _message(item: Any, model: type[BaseModel]) -> str:
     kind, context = item["type"], item.get("ctx", {})
     if kind == "value_error":
@@ -101,11 +110,7 @@ def _message(item: Any, model: type[BaseModel]) -> str:
         return "is missing"
     if kind in ("extra_forbidden", "invalid_key"):
         known = _fields(model, item["loc"][:-1])
-        import difflib  # slow to import, and rarely needed
-
-        near = difflib.get_close_matches(str(item["loc"][-1]), known, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        return f"is no key that earshot knows{hint}; allowed: {', '.join(known)}"
+        return unknown_key(str(item["loc"][-1]), list(known))
     allowed = _ALLOWED[kind].format(**context).replace("'", "") if kind in _ALLOWED else item["msg"]
     return f"found {shown(item['input'])}; allowed: {allowed}"
 

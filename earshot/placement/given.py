@@ -174,7 +174,7 @@ def _is_id(value: object) -> bool:
 
 def _is_broker(node: object) -> bool:
     roles = node.get("roles") if isinstance(node, Mapping) else None
-    return not roles or Role.BROKER in roles
+    return not roles or not isinstance(roles, Sequence) or Role.BROKER in roles
 
 
 def read_given(document: Mapping[str, Any], source: str) -> GivenClusterSpec:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from earshot.errors import EarshotError, remedy_of
-from earshot.reading import read_bytes
+from earshot.reading import open_regular, read_all, read_bytes
 from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"
@@ -53,9 +53,8 @@ def beside(file: Path) -> Callable[[str], str]:
         named = file.parent / path
         if "\0" in path:
             raise OSError(errno.EINVAL, "no file has such a name")
-        if named.exists() and not named.is_file():  # a device or a pipe may never end
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return _decoded(read_bytes(named), "utf-8")
+        with open_regular(named) as opened:  # a device or a pipe may never end
+            return _decoded(read_all(opened), "utf-8")
 
     return read
 

@@ -154,7 +154,61 @@ def test_an_image_without_variables_is_checked_by_its_own_defaults() -> None:
     (item,) = adoption.listeners
     assert (item.id, str(item.listener.advertised)) == (1, "localhost:9092")
     # its controller is its own only voter: that nobody is told of it harms nobody
-    assert adoption.mistakes == () and adoption.exit_code == 0
+    assert adoption.mistakes == ()
+    # earshot's own clusters have a listener between brokers, and this broker has none
+    assert "none of PLAINTEXT has the scope internal" in adoption.refusal
+    assert adoption.exit_code == 1
+    assert "the stack file is not valid yet\n- earshot:cluster: listeners: none of" in as_text(
+        adoption, Terminal()
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "refusal"),
+    [
+        ("controller.listener.names", "'`id`'", "controllers.name: listener name"),
+        ("controller.quorum.voters", "1@k1:9093", ""),
+    ],
+)
+def test_a_stack_file_that_no_command_takes_is_no_success(
+    setting: str, value: str, refusal: str
+) -> None:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": "INTERNAL://:9092,EXT://:9094,CONTROLLER://:9093",
+        "advertised.listeners": "INTERNAL://k1:9092,EXT://ext.example.com:9094",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": "1@k1:9093",
+        "inter.broker.listener.name": "INTERNAL",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": "/v",
+        setting: value,
+    }
+    text = "".join(f"{key}={item}\n" for key, item in settings.items())
+    adoption = adopt_properties(text, "server.properties", {"EXT": (Scope.EXTERNAL,)})
+    assert adoption.mistakes == ()
+    assert refusal in adoption.refusal and adoption.exit_code == int(bool(refusal))
+    assert json.loads(as_json(adoption))["refusal"] == adoption.refusal
+
+
+def test_no_text_of_the_source_begins_a_line_of_the_stack_file() -> None:
+    """Else a file of others could set keys: `\\n` is a line break in properties."""
+    text = """
+process.roles=broker,controller
+node.id=1
+listeners=INTERNAL://:9092,CONTROLLER://:9093
+advertised.listeners=INTERNAL://k1:9092
+controller.listener.names=x\\nsecretsprovider: other #
+controller.quorum.voters=1@k1:9093
+inter.broker.listener.name=INTERNAL
+listener.security.protocol.map=INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
+"""
+    adoption = adopt_properties(text, "a\nname: other.properties", {})
+    assert adoption.mistakes
+    written = stack_file(adoption)
+    assert yaml.safe_load(written) == {"config": {"earshot:cluster": adoption.document}}
+    assert "secretsprovider: other" in written and "# Adopted from a name: other" in written
 
 
 def test_what_an_image_adds_to_its_variables_is_checked_too() -> None:

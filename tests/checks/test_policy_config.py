@@ -56,11 +56,32 @@ def test_levels_decide_what_stops(
         ({"kl011": "strict"}, "kl011: found 'strict'; allowed: mandatory, advisory, disabled"),
         ({"kl011": 3}, "kl011: found 3; allowed"),
         ({"names": {"timeout": -1}}, "names: timeout"),
+        ({"KL011": "mandatory", "kl011": "disabled"}, "KL011, kl011: are one policy; allowed: one"),
+        ({"names": {"retry": 1}, "Names": {"retry": 2}}, "names, Names: are one policy"),
+        (
+            {"kl011": {"enforcmentLevel": "advisory"}},
+            "kl011: enforcmentLevel: no such property; allowed: enforcementLevel",
+        ),
+        ({"kl011": {"enforcementLevel": "advisory", "waived": []}}, "kl011: waived: no such prop"),
     ],
 )
 def test_what_cannot_be_is_refused(document: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_config(document)
+
+
+@pytest.mark.parametrize("key", ["all", "All", "ALL"])
+def test_a_level_of_all_rules_is_read_in_any_case(key: str) -> None:
+    assert set(read_config({key: "mandatory"}).levels.values()) == {Level.MANDATORY}
+
+
+def test_a_key_that_a_file_has_twice_is_refused(tmp_path: Path) -> None:
+    """JSON takes the last one: a level that is written above it would count for nothing."""
+    folder = tmp_path / "policies" / "config"
+    folder.mkdir(parents=True)
+    (folder / "mine.json").write_text('{"KL011": "mandatory", "KL011": "disabled"}')
+    with pytest.raises(EarshotError, match="it has the key KL011 more than once"):
+        stack_config(Project(tmp_path), "mine")
 
 
 def test_every_problem_is_in_one_message() -> None:

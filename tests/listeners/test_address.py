@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,10 @@ def test_what_was_observed_is_taken_apart_as_it_stands(text: str, address: Addre
 def test_a_number_alone_or_one_too_long_is_no_observed_address(text: str) -> None:
     with pytest.raises(ValueError, match=r"allowed: host:port or \[ipv6\]:port"):
         read_address(text)
+
+
+@pytest.mark.parametrize("check", [check_host, check_port, check_listener_name, parse_address])
+def test_a_refusal_of_a_megabyte_is_short(check: Callable[[str], object]) -> None:
+    with pytest.raises(AddressError) as caught:
+        check("a_" * 500_000)
+    assert len(str(caught.value)) < 1_000

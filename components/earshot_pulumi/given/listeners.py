@@ -11,20 +11,30 @@ import pulumi
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.problems import shown
+from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
-from earshot_pulumi.outputs import contains_output, kept, read_inputs, with_run_errors
+from earshot_pulumi.outputs import (
+    contains_output,
+    kept,
+    read_inputs,
+    unknown_paths,
+    with_run_errors,
+)
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
 """Where clients of scope internal run, and the placement whose predictions hold for them."""
 HOSTS = ("internal", "host", "external", "controller")
+MAY_BE_LATER = ("nodes", "listeners", "extra", "declared", "policy")
+"""Inputs that may hold outputs."""
+WHOLE = ("declared", "policy")
+"""Those of them of which only parts may be outputs."""
 NETWORK = "the brokers' network"
 """The network of all containers; no rule asks what it is called."""
 
@@ -165,7 +175,10 @@ class Listeners(pulumi.ComponentResource):
                 "placement": VANTAGES[args.get("vantage", "elsewhere")],
                 "policy": with_run_errors(policy_document)(args, name),
                 "declared": args.get("declared") or {},
-                "addresses": given.apply(_addresses, run_with_unknowns=True),
+                # of nodes that the plan has accepted: others may have any type
+                "addresses": pulumi.Output.all(given, plan).apply(
+                    lambda it: _addresses(*it), run_with_unknowns=True
+                ),
                 "containers": pulumi.Output.all(given, plan).apply(
                     lambda it: _containers(*it), run_with_unknowns=True
                 ),
@@ -204,7 +217,17 @@ class Listeners(pulumi.ComponentResource):
 
 def _check_words(name: str, args: ListenersArgs) -> None:
     """Raises RunError for values that no input allows; the engine shows it without a trace."""
-    problems = []
+    known = list(ListenersArgs.__annotations__)
+    problems = [f"{key}: {unknown_key(key, known)}" for key in args if key not in known]
+    # an output has no value yet that could be compared or shown
+    problems += [
+        f"{key}: found an output; allowed: a value that the program knows"
+        for key, value in args.items()
+        if (key not in MAY_BE_LATER and contains_output(value))
+        or (key in WHOLE and isinstance(value, pulumi.Output))
+    ]
+    if problems:
+        raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
     if (vantage := args.get("vantage", "elsewhere")) not in list(VANTAGES):
         problems.append(f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}")
     nodes = given if isinstance(given := args.get("nodes"), Mapping) else {}
@@ -238,7 +261,12 @@ def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPl
     if isinstance(nodes, Mapping):
         nodes = {id: _named(id, node) for id, node in nodes.items()}
     if "listeners" in args:
-        settings["listeners"] = _addressed(known["listeners"])
+        settings["listeners"] = listeners = _addressed(known["listeners"])
+        if paths := list(unknown_paths(listeners, "listeners")):
+            raise pulumi.RunError(
+                f"{name}: {paths[0]}: is not known yet; allowed: a value that a preview knows, "
+                "except for `address.host`"
+            )
     extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
     try:
         return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
@@ -286,7 +314,7 @@ def _containers(
         container = stated if _is_unknown(stated) else stated.get("container")
         if container is None:
             continue
-        if _is_unknown(container) or any(map(_is_unknown, container.values())):
+        if pulumi.contains_unknowns(container):
             inputs[str(node.id)] = pulumi.UNKNOWN
             continue
         names = container.get("names") or (None,)
@@ -302,8 +330,9 @@ def _containers(
     return inputs
 
 
-def _addresses(known: Mapping[str, Any]) -> dict[str, list[str]]:
-    if _is_unknown(known["nodes"]):
+def _addresses(known: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[str]]:
+    """The addresses of each node that are known, by its id."""
+    if _is_unknown(plan):
         return {}
     return {
         id: list(own)

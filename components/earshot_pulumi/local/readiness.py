@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from earshot import sockets
 from earshot.errors import EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_properties
@@ -29,6 +30,7 @@ NO_ANSWER = "no answer"
 _NOT_SERVING = ("refused", "timeout", "disconnected", "unreachable", "unresolvable")
 """Failures of a listener whose credentials are not earshot's; with any other one, it answers."""
 AGAIN = "correct what the cause names, then run the same command again"
+NOT_LISTENING = Failure("refused", "the node does not listen there")
 _SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -58,7 +60,8 @@ class LocalDriver(ListeningNode):
         listeners = dict(parse_entries(text)) if text else {}
         self._is_broker = "inter.broker.listener.name" in values
         key = "inter.broker.listener.name" if self._is_broker else "controller.listener.names"
-        self._address = listeners.get(values.get(key, ""))  # None where its settings are lost
+        self._listener = values.get(key, "")
+        self._address = listeners.get(self._listener)  # None where its settings are lost
         self._ways = of_clients(values, client, root / FOLDER) if self._is_broker else {}
         super().__init__(f"node {id}", self._ways, say)
 
@@ -72,6 +75,8 @@ class LocalDriver(ListeningNode):
             raise EarshotError(f"{self.name} did not come up", observed=cause, remedy=AGAIN)
 
     def lacks(self) -> str:
+        if not _listens(self._directory, self._listener):
+            return NO_ANSWER
         if self._is_broker:
             at = (self._admin, str(self._address), self._cluster_id)
             state = _state(self._root, self._id, *at)
@@ -85,6 +90,8 @@ class LocalDriver(ListeningNode):
         return f"{listener} at {self._ways[listener]['bootstrap.servers']}"
 
     def asked(self, listener: str) -> Failure | None:
+        if not _listens(self._directory, listener):
+            return NOT_LISTENING
         failure = login_failure(self._ways[listener])
         if failure is None or own_access(self._values) or failure.error in _NOT_SERVING:
             return failure
@@ -96,13 +103,29 @@ class LocalDriver(ListeningNode):
                 values = _started_with(directory)
                 others = of_clients(values, self._client, self._root / FOLDER)
                 if listener in others:
-                    yield login_failure(others[listener])
+                    is_there = _listens(directory, listener)
+                    yield login_failure(others[listener]) if is_there else NOT_LISTENING
 
     def give_again(self) -> None:
         from earshot.certificates.store import Store
         from earshot_pulumi.local.users import give_again  # slow to import
 
         give_again(Store(self._root / FOLDER), str(self._address), self._values)
+
+
+def _listens(directory: Path, listener: str) -> bool:
+    """Whether the node in ``directory`` runs and listens for ``listener``; true if not known.
+
+    Another user's process may listen at its port: it must not be taken for the node, and must get
+    no password.
+    """
+    record = running(directory)
+    if record is None:
+        return False
+    text = _started_with(directory).get("listeners")
+    bound = dict(parse_entries(text)).get(listener) if text else None
+    ports = sockets.ports_of(record.pid) if bound is not None else None
+    return bound is None or ports is None or bound.port in ports
 
 
 def _started_with(directory: Path) -> Mapping[str, str]:

@@ -103,11 +103,19 @@ def process_of(directory: Path) -> psutil.Process | None:
 
 
 def unrecorded(directory: Path) -> psutil.Process | None:
-    """A node's process in ``directory`` whose starter was killed before it could record it."""
-    for process in psutil.process_iter(["cmdline"]):
-        # a process of another user may hide its command line: it is no node of ours then
-        command = process.info["cmdline"] or []
-        if command[-2:-1] == [MAIN_CLASS] and runs_from(process, directory):
+    """A node's process in ``directory`` whose starter was killed before it could record it.
+
+    Only of this user or of the owner of ``directory``: others may give theirs any command line.
+    """
+    try:
+        owners = {os.geteuid(), directory.stat().st_uid}
+    except OSError:
+        return None
+    for process in psutil.process_iter(["cmdline", "uids"]):
+        # a process of another user may hide its command line
+        command, uids = process.info["cmdline"] or [], process.info["uids"]
+        is_node = command[-2:-1] == [MAIN_CLASS] and uids is not None and uids.real in owners
+        if is_node and runs_from(process, directory):
             return process
     return None
 

@@ -7,6 +7,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.gate import PROVIDER_TYPE
+from earshot_pulumi.given import listeners as component
 from earshot_pulumi.given.listeners import Listeners, _check_words
 from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown as not_known
@@ -64,6 +65,8 @@ NODE = {"internal": "kafka-1", "host": "localhost"}
         (None, "nodes: found nothing; allowed: a map"),
         ([NODE], "nodes: found [{'internal'"),
         ({"1": None}, "nodes.1: found nothing; allowed: a map of settings"),
+        ({"1": "kafka-1"}, "nodes.1: found 'kafka-1'; allowed: a map of settings"),
+        ({"1": {**NODE, "roles": 5}}, "nodes.1.roles: found 5; allowed: a list"),
         ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
         ({1: NODE, "1": NODE}, "found the keys 1, '1'; allowed: each key once"),
         ({" 1": NODE}, "nodes: found the id ' 1'"),
@@ -136,6 +139,69 @@ def test_a_preview_goes_on_with_values_that_are_not_known(unknown: str) -> None:
     node = value("node", {**NODE, "container": value("container", container)})
     engine = registered(value("nodes", {"1": node}), preview=True)
     assert engine.one(PROVIDER_TYPE).inputs["placement"] == "docker"
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        [not_known()],
+        {"names": ["kafka-1"], "ports": {"9092/tcp": not_known()}},
+        {"names": ["kafka-1"], "ports": [not_known()]},
+        {"names": 5, "ports": not_known()},
+    ],
+)
+def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: Any) -> None:
+    engine = registered({"1": {**NODE, "container": container}}, preview=True)
+    assert pulumi.contains_unknowns(engine.one(PROVIDER_TYPE).inputs["containers"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
+        ({"gate": "off"}, "gate: is no key that earshot knows"),
+        ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
+        ({"kafka_version": not_known()}, "kafka_version: found an output; allowed: a value that"),
+        ({"controllers": {"port": not_known()}}, "controllers: found an output"),
+        ({"policy": not_known()}, "policy: found an output"),
+        ({"declared": not_known()}, "declared: found an output"),
+        (
+            {"listeners": not_known()},
+            "listeners: is not known yet; allowed: a value that a preview",
+        ),
+        (
+            {"listeners": [{"name": "A", "port": not_known()}]},
+            "listeners[0].port: is not known yet",
+        ),
+    ],
+)
+def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        registered({"1": NODE}, preview=True, **changes)
+    assert str(caught.value).startswith(f"kafka: {message}")
+
+
+@pytest.mark.parametrize("node", [None, "kafka-1", ["kafka-1"], 5])
+def test_addresses_are_those_of_nodes_that_the_plan_takes(
+    node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All errors of a program are reported: a second one hides the first."""
+    raised: list[BaseException] = []
+    addresses = component._addresses
+
+    def observed(*given: Any) -> dict[str, list[str]]:
+        try:
+            return addresses(*given)
+        except Exception as error:
+            raised.append(error)
+            raise
+
+    monkeypatch.setattr(component, "_addresses", observed)
+    with pytest.raises(pulumi.RunError):
+        registered({"1": node})
+    assert not raised
 
 
 def test_a_null_container_is_none() -> None:

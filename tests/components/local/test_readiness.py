@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ from confluent_kafka import KafkaException
 from earshot_pulumi.driver import BEHIND, CatchingUp
 from earshot_pulumi.local import quorum, readiness
 from earshot_pulumi.local.readiness import NO_ANSWER, wait_for
-from earshot_pulumi.local.record import Record
+from earshot_pulumi.local.record import Record, read_record, start_ticks
 
 from earshot.errors import EarshotError
 from tests.components.local.nodes import node, recorded
@@ -107,6 +109,46 @@ def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) ->
             wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
         listening.listen()
         wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
+
+
+@pytest.mark.parametrize("roles", ["broker", "controller"])
+def test_another_process_at_the_port_of_a_node_is_not_asked(
+    roles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user's may have taken the port while the node started: it would get the password."""
+    asked: list[object] = []
+
+    def admin(*settings: object) -> Any:
+        asked.append(settings)
+        return AdminDouble([1], [1], [1])
+
+    def accepts(address: object) -> bool:
+        asked.append(address)
+        return True
+
+    monkeypatch.setattr(readiness, "_admin", admin)
+    monkeypatch.setattr(readiness, "login_failure", asked.append)
+    monkeypatch.setattr(readiness, "accepts_connections", accepts)
+    directory = quorum.node_directory(tmp_path, 1)
+    with node(directory) as child, socket.create_server(("127.0.0.1", 0)) as other:
+        made = recorded(directory, Record.of(child.pid, "d"))
+        inner, outer = (f"{name}://127.0.0.1:{other.getsockname()[1]}" for name in ("A", "B"))
+        key = "inter.broker.listener.name" if roles == "broker" else "controller.listener.names"
+        started_with(
+            directory,
+            f"{key}=A\nlisteners={inner},{outer}\nadvertised.listeners={inner}\n"
+            "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\n",
+        )
+        with pytest.raises(EarshotError, match="node 1: no answer"):
+            wait_for(tmp_path, [1], CLUSTER, deadline=0)
+        if roles == "broker":
+            found = readiness.LocalDriver(tmp_path, 1, CLUSTER, {}, print)
+            assert found.unserved() == "B at " + outer.removeprefix("B://") + ": not listening yet"
+        assert not asked
+        recorded(directory, replace(made, pid=os.getpid(), ticks=start_ticks(os.getpid())))
+        monkeypatch.setattr(readiness, "running", read_record)
+        wait_for(tmp_path, [1], CLUSTER, deadline=0)
+        assert asked
 
 
 def test_a_broker_that_only_lacks_time_is_told_as_such(

@@ -42,6 +42,7 @@ class Brokers:
         self.asked: list[Mapping[str, Any]] = []
         monkeypatch.setattr(readiness, "login_failure", self._answer)
         monkeypatch.setattr(readiness, "running", lambda _: object())
+        monkeypatch.setattr(readiness, "_listens", lambda *_: True)
 
     def _answer(self, settings: Mapping[str, Any]) -> Failure | None:
         self.asked.append(settings)

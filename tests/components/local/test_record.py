@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from earshot_pulumi.local import record
+from earshot_pulumi.local.process import stop
 from earshot_pulumi.local.record import (
     Record,
     boot_id,
@@ -27,7 +28,7 @@ from earshot_pulumi.local.record import (
 )
 
 from earshot.errors import EarshotError
-from tests.components.local.nodes import SLEEP, as_root, node, process, recorded
+from tests.components.local.nodes import NOBODY, SLEEP, as_root, node, process, recorded
 
 
 def old_form(made: Record) -> Record:
@@ -156,6 +157,21 @@ def test_an_unrecorded_node_is_found_where_it_runs(tmp_path: Path) -> None:
         assert found is not None and found.pid == child.pid
         assert unrecorded(tmp_path / "node-2") is None
         assert unrecorded(tmp_path / "none") is None
+
+
+@as_root
+def test_a_process_that_another_user_calls_a_node_is_not_one(open_folder: Path) -> None:
+    """Any user may run a program in a folder that is readable, with any command line."""
+    directory = open_folder / "node-1"
+    code = f"import os; os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); {SLEEP}"
+    with node(directory, code) as child:
+        while psutil.Process(child.pid).uids().real != NOBODY:
+            time.sleep(0.01)
+        assert unrecorded(directory) is None and process_of(directory) is None
+        assert not stop(directory)
+        os.chown(directory, NOBODY, NOBODY)
+        found = unrecorded(directory)
+        assert found is not None and found.pid == child.pid
 
 
 @as_root
