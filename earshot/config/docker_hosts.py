@@ -70,15 +70,19 @@ class DockerHostsSpec(Frozen):
     instance: InstanceSpec = InstanceSpec()
     """The instances. They run Amazon Linux 2023."""
     instances: dict[str, InstanceSpec] = Field(default_factory=dict)
-    """By host, its own instance, such as while types are changed one host at a time."""
+    """By host, its own instance."""
     volume: VolumeSpec = VolumeSpec()
     """Each host's data volume, which holds all that Docker keeps and outlives the instance."""
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the data volumes: keep or delete."""
     deletion_protection: bool = True
     """Whether resources that hold data or an address are protected from deletion."""
+    in_turn: bool = True
+    """true: one host changes at a time, and none while another host or a broker on it is down;
+    false: all at once, for clusters that are down as a whole."""
     ready_seconds: Whole = Field(default=900, ge=10, le=7200)
-    """Seconds for a new or replaced host until its engine answers."""
+    """Seconds for a new or replaced host until its engine answers, and after that for the brokers
+    on it until the next host changes."""
 
     @field_validator("cidr")
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,11 @@ from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.node import DEVICE, SILENT
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.change_memory import resources
 from earshot_pulumi.docker.engine_ready import DockerEngineReady
+from earshot_pulumi.docker.host_turns import DockerHostTurn
 from earshot_pulumi.outputs import with_run_errors
+from earshot_pulumi.provider.internal import types_of
 
 
 def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:
@@ -59,6 +62,8 @@ class HostInputs:
     network: NetworkFacts
     images: Mapping[Architecture, str]
     component: pulumi.Resource
+    answered: frozenset[str] = frozenset()
+    """The resource names of hosts whose engine has answered an earlier update."""
     settings: StackSettings = field(default_factory=StackSettings)
 
     def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
@@ -67,6 +72,14 @@ class HostInputs:
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self.component, depends_on=[*after], **options)
+
+
+def answered(name: str) -> frozenset[str]:
+    """The resource names of hosts, of the hosts ``name``, whose engine has answered an earlier
+    update. Raises EarshotError."""
+    types = types_of("DockerEngineReady")
+    found = (urn.rpartition("::")[2] for urn, it in resources().items() if it["type"] in types)
+    return frozenset(it for it in found if it.startswith(f"{name}-"))
 
 
 class DockerHostGroup:
@@ -85,8 +98,14 @@ class DockerHostGroup:
         self.interfaces = {host: self._interface(host) for host in spec.host_zones}
         self._keys = self._issued()
         self.ready, self.instance_ids = {}, {}
-        for host in spec.host_zones:
-            self._make(host)
+        known = [it for it in spec.host_zones if self._full(it) in shared.answered]
+        new = [it for it in spec.host_zones if it not in known]
+        for host in new:
+            self._make(host, [], [])
+        before: list[pulumi.Resource] = [self.ready[it] for it in new]
+        for host in known:
+            self._make(host, known if spec.in_turn else [], before)
+            before = [self.ready[host]]
         self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
 
     def _interface(self, host: str) -> aws.ec2.NetworkInterface:
@@ -122,7 +141,9 @@ class DockerHostGroup:
         }
         return DockerHostKeys(f"{shared.name}-keys", props, shared.opts())
 
-    def _make(self, host: str) -> None:
+    def _make(self, host: str, known: Sequence[str], before: Sequence[pulumi.Resource]) -> None:
+        """The resources of ``host``, whose instance is touched after ``before``, once the brokers
+        on the other ``known`` hosts are in sync."""
         shared, full = self._shared, self._full(host)
         spec, zone = shared.spec, shared.spec.host_zones[host]
         report = aws.ssm.Parameter(
@@ -143,6 +164,22 @@ class DockerHostGroup:
         ).apply(with_run_errors(lambda it: docker_host_user_data(self._host(host, *it))))
         wanted = spec.instance_of(host)
         policy = report.arn.apply(lambda arn: node_policy(arn, [self._key_parameter(host)]))
+        turn = DockerHostTurn(
+            full,
+            {
+                "host": host,
+                "hosts": [self._engine(it) for it in known],
+                "wanted": [
+                    user_data.apply(digest),
+                    wanted.type,
+                    wanted.root_gib,
+                    wanted.ami or "",
+                ],
+                "arch": wanted.arch,
+                "seconds": spec.ready_seconds,
+            },
+            shared.opts(*before),
+        )
         made = instance(
             shared,
             full,
@@ -151,6 +188,7 @@ class DockerHostGroup:
             self.interfaces[host].id,
             Profile(shared, full, policy),
             user_data,
+            [turn],
             protected=spec.deletion_protection,
         )
         attachment = aws.ec2.VolumeAttachment(
@@ -165,11 +203,7 @@ class DockerHostGroup:
         self.instance_ids = {**self.instance_ids, host: made.id}
         boot = user_data.apply(lambda text: f"{digest(text)[:16]} {wanted.type}")
         props = {
-            "name": host,
-            "engine": pulumi.Output.concat(
-                "tcp://", self.interfaces[host].private_ip, f":{ENGINE_PORT}"
-            ),
-            "cert_path": str(client_folder(shared.folder)),
+            **self._engine(host),
             "instance": made.id,
             "boot": boot,
             "seconds": spec.ready_seconds,
@@ -182,6 +216,15 @@ class DockerHostGroup:
         self.ready = {
             **self.ready,
             host: DockerEngineReady(full, props, shared.opts(attachment)),
+        }
+
+    def _engine(self, host: str) -> dict[str, Any]:
+        """As `HostEngine` has it."""
+        address = self.interfaces[host].private_ip
+        return {
+            "name": host,
+            "engine": pulumi.Output.concat("tcp://", address, f":{ENGINE_PORT}"),
+            "cert_path": str(client_folder(self._shared.folder)),
         }
 
     def _host(

@@ -2,6 +2,7 @@
 
 KINDS = {
     "DockerEngineReady": "engine_ready",
+    "DockerHostTurn": "host_turns",
     "DockerKeys": "keys",
     "DockerReadiness": "kinds",
     "DockerStopPreflight": "kinds",
