@@ -99,12 +99,13 @@ class DockerHostGroup:
         self._keys = self._issued()
         self.ready, self.instance_ids = {}, {}
         known = [it for it in spec.host_zones if self._full(it) in shared.answered]
+        known = known if spec.in_turn else []
         new = [it for it in spec.host_zones if it not in known]
         for host in new:
             self._make(host, [], [])
         before: list[pulumi.Resource] = [self.ready[it] for it in new]
         for host in known:
-            self._make(host, known if spec.in_turn else [], before)
+            self._make(host, known, before)
             before = [self.ready[host]]
         self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
 
