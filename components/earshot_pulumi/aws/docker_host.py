@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from earshot.aws.roles import node_policy
+from earshot.aws.roles import docker_host_policy
 from earshot.config.aws_parts import Architecture
 from earshot.config.docker_hosts import ENGINE_PORT, HOSTS, DockerHostsSpec
 from earshot.facts.security_groups import Ingress, Members, SecurityGroup
@@ -26,8 +26,9 @@ from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
 from earshot_pulumi.change_memory import resources
 from earshot_pulumi.docker.engine_ready import DockerEngineReady
+from earshot_pulumi.docker.host_images import DockerHostImages
 from earshot_pulumi.docker.host_turns import DockerHostTurn
-from earshot_pulumi.outputs import with_run_errors
+from earshot_pulumi.outputs import once, with_run_errors
 from earshot_pulumi.provider.internal import types_of
 
 
@@ -97,6 +98,8 @@ class DockerHostGroup:
         self._group = groups.ids[HOSTS]
         self.interfaces = {host: self._interface(host) for host in spec.host_zones}
         self._keys = self._issued()
+        self._listed = self._images()
+        self._pulled: dict[str, DockerHostImages] = {}
         self.ready, self.instance_ids = {}, {}
         known = [it for it in spec.host_zones if self._full(it) in shared.answered]
         known = known if spec.in_turn else []
@@ -142,6 +145,20 @@ class DockerHostGroup:
         }
         return DockerHostKeys(f"{shared.name}-keys", props, shared.opts())
 
+    def _images(self) -> aws.ssm.Parameter | None:
+        """The parameter that tells hosts which images to pull; None without any. Not part of their
+        user data: another image is pulled without another instance."""
+        shared = self._shared
+        if not shared.spec.images:
+            return None
+        return aws.ssm.Parameter(
+            **shared.named(f"{shared.name}-images"),
+            name=self._images_parameter,
+            type="String",
+            insecure_value=" ".join(shared.spec.images),
+            description=f"Images that the Docker hosts of {shared.name} pull",
+        )
+
     def _make(self, host: str, known: Sequence[str], before: Sequence[pulumi.Resource]) -> None:
         """The resources of ``host``, whose instance is touched after ``before``, once the brokers
         on the other ``known`` hosts are in sync."""
@@ -164,7 +181,11 @@ class DockerHostGroup:
             self._keys.versions.apply(lambda known: known[host]),
         ).apply(with_run_errors(lambda it: docker_host_user_data(self._host(host, *it))))
         wanted = spec.instance_of(host)
-        policy = report.arn.apply(lambda arn: node_policy(arn, [self._key_parameter(host)]))
+        policy = report.arn.apply(
+            lambda arn: docker_host_policy(
+                arn, self._key_parameter(host), self._images_parameter, spec.ecr_images
+            )
+        )
         turn = DockerHostTurn(
             full,
             {
@@ -214,10 +235,19 @@ class DockerHostGroup:
             "version": None,
             **shared.settings.to_props(),
         }
-        self.ready = {
-            **self.ready,
-            host: DockerEngineReady(full, props, shared.opts(attachment)),
-        }
+        ready = DockerEngineReady(full, props, shared.opts(attachment))
+        self.ready = {**self.ready, host: ready}
+        if self._listed is not None:
+            wanted_images = {
+                **{key: props[key] for key in ("name", "engine", "cert_path", "instance")},
+                "images": list(spec.images),
+                "parameter": self._listed.name,
+                "seconds": spec.ready_seconds,
+                "report": report.name,
+                "region": spec.region,
+                **shared.settings.to_props(),
+            }
+            self._pulled[host] = DockerHostImages(full, wanted_images, shared.opts(ready))
 
     def _engine(self, host: str) -> dict[str, Any]:
         """As `HostEngine` has it."""
@@ -242,6 +272,8 @@ class DockerHostGroup:
             fetch=ssm_secret("server.pem", self._key_parameter(host), region).command,
             report=ssm_report(report, region),
             bridge=bridge,
+            registries=tuple(sorted({it.registry for it in self._shared.spec.ecr_images})),
+            images=ssm_secret("images", self._images_parameter, region).command,
         )
 
     def _volume(self, host: str) -> aws.ebs.Volume:
@@ -264,6 +296,8 @@ class DockerHostGroup:
         """The host; its engine is known once it answers, its addresses before."""
         ready, interface = self.ready[host], self.interfaces[host]
         answered = pulumi.Output.all(ready.engine, ready.engine_id)
+        if host in self._pulled:
+            answered = once(self._pulled[host].id, answered)
         found: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             name=host,
             # a preview that is yet to wait, as in another checkout, asks no engine
@@ -276,6 +310,10 @@ class DockerHostGroup:
 
     def _full(self, host: str) -> str:
         return f"{self._shared.name}-{host}"
+
+    @property
+    def _images_parameter(self) -> str:
+        return parameter(self._shared.name, "images")
 
     def _key_parameter(self, host: str) -> str:
         return parameter(self._shared.name, f"{host}/key")

@@ -58,6 +58,8 @@ class DockerHostsArgs(TypedDict):
     volume: NotRequired[pulumi.Input[VolumeArgs]]
     """Each host's data volume, which holds all that Docker keeps and outlives the instance.
     Default: gp3 with 100 GiB."""
+    images: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Images in private registries of Amazon ECR, which each host pulls by its instance's role."""
     data: NotRequired[pulumi.Input[str]]
     """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
     deletion_protection: NotRequired[pulumi.Input[bool]]

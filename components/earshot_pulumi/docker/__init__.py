@@ -2,6 +2,7 @@
 
 KINDS = {
     "DockerEngineReady": "engine_ready",
+    "DockerHostImages": "host_images",
     "DockerHostTurn": "host_turns",
     "DockerKeys": "keys",
     "DockerReadiness": "kinds",

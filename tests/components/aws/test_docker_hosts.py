@@ -11,6 +11,7 @@ import yaml
 from earshot_pulumi.aws.docker_hosts import DockerHosts
 from pulumi.runtime import mocks
 
+from earshot.aws.ecr import EXAMPLE
 from tests.components.aws.registered import (
     ATTACHMENT,
     GROUP,
@@ -36,6 +37,7 @@ ARGS: dict[str, Any] = {
 KEYS = "earshot:index:DockerHostKeys"
 READY = "earshot:index:DockerEngineReady"
 TURN = "earshot:index:DockerHostTurn"
+PULLED = "earshot:index:DockerHostImages"
 
 
 class HostAnswers(Answers):
@@ -161,6 +163,27 @@ def test_hosts_of_clusters_that_are_down_may_change_at_once() -> None:
         assert not any(turn.depends_on(it) for it in engine.of(READY).values())
 
 
+def test_images_in_ecr_are_pulled_by_the_hosts_before_a_cluster_uses_them() -> None:
+    engine, outputs = made({**ARGS, "images": [EXAMPLE]})
+    (listed,) = (
+        it for it in engine.of(PARAMETER).values() if it.inputs["name"].endswith("docker/images")
+    )
+    assert listed.inputs["insecureValue"] == EXAMPLE
+    for name, pulled in engine.of(PULLED).items():
+        assert pulled.inputs["images"] == [EXAMPLE]
+        assert pulled.depends_on(listed) and pulled.depends_on(engine.of(READY)[name])
+    assert sorted(engine.of(PULLED)) == ["stack-shop-a", "stack-shop-b"]
+    for policy in engine.of(POLICY).values():
+        assert "repository/apache/kafka" in policy.inputs["policy"]
+    text = engine.of(INSTANCE)["stack-shop-a"].inputs["userData"]
+    assert "ecr-login" in text and EXAMPLE not in text, "another image needs no other instance"
+    assert outputs["hosts"][0]["name"] == "a"
+
+    without, _ = made(ARGS)
+    assert not without.of(PULLED)
+    assert "ecr:" not in without.of(POLICY)["stack-shop-a"].inputs["policy"]
+
+
 def test_only_deployers_reach_the_engine() -> None:
     engine, _ = made(ARGS)
     group = engine.one(GROUP)
@@ -257,6 +280,8 @@ def test_hosts_in_a_vpc_that_is_there() -> None:
         ({"instances": {"c": {}}}, "instances: found c; allowed: a, b"),
         ({"instances": {"a": None}}, "instances.a: found nothing; allowed: a map"),
         ({"volume": {"size": 3}}, "volume.size"),
+        ({"images": ["apache/kafka:4.1.1"]}, "found 'apache/kafka:4.1.1', which is not in ECR"),
+        ({"images": [f"{EXAMPLE}-{it}" for it in range(60)]}, "4096 characters in all"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_message(changes: dict[str, Any], told: str) -> None:
