@@ -191,13 +191,11 @@ class DockerHostGroup:
             {
                 "host": host,
                 "hosts": [self._engine(it) for it in known],
-                "wanted": [
-                    user_data.apply(digest),
-                    wanted.type,
-                    wanted.root_gib,
-                    wanted.ami or "",
-                ],
+                "wanted": pulumi.Output.all(
+                    user_data.apply(digest), wanted.type, wanted.root_gib, wanted.ami or ""
+                ),
                 "arch": wanted.arch,
+                "answered": full in shared.answered,
                 "seconds": spec.ready_seconds,
             },
             shared.opts(*before),

@@ -24,8 +24,8 @@ class DockerHostTurnKind(CheckedKind):
 
     Inputs: `host`, its name; `hosts`, all hosts that may have nodes, itself included (see
     `HostEngine`; empty: it may change whatever is down); `wanted`, what restarts or replaces its
-    instance when it changes; `arch`, its architecture; and `seconds`, how long it waits for the
-    nodes of the others.
+    instance when it changes; `arch`, its architecture; `answered`, whether its engine has answered
+    an earlier update; and `seconds`, how long it waits for the nodes of the others.
     """
 
     ID = "turn"
@@ -33,7 +33,7 @@ class DockerHostTurnKind(CheckedKind):
     interrupted = "interrupted before the host was touched; nothing was changed"
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
-        if olds and olds["arch"] != news["arch"]:
+        if olds and news["answered"] and olds["arch"] != news["arch"]:
             yield _other_architecture(news["host"], olds["arch"], news["arch"])
         if not _waits(olds, news):
             return
@@ -52,7 +52,9 @@ class DockerHostTurnKind(CheckedKind):
         if news["hosts"]:
             own, others = _hosts(news)
             with Engines() as engines:
-                nodes, _ = _look(engines, others)
+                nodes, down = _look(engines, others)
+                if down:  # since the check
+                    raise EarshotError("nothing was changed", observed=_refusal(own.name, down))
                 with contextlib.suppress(EarshotError):
                     nodes += nodes_on(engines, own)
                 for cluster in HostedCluster.all_of(nodes):
@@ -71,6 +73,8 @@ class DockerHostTurn(InternalResource):
 def _waits(olds: Properties, news: Properties) -> bool:
     wanted = news["wanted"]
     if not news["hosts"] or wanted is UNKNOWN or wanted == olds.get("wanted"):
+        return False
+    if any(UNKNOWN in it.values() for it in news["hosts"]):
         return False
     own, _ = _hosts(news)
     # the first preview of another checkout: the update gets the certificate

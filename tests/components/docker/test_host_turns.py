@@ -124,8 +124,8 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def props(client: Path, wanted: Any, host: str = "a", **changed: Any) -> dict[str, Any]:
     hosts = [{"name": it, "engine": f"tcp://{it}:2376", "cert_path": str(client)} for it in "abc"]
-    given = {"host": host, "hosts": hosts, "wanted": wanted, "arch": "arm64", "seconds": 5.0}
-    return {**given, "granted": None, **changed}
+    given = {"host": host, "hosts": hosts, "wanted": wanted, "arch": "arm64", "answered": True}
+    return {**given, "seconds": 5.0, "granted": None, **changed}
 
 
 def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
@@ -152,6 +152,8 @@ def test_a_host_that_does_not_change_asks_no_engine(world: World, client: Path) 
     assert refusal({}, props(client, ["new"], hosts=[])) == "", "a new host"
     assert Called(DockerHostTurnKind()).create(props(client, ["new"], hosts=[])).outs["granted"]
     assert not Called(DockerHostTurnKind()).differs(old, props(client, ["old"], seconds=9.0))
+    unknown = [{**it, "engine": UNKNOWN} for it in old["hosts"]]
+    assert refusal(old, props(client, ["new"], hosts=unknown)) == ""
     (client / "key.pem").unlink()
     assert refusal(old, props(client, ["new"])) == "", "another checkout has no certificate yet"
     assert world.asked == []
@@ -195,6 +197,12 @@ def test_the_next_host_waits_until_brokers_are_in_sync(world: World, client: Pat
     world.behind = [2, 2, 2]
     Called(DockerHostTurnKind()).update(props(client, ["old"]), props(client, ["new"]))
     assert world.behind == [], "broker 2 was asked until it answered"
+
+
+def test_a_broker_that_stops_after_the_check_keeps_the_host(world: World, client: Path) -> None:
+    world.kill("b")
+    with pytest.raises((EarshotError, OperationFailed), match="nothing was changed"):
+        Called(DockerHostTurnKind()).update(props(client, ["old"]), props(client, ["new"]))
 
 
 def test_a_broker_that_does_not_come_back_keeps_the_host(world: World, client: Path) -> None:
@@ -248,6 +256,8 @@ def test_a_preview_says_what_is_lost_with_a_host_of_several_brokers(
 def test_another_architecture_is_refused(world: World, client: Path) -> None:
     said = refusal(props(client, ["old"]), props(client, ["new"], arch="x86_64"))
     assert "Docker host a would change from arm64 to x86_64" in said
+    blank: dict[str, Any] = {"hosts": [], "answered": False}
+    assert refusal(props(client, ["old"]), props(client, ["new"], arch="x86_64", **blank)) == ""
 
 
 @pytest.mark.parametrize(
