@@ -54,6 +54,7 @@ class DockerHost:
         helper.write_text(HELPER)
         helper.chmod(helper.stat().st_mode | stat.S_IXUSR)
         (folder / "instance").write_text("i-1\n")
+        (folder / "booted").write_text("1790000000\n")
 
     def pull(self, password: str) -> None:
         environment = {

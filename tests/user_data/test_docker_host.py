@@ -135,12 +135,14 @@ def test_a_report_can_be_read_whatever_the_problem_is(
     script = files(replace(HOST, report=("printf", "%s\n")))[PREPARE]
     begin, end = script.index("report() {"), script.index("finish() {")
     (tmp_path / "instance").write_text("i-1\n")
+    (tmp_path / "booted").write_text("1790000000\n")
     program = f'set -euo pipefail\nstate={tmp_path}\n{script[begin:end]}\nreport failed "$1"'
     done = subprocess.run(["bash", "-c", program, "-", problem], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = HostReport.read(done.stdout)
     assert found is not None and found.is_final
     assert (found.instance, found.detail) == ("i-1", expected)
+    assert found.booted == 1790000000
 
 
 @pytest.mark.parametrize("text", ["nothing yet", "", "{}", '{"instance": "i-1", "state": "up"}'])

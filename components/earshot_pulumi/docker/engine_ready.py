@@ -14,6 +14,7 @@ from earshot.engine import ANSWER_SECONDS, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
@@ -61,8 +62,11 @@ class DockerEngineReadyKind(AwsKind):
                 about = _about(host, begin + news["seconds"] - time.monotonic())
                 if report_of(self.settings(operation), news) is not None:
                     return {**news, **about}
-                # the instance before this one may answer until it is gone
-                error = EarshotError(news["engine"], observed="answers as another instance's")
+                # the instance before this one, or the boot before, may answer until it is gone
+                error = EarshotError(
+                    news["engine"],
+                    observed="answers, and its host has not reported since it booted",
+                )
             except EarshotError as reason:
                 error = reason
             now = time.monotonic()
@@ -86,17 +90,18 @@ class DockerEngineReadyKind(AwsKind):
 
 
 def report_of(settings: Mapping[str, Any], props: Properties) -> HostReport | None:
-    """The last report of the host with ``props`` since it became the present `instance`.
+    """The last report of the host with ``props`` in the present boot of its `instance`.
 
-    None without one, and where AWS does not answer: then the engine itself is asked.
+    None without one, and where AWS does not answer.
     """
-    read = reader(settings, props["region"])
+    name, instance, region = props["report"], props["instance"], props["region"]
     try:
-        text = read([props["report"]]).get(props["report"], "")
+        text = reader(settings, region)([name]).get(name, "")
+        started = starts(settings, region)([instance]).get(instance, 0.0)
     except EarshotError:
         return None
     found = HostReport.read(text)
-    return found if found and found.instance == props["instance"] else None
+    return found if found and found.is_of(instance, started) else None
 
 
 def _about(host: _Host, left: float) -> Properties:

@@ -53,6 +53,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         "earshot_pulumi.docker.container_address.connect", lambda it: made.connected(it)
     )
     monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: made.parameters)
+    monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: {})
     monkeypatch.setattr(host_images, "here", Path)
     monkeypatch.setattr(host_images, "POLL_SECONDS", 0.01)
     return made
