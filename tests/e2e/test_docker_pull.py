@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import stat
@@ -77,7 +78,10 @@ class DockerHost:
 @pytest.fixture
 def image(docker_engine: Engine) -> Iterator[str]:
     """An image in a registry that asks for a login; removed from the engine at the end."""
-    with registry("there", PASSWORD) as address, docker_engine.client() as client:
+    with (
+        registry("there", PASSWORD) as address,
+        contextlib.closing(docker_engine.client()) as client,
+    ):
         name = f"{address}/{REPOSITORY}:there"
         yield name
         if has(client, name):
@@ -92,7 +96,7 @@ def test_a_host_pulls_with_its_role_and_says_why_it_cannot(
     docker_engine: Engine, image: str, tmp_path: Path
 ) -> None:
     host = DockerHost(docker_engine, image.partition("/")[0], image, tmp_path)
-    with docker_engine.client() as client:
+    with contextlib.closing(docker_engine.client()) as client:
         host.pull("")
         host.pull("")
         (said,) = host.reports()  # once
