@@ -42,6 +42,8 @@ def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Clust
     from earshot_pulumi.aws.docker_hosts import DockerHosts  # needs the extra aws
 
     wanted: Any = hosts.model_dump(mode="json", exclude_unset=True)
+    if images := hosts.images_with(spec.image_name, spec.validator.base):
+        wanted["images"] = list(images)
     made = DockerHosts("hosts", wanted)
     settings: Any = spec.model_dump(mode="json", exclude_unset=True, exclude={"placement", "hosts"})
     inputs: Any = {**settings, "hosts": made.hosts}

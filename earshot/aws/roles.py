@@ -1,13 +1,15 @@
 """What an instance's role may do: nothing but what its user data and Session Manager need.
 
 Sources: the Systems Manager guide on adding Session Manager permissions to an existing role (five
-actions, which take no resource), the IAM reference of Systems Manager, KMS and S3; the S3 guide on
-bucket policies (TLS alone).
+actions, which take no resource), the IAM reference of Systems Manager, KMS, ECR and S3; the S3
+guide on bucket policies (TLS alone).
 """
 
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from earshot.aws.ecr import EcrImage
 
 SESSION_MANAGER = (
     "ssm:UpdateInstanceInformation",
@@ -16,6 +18,8 @@ SESSION_MANAGER = (
     "ssmmessages:OpenControlChannel",
     "ssmmessages:OpenDataChannel",
 )
+
+PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
 
 
 def trust_policy() -> str:
@@ -32,6 +36,22 @@ def node_policy(report: str, secrets: Iterable[str] = ()) -> str:
         _allow("Sessions", SESSION_MANAGER, ["*"]),
     ]
     return _policy([*statements, *_secrets(report.partition(":parameter/")[0], secrets)])
+
+
+def docker_host_policy(report: str, key: str, listed: str, images: Iterable[EcrImage]) -> str:
+    """For a Docker host that reports in the SSM parameter with the ARN ``report``, reads its
+    engine's ``key``, and pulls ``images``, which the parameter ``listed`` names."""
+    prefix, _, _ = report.partition(":parameter/")
+    statements = json.loads(node_policy(report, [key]))["Statement"]
+    repositories = {it.repository_arn(prefix.split(":")[1]) for it in images}
+    if repositories:
+        statements += [
+            _allow("Images", ("ssm:GetParameter",), [f"{prefix}:parameter{listed}"]),
+            # this action takes no resource
+            _allow("Login", ("ecr:GetAuthorizationToken",), ["*"]),
+            _allow("Pull", PULL, sorted(repositories)),
+        ]
+    return _policy(statements)
 
 
 def validator_policy(

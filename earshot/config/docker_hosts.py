@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
+from earshot.aws.ecr import EXAMPLE, EcrImage, ecr_image
 from earshot.aws.subnets import Nat, Subnet, check_room, check_vpc, check_zones, lay_out
 from earshot.config.aws_parts import InstanceSpec, SubnetId, VolumeSpec, VpcId
 from earshot.config.cluster import Whole
@@ -21,6 +22,8 @@ ENGINE_PORT = 2376
 """Where the engines take TLS."""
 HOSTS = "hosts"
 """The security group of the hosts."""
+MOST_IMAGES = 4096
+"""Characters in the SSM parameter with the names of images."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _BRIDGES = ("172.17.0.0/16", "192.168.240.0/20", "10.240.0.0/16", "100.96.0.0/16")
 """Ranges for the containers of a host, of which it gets the first that nothing else here has."""
@@ -70,21 +73,41 @@ class DockerHostsSpec(Frozen):
     instance: InstanceSpec = InstanceSpec()
     """The instances. They run Amazon Linux 2023."""
     instances: dict[str, InstanceSpec] = Field(default_factory=dict)
-    """By host, its own instance, such as while types are changed one host at a time."""
+    """By host, its own instance."""
     volume: VolumeSpec = VolumeSpec()
     """Each host's data volume, which holds all that Docker keeps and outlives the instance."""
+    images: tuple[str, ...] = ()
+    """Images in private registries of Amazon ECR, which each host pulls by its instance's role. In
+    a stack file, those of the brokers and of the validator need not be listed."""
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the data volumes: keep or delete."""
     deletion_protection: bool = True
     """Whether resources that hold data or an address are protected from deletion."""
+    in_turn: bool = True
+    """true: one host changes at a time, and none while another host or a broker on it is down;
+    false: all at once, for clusters that are down as a whole."""
     ready_seconds: Whole = Field(default=900, ge=10, le=7200)
-    """Seconds for a new or replaced host until its engine answers."""
+    """Seconds for a new or replaced host until its engine answers, and after that for the brokers
+    on it until the next host changes."""
 
     @field_validator("cidr")
     @classmethod
     def _vpc(cls, value: str) -> str:
         reraised(check_vpc, value)
         return value
+
+    @field_validator("images")
+    @classmethod
+    def _in_ecr(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        problems = [
+            f"found {shown(it)}, which is not in ECR; allowed: images such as {EXAMPLE}"
+            for it in value
+            if ecr_image(it) is None
+        ]
+        refuse(problems)
+        if sum(len(it) + 1 for it in value) > MOST_IMAGES:
+            raise ValueError(f"found {len(value)} names; allowed: {MOST_IMAGES} characters in all")
+        return tuple(dict.fromkeys(value))
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -185,6 +208,15 @@ class DockerHostsSpec(Frozen):
         taken: list[IpRange] = [IPv4Network(self.cidr)]
         taken += [*self.admitted_deployers, *self.admitted_clients]
         return next((it for it in map(IPv4Network, _BRIDGES) if not _meets(it, taken)), None)
+
+    def images_with(self, *names: str) -> tuple[str, ...]:
+        """`images`, and those of ``names`` that are in ECR."""
+        own = (it for it in names if ecr_image(it) is not None)
+        return tuple(dict.fromkeys((*self.images, *own)))
+
+    @property
+    def ecr_images(self) -> tuple[EcrImage, ...]:
+        return tuple(it for it in map(ecr_image, self.images) if it is not None)
 
     def instance_of(self, host: str) -> InstanceSpec:
         return self.instances.get(host, self.instance)

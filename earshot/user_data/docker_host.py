@@ -6,6 +6,7 @@ Pure and deterministic. On the instance, systemd does the work on every boot:
                     fails is reported and tried again, unless it would fail again
     docker          the engine, started by the first and never without it
     docker-grow     every minute: grows the file system where its volume has grown
+    docker-pull     every 15 seconds, with images in ECR: pulls those that the engine lacks
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from earshot.aws.ecr import HELPER
 from earshot.config.docker_hosts import ENGINE_PORT
 from earshot.user_data.boot import PACKAGING, System, device_of
 from earshot.user_data.cloud_config import cloud_config, rendered
@@ -23,9 +25,15 @@ ROOT = "/var/lib/docker"
 AUTHORITY = "/etc/docker/authority.pem"
 KEYS = "/run/docker-keys"
 """Where the engine's key and certificate are; in memory, so they never reach a disk."""
+REGISTRIES = "/etc/docker/registries"
+"""The folder with the settings of the client that pulls images. Its logins are in memory alone."""
 VOLUME_SECONDS = 300
+PULL_SECONDS = 15
+"""From one look for images to pull to the next."""
 SUBNET_BITS = 24
 COMMANDS = ("dockerd", "mkfs.xfs", "aws")
+_HELPER = (f"docker-credential-{HELPER}", "amazon-ecr-credential-helper")
+"""A command and its package, of the same name on Amazon Linux 2023 and Debian."""
 _PACKAGES = {
     System.AMAZON_LINUX_2023: ("docker", "xfsprogs", "awscli-2"),
     System.DEBIAN: ("docker.io", "xfsprogs", "awscli"),
@@ -51,23 +59,33 @@ class DockerHost:
     """Takes the host's report as one more argument."""
     bridge: IPv4Network
     """The range for containers."""
+    registries: tuple[str, ...] = ()
+    """Registries of ECR to which the host's role logs in."""
+    images: tuple[str, ...] = ()
+    """Prints the names of images to pull from there, on one line; without ``registries``, none."""
     system: System = System.AMAZON_LINUX_2023
 
 
 def docker_host_user_data(host: DockerHost) -> str:
     """The user data of ``host``. Raises EarshotError for a text over the limit."""
+    packages = dict(zip(COMMANDS, _PACKAGES[host.system], strict=True))
+    if host.registries:
+        packages |= dict([_HELPER])
     values = {
         "device": device_of(host.volume),
         "root": ROOT,
         "keys": KEYS,
         "label": "docker",
         "volume_seconds": VOLUME_SECONDS,
-        "packages": dict(zip(COMMANDS, _PACKAGES[host.system], strict=True)),
+        "packages": packages,
         "install": PACKAGING[host.system].install,
         "fetch": host.fetch,
         "report": host.report,
         "address": host.address,
         "port": ENGINE_PORT,
+        "images": host.images if host.registries else (),
+        "registries": REGISTRIES,
+        "pull_seconds": PULL_SECONDS,
     }
     units = "/etc/systemd/system"
     files = {
@@ -76,6 +94,9 @@ def docker_host_user_data(host: DockerHost) -> str:
         f"{units}/docker-prepare.service": rendered("docker-prepare.service", values),
         f"{units}/docker.service.d/earshot.conf": rendered("docker-engine.conf", values),
     }
+    if host.registries:
+        helpers = {"credHelpers": dict.fromkeys(sorted(host.registries), HELPER)}
+        files[f"{REGISTRIES}/config.json"] = json.dumps(helpers, indent=2) + "\n"
     scripts = {"/usr/local/sbin/docker-prepare": rendered("docker-prepare.sh", values)}
     commands = (
         ("systemctl", "daemon-reload"),

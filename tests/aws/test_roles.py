@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import json
 
-from earshot.aws.roles import SESSION_MANAGER, node_policy, over_tls, trust_policy, validator_policy
+from earshot.aws.ecr import EXAMPLE, EcrImage, ecr_image
+from earshot.aws.roles import (
+    SESSION_MANAGER,
+    docker_host_policy,
+    node_policy,
+    over_tls,
+    trust_policy,
+    validator_policy,
+)
 
 OWN = "arn:aws:ssm:eu-central-1:123456789012:parameter/earshot/mine/broker-1"
 
@@ -51,6 +59,35 @@ def test_secrets_are_read_by_name() -> None:
             "Condition": {"StringEquals": context},
         },
     ]
+
+
+def found(name: str) -> EcrImage:
+    image = ecr_image(name)
+    assert image is not None
+    return image
+
+
+def test_a_docker_host_pulls_from_its_repositories_alone() -> None:
+    listed = "/earshot/mine/docker/images"
+    names = (EXAMPLE, f"{EXAMPLE.partition(':')[0]}:4.1.2", EXAMPLE.replace("kafka", "debian"))
+    policy = docker_host_policy(OWN, "/key", listed, map(found, names))
+    plain = docker_host_policy(OWN, "/key", listed, [])
+    assert plain == node_policy(OWN, ["/key"])
+    added = json.loads(policy)["Statement"][len(json.loads(plain)["Statement"]) :]
+    registry = "arn:aws:ecr:eu-central-1:123456789012:repository"
+    assert {item["Sid"]: (item["Action"], item["Resource"]) for item in added} == {
+        "Images": (
+            ["ssm:GetParameter"],
+            [f"arn:aws:ssm:eu-central-1:123456789012:parameter{listed}"],
+        ),
+        "Login": (["ecr:GetAuthorizationToken"], ["*"]),
+        "Pull": (
+            ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
+            [f"{registry}/apache/debian", f"{registry}/apache/kafka"],
+        ),
+    }
+    chinese = OWN.replace("arn:aws:", "arn:aws-cn:")
+    assert "arn:aws-cn:ecr:" in docker_host_policy(chinese, "/key", listed, [found(EXAMPLE)])
 
 
 def test_no_action_is_a_pattern() -> None:

@@ -1,10 +1,11 @@
 """A double of an image registry (API version 2) with one small image, under one repository and tag.
 
-An engine trusts a registry on loopback without TLS.
+An engine trusts a registry on loopback without TLS. One with a password asks for it as ECR does.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import hashlib
@@ -21,12 +22,20 @@ _KIND = "application/vnd.docker.distribution.manifest.v2+json"
 
 
 @contextlib.contextmanager
-def registry(tag: str) -> Iterator[str]:
-    """The address of a registry that has `REPOSITORY` with ``tag``."""
+def registry(tag: str, password: str = "") -> Iterator[str]:
+    """The address of a registry that has `REPOSITORY` with ``tag``, for the user `AWS` with the
+    ``password``; empty: for everybody."""
     answers = dict(_answers(tag))
+    login = f"Basic {base64.b64encode(f'AWS:{password}'.encode()).decode()}"
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if password and self.headers.get("Authorization") != login:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="ecr"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             kind, body = answers.get(self.path, ("application/json", b""))
             if self.path != "/v2/" and not body:
                 error = {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}

@@ -113,20 +113,23 @@ def test_a_port_of_the_host_is_taken_as_its_kernel_says(
         assert host_ports.holders(client, where, kafka_image, [port], [own]) == {}, "Docker's own"
 
 
+def wanted_image(engine: Engine, image: str) -> WantedStack:
+    """A stack whose nodes have this ``image``, on a host that is called local."""
+    hosts = [{"name": "local", "engine": engine.address}]
+    spec = read_spec({"placement": "docker", "image": image, "hosts": hosts}, "test")
+    assert isinstance(spec, DockerSpec)
+    planned = plan_docker(spec, "s")
+    return WantedStack("s", "", "", planned.plan, planned.containers, planned.hosts)
+
+
 def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(
     client: docker.DockerClient, docker_engine: Engine
 ) -> None:
     with registry("there") as address, Engines() as engines:
-
-        def wanted(tag: str) -> WantedStack:
-            image = f"{address}/{REPOSITORY}:{tag}"
-            hosts = [{"name": "local", "engine": docker_engine.address}]
-            spec = read_spec({"placement": "docker", "image": image, "hosts": hosts}, "test")
-            assert isinstance(spec, DockerSpec)
-            planned = plan_docker(spec, "s")
-            return WantedStack("s", "", "", planned.plan, planned.containers, planned.hosts)
-
-        there = wanted("there")
+        there, none = (
+            wanted_image(docker_engine, f"{address}/{REPOSITORY}:{tag}")
+            for tag in ("there", "none")
+        )
         assert images.absent(engines, there) == ["local"]
         images.pull(engines, there, ["local"], print)
         try:
@@ -134,7 +137,7 @@ def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(
         finally:
             client.images.remove(f"{address}/{REPOSITORY}:there")
         with pytest.raises(EarshotError) as caught:
-            images.pull(engines, wanted("none"), ["local"], print)
+            images.pull(engines, none, ["local"], print)
     message = str(caught.value)
     assert message.startswith(f"image {address}/{REPOSITORY}:none on Docker host local: is missing")
     assert "manifest unknown" in message and "fix: correct `image` or `kafka_version`" in message

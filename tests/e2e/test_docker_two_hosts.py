@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from earshot_pulumi.docker.host_turns import DockerHostTurnKind
 
 from earshot.placement.standpoint import read_standpoints, to_json
 from earshot.remote.image import ensure_image
+from tests.components.called import Called
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, Network, copy_images, docker_network
@@ -210,6 +212,38 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
         id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
     }
     assert after == before
+
+
+@pytest.mark.combination
+def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
+    two: TwoHosts, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As for hosts that a stack makes. The first has two of three brokers."""
+    hosts = [
+        {"name": name, "engine": host.url, "cert_path": str(two.second.certificates)}
+        for name, host in (("first", two.first), ("second", two.second))
+    ]
+    known = {"hosts": hosts, "arch": "x86_64", "answered": True, "seconds": 120.0}
+    turn, name = Called(DockerHostTurnKind()), two.stack.names[2]
+
+    def props(host: str, wanted: str) -> dict[str, Any]:
+        return {**known, "host": host, "wanted": [wanted], "granted": None}
+
+    first, second = ((props(host, "old"), props(host, "new")) for host in ("first", "second"))
+    assert turn.check(*second).failures == []
+    assert capsys.readouterr().out == "", "the other two go on without broker 2"
+    assert turn.check(*first).failures == []
+    said = capsys.readouterr().out
+    assert "Docker host first holds nodes 1, 3 of" in said and "the cluster has no quorum" in said
+    two.second.engine.run("stop", name)
+    try:
+        (refused,) = turn.check(*first).failures
+        assert f"second: container {name}: it does not run" in refused
+    finally:
+        two.second.engine.run("start", name)
+    assert turn.update(*first).outs["granted"]
+    behind = two.stack.kafka(1, "kafka-topics", "--describe", "--under-replicated-partitions")
+    assert behind.strip() == ""
 
 
 @pytest.mark.combination

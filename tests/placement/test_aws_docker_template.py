@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from earshot.aws.ecr import EXAMPLE
 from earshot.config.docker import NOT_KNOWN_YET, DockerSpec
 from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec
@@ -49,6 +50,14 @@ def test_only_what_is_marked_is_missing() -> None:
     assert str(caught.value).count("hosts:") == 1
     assert "hosts: aws.deployers.here: client range ''" in str(caught.value)
     assert TEXT.count("# FILL IN") == 1
+
+
+def test_hosts_pull_images_of_the_stack_file_that_are_in_ecr() -> None:
+    base = EXAMPLE.replace("apache/kafka:4.1.1", "debian:bookworm-slim")
+    own = filled(images=[EXAMPLE]).provisioned
+    assert own is not None
+    assert own.images_with(EXAMPLE, base) == (EXAMPLE, base)
+    assert hosts_of_template().images_with("apache/kafka:4.1.1", "debian:bookworm-slim") == ()
 
 
 def test_brokers_are_planned_on_hosts_whose_names_only_the_update_knows() -> None:

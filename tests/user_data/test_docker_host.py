@@ -14,7 +14,13 @@ import yaml
 
 from earshot.user_data.boot import System, ssm_report, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
-from earshot.user_data.docker_host import KEYS, ROOT, DockerHost, docker_host_user_data
+from earshot.user_data.docker_host import (
+    KEYS,
+    REGISTRIES,
+    ROOT,
+    DockerHost,
+    docker_host_user_data,
+)
 from earshot.user_data.host_report import HostReport
 from tests.user_data.test_scripts import schema
 
@@ -28,6 +34,12 @@ HOST = DockerHost(
     fetch=ssm_secret("server.pem", "/earshot/s-m/docker/a/key", REGION).command,
     report=ssm_report("/earshot/s-m/docker/a/report", REGION),
     bridge=IPv4Network("172.17.0.0/16"),
+)
+REGISTRY = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
+WITH_ECR = replace(
+    HOST,
+    registries=(REGISTRY,),
+    images=ssm_secret("images", "/earshot/s-m/docker/images", REGION).command,
 )
 PREPARE = "/usr/local/sbin/docker-prepare"
 UNITS = "/etc/systemd/system"
@@ -71,8 +83,25 @@ def test_another_key_is_another_boot() -> None:
 
 
 @pytest.mark.parametrize("system", System)
+def test_images_in_ecr_are_pulled_with_the_role_s_login(system: System) -> None:
+    found = files(replace(WITH_ECR, system=system))
+    settings = json.loads(found[f"{REGISTRIES}/config.json"])
+    assert settings == {"credHelpers": {REGISTRY: "ecr-login"}}
+    assert "need docker-credential-ecr-login amazon-ecr-credential-helper\n" in found[PREPARE]
+    assert "--name /earshot/s-m/docker/images" in found[PREPARE]
+    assert "AWS_ECR_DISABLE_CACHE=1" in found[PREPARE], "no login is written to the disk"
+    assert "docker-prepare pull\n" in found[f"{UNITS}/docker-prepare.service"]
+
+
+def test_a_host_without_images_in_ecr_has_nothing_of_them() -> None:
+    text = docker_host_user_data(replace(WITH_ECR, registries=()))
+    assert text == docker_host_user_data(HOST)
+    assert "ecr-login" not in text and "docker-pull" not in text
+
+
+@pytest.mark.parametrize("system", System)
 def test_it_is_ascii_and_within_the_limit(system: System) -> None:
-    text = docker_host_user_data(replace(HOST, system=system))
+    text = docker_host_user_data(replace(WITH_ECR, system=system))
     assert text.isascii() and len(text) < LIMIT
 
 
@@ -80,7 +109,7 @@ def test_it_is_ascii_and_within_the_limit(system: System) -> None:
 @pytest.mark.parametrize("system", System)
 def test_shellcheck_finds_nothing(system: System, tmp_path: Path) -> None:
     path = tmp_path / "prepare.sh"
-    path.write_text(files(replace(HOST, system=system))[PREPARE])
+    path.write_text(files(replace(WITH_ECR, system=system))[PREPARE])
     done = subprocess.run(["shellcheck", path], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -88,7 +117,7 @@ def test_shellcheck_finds_nothing(system: System, tmp_path: Path) -> None:
 @pytest.mark.requires("cloud-init")
 def test_cloud_inits_schema_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "user-data"
-    path.write_text(docker_host_user_data(HOST))
+    path.write_text(docker_host_user_data(WITH_ECR))
     done = schema(path)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -106,12 +135,14 @@ def test_a_report_can_be_read_whatever_the_problem_is(
     script = files(replace(HOST, report=("printf", "%s\n")))[PREPARE]
     begin, end = script.index("report() {"), script.index("finish() {")
     (tmp_path / "instance").write_text("i-1\n")
+    (tmp_path / "booted").write_text("1790000000\n")
     program = f'set -euo pipefail\nstate={tmp_path}\n{script[begin:end]}\nreport failed "$1"'
     done = subprocess.run(["bash", "-c", program, "-", problem], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = HostReport.read(done.stdout)
     assert found is not None and found.is_final
     assert (found.instance, found.detail) == ("i-1", expected)
+    assert found.booted == 1790000000
 
 
 @pytest.mark.parametrize("text", ["nothing yet", "", "{}", '{"instance": "i-1", "state": "up"}'])

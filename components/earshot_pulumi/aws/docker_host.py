@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from earshot.aws.roles import node_policy
+from earshot.aws.roles import docker_host_policy
 from earshot.config.aws_parts import Architecture
 from earshot.config.docker_hosts import ENGINE_PORT, HOSTS, DockerHostsSpec
 from earshot.facts.security_groups import Ingress, Members, SecurityGroup
@@ -24,8 +24,12 @@ from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.node import DEVICE, SILENT
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.change_memory import resources
 from earshot_pulumi.docker.engine_ready import DockerEngineReady
-from earshot_pulumi.outputs import with_run_errors
+from earshot_pulumi.docker.host_images import DockerHostImages
+from earshot_pulumi.docker.host_turns import DockerHostTurn
+from earshot_pulumi.outputs import once, with_run_errors
+from earshot_pulumi.provider.internal import types_of
 
 
 def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:
@@ -59,6 +63,8 @@ class HostInputs:
     network: NetworkFacts
     images: Mapping[Architecture, str]
     component: pulumi.Resource
+    answered: frozenset[str] = frozenset()
+    """The resource names of hosts whose engine has answered an earlier update."""
     settings: StackSettings = field(default_factory=StackSettings)
 
     def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
@@ -67,6 +73,14 @@ class HostInputs:
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self.component, depends_on=[*after], **options)
+
+
+def answered(name: str) -> frozenset[str]:
+    """The resource names of hosts, of the hosts ``name``, whose engine has answered an earlier
+    update. Raises EarshotError."""
+    types = types_of("DockerEngineReady")
+    found = (urn.rpartition("::")[2] for urn, it in resources().items() if it["type"] in types)
+    return frozenset(it for it in found if it.startswith(f"{name}-"))
 
 
 class DockerHostGroup:
@@ -84,9 +98,18 @@ class DockerHostGroup:
         self._group = groups.ids[HOSTS]
         self.interfaces = {host: self._interface(host) for host in spec.host_zones}
         self._keys = self._issued()
+        self._listed = self._images()
+        self._pulled: dict[str, DockerHostImages] = {}
         self.ready, self.instance_ids = {}, {}
-        for host in spec.host_zones:
-            self._make(host)
+        known = [it for it in spec.host_zones if self._full(it) in shared.answered]
+        known = known if spec.in_turn else []
+        new = [it for it in spec.host_zones if it not in known]
+        for host in new:
+            self._make(host, [], [])
+        before: list[pulumi.Resource] = [self.ready[it] for it in new]
+        for host in known:
+            self._make(host, known, before)
+            before = [self.ready[host]]
         self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
 
     def _interface(self, host: str) -> aws.ec2.NetworkInterface:
@@ -122,7 +145,23 @@ class DockerHostGroup:
         }
         return DockerHostKeys(f"{shared.name}-keys", props, shared.opts())
 
-    def _make(self, host: str) -> None:
+    def _images(self) -> aws.ssm.Parameter | None:
+        """The parameter that tells hosts which images to pull; None without any. Not part of their
+        user data: another image is pulled without another instance."""
+        shared = self._shared
+        if not shared.spec.images:
+            return None
+        return aws.ssm.Parameter(
+            **shared.named(f"{shared.name}-images"),
+            name=self._images_parameter,
+            type="String",
+            insecure_value=" ".join(shared.spec.images),
+            description=f"Images that the Docker hosts of {shared.name} pull",
+        )
+
+    def _make(self, host: str, known: Sequence[str], before: Sequence[pulumi.Resource]) -> None:
+        """The resources of ``host``, whose instance is touched after ``before``, once the brokers
+        on the other ``known`` hosts are in sync."""
         shared, full = self._shared, self._full(host)
         spec, zone = shared.spec, shared.spec.host_zones[host]
         report = aws.ssm.Parameter(
@@ -142,7 +181,25 @@ class DockerHostGroup:
             self._keys.versions.apply(lambda known: known[host]),
         ).apply(with_run_errors(lambda it: docker_host_user_data(self._host(host, *it))))
         wanted = spec.instance_of(host)
-        policy = report.arn.apply(lambda arn: node_policy(arn, [self._key_parameter(host)]))
+        policy = report.arn.apply(
+            lambda arn: docker_host_policy(
+                arn, self._key_parameter(host), self._images_parameter, spec.ecr_images
+            )
+        )
+        turn = DockerHostTurn(
+            full,
+            {
+                "host": host,
+                "hosts": [self._engine(it) for it in known],
+                "wanted": pulumi.Output.all(
+                    user_data.apply(digest), wanted.type, wanted.root_gib, wanted.ami or ""
+                ),
+                "arch": wanted.arch,
+                "answered": full in shared.answered,
+                "seconds": spec.ready_seconds,
+            },
+            shared.opts(*before),
+        )
         made = instance(
             shared,
             full,
@@ -151,6 +208,7 @@ class DockerHostGroup:
             self.interfaces[host].id,
             Profile(shared, full, policy),
             user_data,
+            [turn],
             protected=spec.deletion_protection,
         )
         attachment = aws.ec2.VolumeAttachment(
@@ -165,11 +223,7 @@ class DockerHostGroup:
         self.instance_ids = {**self.instance_ids, host: made.id}
         boot = user_data.apply(lambda text: f"{digest(text)[:16]} {wanted.type}")
         props = {
-            "name": host,
-            "engine": pulumi.Output.concat(
-                "tcp://", self.interfaces[host].private_ip, f":{ENGINE_PORT}"
-            ),
-            "cert_path": str(client_folder(shared.folder)),
+            **self._engine(host),
             "instance": made.id,
             "boot": boot,
             "seconds": spec.ready_seconds,
@@ -179,9 +233,27 @@ class DockerHostGroup:
             "version": None,
             **shared.settings.to_props(),
         }
-        self.ready = {
-            **self.ready,
-            host: DockerEngineReady(full, props, shared.opts(attachment)),
+        ready = DockerEngineReady(full, props, shared.opts(attachment))
+        self.ready = {**self.ready, host: ready}
+        if self._listed is not None:
+            wanted_images = {
+                **{key: props[key] for key in ("name", "engine", "cert_path", "instance")},
+                "images": list(spec.images),
+                "parameter": self._listed.name,
+                "seconds": spec.ready_seconds,
+                "report": report.name,
+                "region": spec.region,
+                **shared.settings.to_props(),
+            }
+            self._pulled[host] = DockerHostImages(full, wanted_images, shared.opts(ready))
+
+    def _engine(self, host: str) -> dict[str, Any]:
+        """As `HostEngine` has it."""
+        address = self.interfaces[host].private_ip
+        return {
+            "name": host,
+            "engine": pulumi.Output.concat("tcp://", address, f":{ENGINE_PORT}"),
+            "cert_path": str(client_folder(self._shared.folder)),
         }
 
     def _host(
@@ -198,6 +270,8 @@ class DockerHostGroup:
             fetch=ssm_secret("server.pem", self._key_parameter(host), region).command,
             report=ssm_report(report, region),
             bridge=bridge,
+            registries=tuple(sorted({it.registry for it in self._shared.spec.ecr_images})),
+            images=ssm_secret("images", self._images_parameter, region).command,
         )
 
     def _volume(self, host: str) -> aws.ebs.Volume:
@@ -220,6 +294,8 @@ class DockerHostGroup:
         """The host; its engine is known once it answers, its addresses before."""
         ready, interface = self.ready[host], self.interfaces[host]
         answered = pulumi.Output.all(ready.engine, ready.engine_id)
+        if host in self._pulled:
+            answered = once(self._pulled[host].id, answered)
         found: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             name=host,
             # a preview that is yet to wait, as in another checkout, asks no engine
@@ -232,6 +308,10 @@ class DockerHostGroup:
 
     def _full(self, host: str) -> str:
         return f"{self._shared.name}-{host}"
+
+    @property
+    def _images_parameter(self) -> str:
+        return parameter(self._shared.name, "images")
 
     def _key_parameter(self, host: str) -> str:
         return parameter(self._shared.name, f"{host}/key")

@@ -54,16 +54,22 @@ class DockerHostsArgs(TypedDict):
     instance: NotRequired[pulumi.Input[InstanceArgs]]
     """The instances. Default: m7g.large with a root volume of 16 GiB."""
     instances: NotRequired[pulumi.Input[dict[str, pulumi.Input[InstanceArgs]]]]
-    """By host, its own instance, such as while types are changed one host at a time."""
+    """By host, its own instance."""
     volume: NotRequired[pulumi.Input[VolumeArgs]]
     """Each host's data volume, which holds all that Docker keeps and outlives the instance.
     Default: gp3 with 100 GiB."""
+    images: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
+    """Images in private registries of Amazon ECR, which each host pulls by its instance's role."""
     data: NotRequired[pulumi.Input[str]]
     """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
     deletion_protection: NotRequired[pulumi.Input[bool]]
     """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
+    in_turn: NotRequired[pulumi.Input[bool]]
+    """true: one host changes at a time, and none while another host or a broker on it is down;
+    false: all at once, for clusters that are down as a whole. Default: true."""
     ready_seconds: NotRequired[pulumi.Input[int]]
-    """Seconds for a new or replaced host until its engine answers. Default: 900."""
+    """Seconds for a new or replaced host until its engine answers, and after that for the brokers
+    on it until the next host changes. Default: 900."""
 
 
 class DockerHosts(ShapedComponent):
@@ -106,7 +112,9 @@ class DockerHosts(ShapedComponent):
         network = self._network(full, spec, args)
         images = newest_images(map(spec.instance_of, spec.host_zones), self)
         folder = Project.find().state_dir(stack) / "docker-hosts" / full
-        made = module.DockerHostGroup(module.HostInputs(full, spec, folder, network, images, self))
+        made = module.DockerHostGroup(
+            module.HostInputs(full, spec, folder, network, images, self, module.answered(full))
+        )
         return {
             "hosts": made.hosts,
             "vpc_id": network.vpc_id,

@@ -2,6 +2,8 @@
 
 KINDS = {
     "DockerEngineReady": "engine_ready",
+    "DockerHostImages": "host_images",
+    "DockerHostTurn": "host_turns",
     "DockerKeys": "keys",
     "DockerReadiness": "kinds",
     "DockerStopPreflight": "kinds",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 from docker.errors import DockerException
@@ -12,6 +14,7 @@ from earshot.engine import ANSWER_SECONDS, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
+from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
@@ -57,30 +60,23 @@ class DockerEngineReadyKind(AwsKind):
         while True:
             try:
                 about = _about(host, begin + news["seconds"] - time.monotonic())
-                if self._report(operation, news) is not None:
+                if report_of(self.settings(operation), news) is not None:
                     return {**news, **about}
-                # the instance before this one may answer until it is gone
-                error = EarshotError(news["engine"], observed="answers as another instance's")
+                # the instance before this one, or the boot before, may answer until it is gone
+                error = EarshotError(
+                    news["engine"],
+                    observed="answers, and its host has not reported since it booted",
+                )
             except EarshotError as reason:
                 error = reason
             now = time.monotonic()
-            report = self._report(operation, news)
+            report = report_of(self.settings(operation), news)
             if now - begin >= news["seconds"] or (report and report.is_final):
                 raise self._late(news, int(now - begin), error, report)
             if now - said >= SAY_SECONDS:
                 operation.log(f"waiting for {news['engine']}: {error.observed}")
                 said = now
             operation.wait(POLL_SECONDS)
-
-    def _report(self, operation: Operation, props: Properties) -> HostReport | None:
-        """What the host has said since it became this instance."""
-        read = reader(self.settings(operation), props["region"])
-        try:
-            text = read([props["report"]]).get(props["report"], "")
-        except EarshotError:
-            return None  # without a report, the engine itself is asked
-        found = HostReport.read(text)
-        return found if found and found.instance == props["instance"] else None
 
     def _late(
         self, props: Properties, seconds: int, error: EarshotError, report: HostReport | None
@@ -91,6 +87,21 @@ class DockerEngineReadyKind(AwsKind):
             observed=f"{error.observed} after {seconds} s{own}",
             remedy=_remedy(error, report),
         )
+
+
+def report_of(settings: Mapping[str, Any], props: Properties) -> HostReport | None:
+    """The last report of the host with ``props`` in the present boot of its `instance`.
+
+    None without one, and where AWS does not answer.
+    """
+    name, instance, region = props["report"], props["instance"], props["region"]
+    try:
+        text = reader(settings, region)([name]).get(name, "")
+        started = starts(settings, region)([instance]).get(instance, 0.0)
+    except EarshotError:
+        return None
+    found = HostReport.read(text)
+    return found if found and found.is_of(instance, started) else None
 
 
 def _about(host: _Host, left: float) -> Properties:

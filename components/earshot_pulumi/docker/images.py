@@ -13,6 +13,7 @@ from typing import Final
 import docker
 from docker.errors import DockerException, ImageNotFound
 
+from earshot.aws.ecr import ecr_image
 from earshot.config.docker import DockerHost
 from earshot.engine import address_of, root_cause
 from earshot.errors import EarshotError
@@ -59,11 +60,13 @@ def _pull(
     try:
         client.images.pull(image)
     except (DockerException, OSError) as reason:
+        of_role = "name it in `images` of the `DockerHosts`, which pull it by their role; or "
         raise EarshotError(
             f"image {image} on Docker host {host.name}",
             observed=f"is missing, and its engine cannot pull it ({root_cause(reason)}); nothing "
             "was changed",
-            remedy="correct `image` or `kafka_version` in the stack file, or let the engine reach "
-            "the registry; or bring the image over from elsewhere: docker save "
-            f"{image} | docker --host {address_of(host)} load",
+            remedy=(of_role if ecr_image(image) else "")
+            + "correct `image` or `kafka_version` in the stack file, let the engine reach the "
+            "registry, or log in to it on this machine (docker login); or bring the image over "
+            f"from elsewhere: docker save {image} | docker --host {address_of(host)} load",
         ) from None

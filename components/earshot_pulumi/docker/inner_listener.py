@@ -80,6 +80,11 @@ class NodeKeys:
         return store.authority(), store.key_store(self.store).read_text()
 
 
+def reached_at(bind_host: str) -> str:
+    """The address at which a container reaches its own listener that is bound to ``bind_host``."""
+    return "127.0.0.1" if bind_host in _ANY else bind_host.strip("[]")
+
+
 @dataclass(frozen=True)
 class InnerListener:
     """A listener as processes in its node's own container reach it."""
@@ -103,10 +108,9 @@ class InnerListener:
         mechanisms: tuple[Mechanism, ...] = (),
     ) -> InnerListener:
         """``keys`` are for listeners with TLS, ``mechanisms`` for those with logins."""
-        host = "127.0.0.1" if listener.bind_host in _ANY else listener.bind_host.strip("[]")
         protocol = listener.protocol
         return cls(
-            host,
+            reached_at(listener.bind_host),
             listener.bind_port,
             protocol is Protocol.PLAINTEXT,
             keys if protocol.tls else None,

@@ -11,6 +11,7 @@ import yaml
 from earshot_pulumi.aws.docker_hosts import DockerHosts
 from pulumi.runtime import mocks
 
+from earshot.aws.ecr import EXAMPLE
 from tests.components.aws.registered import (
     ATTACHMENT,
     GROUP,
@@ -35,6 +36,8 @@ ARGS: dict[str, Any] = {
 }
 KEYS = "earshot:index:DockerHostKeys"
 READY = "earshot:index:DockerEngineReady"
+TURN = "earshot:index:DockerHostTurn"
+PULLED = "earshot:index:DockerHostImages"
 
 
 class HostAnswers(Answers):
@@ -103,6 +106,82 @@ def test_the_engine_is_waited_for_with_the_volume_attached() -> None:
         assert item.depends_on(engine.of(ATTACHMENT)[name])
         assert item.inputs["seconds"] == 900
         assert item.inputs["instance"] == f"id of {name}"
+
+
+def answered(*hosts: str) -> HostAnswers:
+    """As after an update in which the engines of these ``hosts`` of the component answered."""
+    urns = {it: f"urn:pulumi:stack::program::{READY}::stack-shop-{it}" for it in hosts}
+    return HostAnswers(state={urn: {"type": READY, "outputs": {}} for urn in urns.values()})
+
+
+def test_hosts_change_one_after_the_other() -> None:
+    engine, _ = made(ARGS, answers=answered("a", "b"))
+    turns, ready = engine.of(TURN), engine.of(READY)
+    first, second = "stack-shop-a", "stack-shop-b"
+    assert turns[second].depends_on(ready[first])
+    for name, turn in turns.items():
+        assert engine.of(INSTANCE)[name].depends_on(turn)
+        assert [it["name"] for it in turn.inputs["hosts"]] == ["a", "b"]
+        assert all(it["engine"].endswith(":2376") for it in turn.inputs["hosts"])
+        assert turn.inputs["seconds"] == 900
+    assert not turns[first].depends_on(ready[second])
+
+
+def test_what_restarts_or_replaces_an_instance_takes_a_turn() -> None:
+    def wanted(**instance: Any) -> Any:
+        engine, _ = made({**ARGS, "instances": {"a": instance}})
+        return engine.of(TURN)["stack-shop-a"].inputs["wanted"]
+
+    same = wanted()
+    changes: list[dict[str, Any]] = [
+        {"type": "m7g.xlarge"},
+        {"root_gib": 20},
+        {"ami": "ami-0123456789abcdef0"},
+    ]
+    assert wanted() == same
+    assert all(wanted(**it) != same for it in changes)
+
+
+def test_new_hosts_are_made_at_once_and_before_others_change() -> None:
+    engine, _ = made(ARGS)
+    turns = engine.of(TURN)
+    assert all(it.inputs["hosts"] == [] for it in turns.values())
+    ready = engine.of(READY)
+    assert not any(turn.depends_on(it) for turn in turns.values() for it in ready.values())
+
+    engine, _ = made(ARGS, answers=answered("a"))
+    turns = engine.of(TURN)
+    assert turns["stack-shop-b"].inputs["hosts"] == []
+    assert [it["name"] for it in turns["stack-shop-a"].inputs["hosts"]] == ["a"]
+    assert turns["stack-shop-a"].depends_on(engine.of(READY)["stack-shop-b"])
+
+
+def test_hosts_of_clusters_that_are_down_may_change_at_once() -> None:
+    engine, _ = made({**ARGS, "in_turn": False}, answers=answered("a", "b"))
+    for turn in engine.of(TURN).values():
+        assert turn.inputs["hosts"] == []
+        assert not any(turn.depends_on(it) for it in engine.of(READY).values())
+
+
+def test_images_in_ecr_are_pulled_by_the_hosts_before_a_cluster_uses_them() -> None:
+    engine, outputs = made({**ARGS, "images": [EXAMPLE]})
+    (listed,) = (
+        it for it in engine.of(PARAMETER).values() if it.inputs["name"].endswith("docker/images")
+    )
+    assert listed.inputs["insecureValue"] == EXAMPLE
+    for name, pulled in engine.of(PULLED).items():
+        assert pulled.inputs["images"] == [EXAMPLE]
+        assert pulled.depends_on(listed) and pulled.depends_on(engine.of(READY)[name])
+    assert sorted(engine.of(PULLED)) == ["stack-shop-a", "stack-shop-b"]
+    for policy in engine.of(POLICY).values():
+        assert "repository/apache/kafka" in policy.inputs["policy"]
+    text = engine.of(INSTANCE)["stack-shop-a"].inputs["userData"]
+    assert "ecr-login" in text and EXAMPLE not in text, "another image needs no other instance"
+    assert outputs["hosts"][0]["name"] == "a"
+
+    without, _ = made(ARGS)
+    assert not without.of(PULLED)
+    assert "ecr:" not in without.of(POLICY)["stack-shop-a"].inputs["policy"]
 
 
 def test_only_deployers_reach_the_engine() -> None:
@@ -201,6 +280,8 @@ def test_hosts_in_a_vpc_that_is_there() -> None:
         ({"instances": {"c": {}}}, "instances: found c; allowed: a, b"),
         ({"instances": {"a": None}}, "instances.a: found nothing; allowed: a map"),
         ({"volume": {"size": 3}}, "volume.size"),
+        ({"images": ["apache/kafka:4.1.1"]}, "found 'apache/kafka:4.1.1', which is not in ECR"),
+        ({"images": [f"{EXAMPLE}-{it}" for it in range(60)]}, "4096 characters in all"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_message(changes: dict[str, Any], told: str) -> None:

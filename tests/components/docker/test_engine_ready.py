@@ -24,6 +24,7 @@ from tests.doubles.tls_engine import ABOUT, ANSWERS, tls_engine
 
 NOW = datetime.now(UTC)
 PARAMETER = "/earshot/s-m/docker/a/report"
+STARTED = 2000.0
 PREPARED = '{"instance": "i-1", "state": "prepared", "detail": ""}'
 
 
@@ -37,6 +38,7 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What is in SSM; waits are short."""
     found: dict[str, str] = {}
     monkeypatch.setattr(engine_ready, "reader", lambda config, region: lambda names: found)
+    monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: dict.fromkeys(ids, STARTED))
     monkeypatch.setattr(engine_ready, "here", Path)
     monkeypatch.setattr(engine_ready, "POLL_SECONDS", 0.1)
     return found
@@ -104,7 +106,19 @@ def test_the_engine_of_the_instance_before_does_not_count(
     parameters[PARAMETER] = PREPARED.replace("i-1", "i-0")
     with engine(authority, tmp_path) as port:
         error = failure(wanted(port, client))
-    assert "answers as another instance's" in error.observed
+    assert "its host has not reported since it booted" in error.observed
+
+
+def test_the_engine_of_the_boot_before_does_not_count(
+    authority: IssuedCertificate, client: Path, tmp_path: Path, parameters: dict[str, str]
+) -> None:
+    """EC2 stops an instance to change its type; the engine answers until it is stopped."""
+    report = '{"instance": "i-1", "state": "prepared", "booted": %d}'
+    with engine(authority, tmp_path) as port:
+        parameters[PARAMETER] = report % (STARTED - 60)
+        assert "has not reported since it booted" in failure(wanted(port, client)).observed
+        parameters[PARAMETER] = report % (STARTED + 20)
+        assert Called(DockerEngineReadyKind(), {}).create(wanted(port, client)).outs["engine_id"]
 
 
 def test_it_is_waited_for(

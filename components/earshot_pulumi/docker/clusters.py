@@ -1,0 +1,150 @@
+"""The clusters that have nodes on Docker hosts, of any stack, as the hosts' engines show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from earshot.errors import AddressError
+from earshot.listeners.grammar import parse_entries
+from earshot.listeners.properties import read_environment
+from earshot.listeners.terms import Protocol, Role
+from earshot_pulumi.docker import labels
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking, is_up
+from earshot_pulumi.docker.inner_listener import InnerListener, reached_at
+from earshot_pulumi.rolling import Links
+
+_CLUSTER_ID: Final = "CLUSTER_ID"
+"""The variable of a node's container with the id of its cluster."""
+
+
+@dataclass(frozen=True)
+class HostEngine:
+    """A Docker host and its engine, as `Engines` takes it."""
+
+    name: str
+    engine: str
+    cert_path: str
+
+
+@dataclass(frozen=True)
+class ClusterNode:
+    """A node's container on one of the hosts."""
+
+    id: str
+    address: ContainerAddress
+    deployment: str
+    """The id of the cluster's deployment."""
+    stack: str
+    cluster_id: str
+    problem: str = ""
+    """Why the container does not run; empty if it does."""
+
+    @property
+    def number(self) -> int:
+        return self.address.node_id
+
+
+@dataclass(frozen=True)
+class HostedCluster:
+    """A cluster, with its nodes on the hosts that were asked."""
+
+    stack: str
+    nodes: tuple[ClusterNode, ...]
+
+    @property
+    def id(self) -> str:
+        return next((it.cluster_id for it in self.nodes), "")
+
+    def on(self, *hosts: str) -> tuple[ClusterNode, ...]:
+        """The nodes on hosts with these names."""
+        return tuple(it for it in self.nodes if it.address.host in hosts)
+
+    def has_majority(self, without: Sequence[ClusterNode] = ()) -> bool:
+        """Whether enough voters run for a quorum, ``without`` some nodes."""
+        voters = [it for it in self.nodes if it.address.voter]
+        running = [it for it in voters if not it.problem and it not in without]
+        return len(running) * 2 > len(voters)
+
+    @classmethod
+    def all_of(cls, nodes: Iterable[ClusterNode]) -> tuple[Self, ...]:
+        found: dict[str, list[ClusterNode]] = {}
+        for node in nodes:
+            found.setdefault(node.deployment, []).append(node)
+        return tuple(cls(it[0].stack, tuple(it)) for it in found.values())
+
+
+def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
+    """The nodes on ``host``; of one that was put aside for another container, the one that runs.
+
+    Raises EarshotError where the engine does not answer.
+    """
+    found: dict[tuple[str, int], ClusterNode] = {}
+    for node in _nodes(engines, host):
+        key = (node.deployment, node.number)
+        if key not in found or found[key].problem:
+            found[key] = node
+    return [found[key] for key in sorted(found)]
+
+
+def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
+    what = f"Docker host {host.name}"
+    with asking(what, host):
+        listed = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
+    for item in listed:
+        description = engines.inspect(what, host, item["Id"])
+        own = (description or {}).get("Config", {}).get("Labels") or {}
+        if description is not None and labels.DEPLOYMENT in own:
+            yield _node(host, description, own)
+
+
+def _node(host: HostEngine, found: Mapping[str, Any], own: Mapping[str, str]) -> ClusterNode:
+    variables = dict(it.partition("=")[::2] for it in found["Config"].get("Env") or ())
+    roles = own.get(labels.ROLES, "").split(",")
+    address = ContainerAddress(
+        node_id=int(own[labels.NODE]),
+        name=found["Name"].lstrip("/"),
+        network=next(iter(found["NetworkSettings"]["Networks"]), ""),
+        host=host.name,
+        broker=Role.BROKER in roles,
+        voter=Role.CONTROLLER in roles,
+        endpoint=_endpoint(read_environment(variables).values),
+        engine=host.engine,
+        cert_path=host.cert_path,
+    )
+    return ClusterNode(
+        id=found["Id"],
+        address=address,
+        deployment=own[labels.DEPLOYMENT],
+        stack=own.get(labels.STACK, ""),
+        cluster_id=variables.get(_CLUSTER_ID, ""),
+        problem=_problem(found["State"], up=is_up(found)),
+    )
+
+
+def _problem(state: Mapping[str, Any], *, up: bool) -> str:
+    if not up:
+        return f"it does not run (status {state['ExitCode']})"
+    return "it is paused" if state["Paused"] else ""
+
+
+def _endpoint(values: Mapping[str, str]) -> InnerListener:
+    """The inter-broker listener if it is in plaintext, else any that is, else the first."""
+    links = Links.of_settings(values)
+    try:
+        entries = parse_entries(values.get("listeners", ""))
+    except AddressError:
+        entries = []  # no settings of earshot's
+    found = [
+        InnerListener(
+            reached_at(address.host),
+            address.port,
+            links.protocols.get(name.upper(), "") == Protocol.PLAINTEXT,
+            name=name,
+        )
+        for name, address in entries
+        if name.upper() != links.controller.upper()
+    ]
+    found.sort(key=lambda item: (not item.plaintext, item.name.upper() != links.inter_broker))
+    return found[0] if found else InnerListener("127.0.0.1", 0, False)

@@ -1,0 +1,80 @@
+"""Waiting until a Docker host has pulled images from ECR by its own role."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import pulumi
+from docker.errors import ImageNotFound
+
+from earshot.errors import EarshotError
+from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.docker.clusters import HostEngine
+from earshot_pulumi.docker.container_address import Engines, asking
+from earshot_pulumi.docker.engine_ready import POLL_SECONDS, SAY_SECONDS, report_of
+from earshot_pulumi.properties import here
+from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Operation, Properties
+
+PATIENCE: Final = 120.0
+"""Seconds for which the host may report the same problem: a role's new policy takes some."""
+
+
+class DockerHostImagesKind(AwsKind):
+    """Looks for images on an engine until all are there; the host pulls them.
+
+    Inputs: `name` of the host; `engine` and `cert_path`; `instance`, its id; `images`, their names;
+    `parameter`, which tells the host to pull them; `seconds`, until when they must be there;
+    `report`, the SSM parameter in which the host says what keeps it, and its `region`.
+    """
+
+    ID = "pulled"
+    DECISIVE = ("images", "instance", "parameter")
+    interrupted = "interrupted while a host pulled images; the next `pulumi up` waits again"
+
+    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
+        begin = said = time.monotonic()
+        problem, since = "", begin
+        with Engines() as engines:
+            while absent := [it for it in news["images"] if not _has(engines, host, it)]:
+                report = report_of(self.settings(operation), news)
+                reported, now = report.detail if report else "", time.monotonic()
+                if reported != problem:
+                    problem, since = reported, now
+                if now - begin >= news["seconds"] or (problem and now - since >= PATIENCE):
+                    raise _missing(news, absent, problem, int(now - begin))
+                if now - said >= SAY_SECONDS:
+                    operation.log(f"Docker host {host.name} pulls {', '.join(absent)}: {problem}")
+                    said = now
+                operation.wait(POLL_SECONDS)
+        return news
+
+
+class DockerHostImages(InternalResource):
+    """Images that are on a host."""
+
+    def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
+        super().__init__(name, props, opts)
+
+
+def _has(engines: Engines, host: HostEngine, image: str) -> bool:
+    try:
+        with asking(f"Docker host {host.name}", host):
+            engines.of(host).api.inspect_image(image)
+    except ImageNotFound:
+        return False
+    return True
+
+
+def _missing(props: Properties, absent: list[str], problem: str, seconds: int) -> EarshotError:
+    own = f"; the host reports: {problem}" if problem else "; the host reports no problem"
+    return EarshotError(
+        f"image {', '.join(absent)} on Docker host {props['name']}",
+        observed=f"is not there after {seconds} s{own}",
+        remedy="see that the repository has the image for the host's architecture, that a "
+        "repository of another account admits this one, and that the host's subnet reaches ECR "
+        "and S3 (`journalctl -u docker-pull` there: aws ssm start-session --target "
+        f"{props['instance']}); then run the same command again",
+    )
