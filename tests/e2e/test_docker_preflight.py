@@ -11,8 +11,8 @@ import docker
 import pytest
 from earshot_pulumi.docker import host_ports, images, labels, preflight, throwaway
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import WantedStack
-from earshot_pulumi.docker.throwaway import NotAsked
+from earshot_pulumi.docker.on_engines import TargetStack
+from earshot_pulumi.docker.throwaway import CommandFailed
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
@@ -59,7 +59,7 @@ def test_an_image_says_which_settings_its_kafka_refuses(
 def test_an_image_without_kafka_says_nothing_about_settings(
     client: docker.DockerClient, client_image: str
 ) -> None:
-    with pytest.raises(NotAsked, match="it has no jars where images of Kafka have them"):
+    with pytest.raises(CommandFailed, match="it has no jars where images of Kafka have them"):
         preflight.refusals(client, client_image, properties())
 
 
@@ -71,7 +71,7 @@ def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
         client, client_image, ["bash", "-c", "ls /sys/class/net; echo $A"], environment={"A": "b"}
     )
     assert reported.split() == ["lo", "b"]
-    with pytest.raises(NotAsked, match="No such image"):
+    with pytest.raises(CommandFailed, match="No such image"):
         throwaway.ask(client, "earshot-test/absent:none", ["true"])
 
 
@@ -113,13 +113,13 @@ def test_a_port_of_the_host_is_taken_as_its_kernel_says(
         assert host_ports.holders(client, where, kafka_image, [port], [own]) == {}, "Docker's own"
 
 
-def wanted_image(engine: Engine, image: str) -> WantedStack:
+def wanted_image(engine: Engine, image: str) -> TargetStack:
     """A stack whose nodes have this ``image``, on a host that is called local."""
     hosts = [{"name": "local", "engine": engine.address}]
     spec = read_spec({"placement": "docker", "image": image, "hosts": hosts}, "test")
     assert isinstance(spec, DockerSpec)
     planned = plan_docker(spec, "s")
-    return WantedStack("s", "", "", planned.plan, planned.containers, planned.hosts)
+    return TargetStack("s", "", "", planned.plan, planned.containers, planned.hosts)
 
 
 def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(

@@ -1,4 +1,4 @@
-"""The brokers of the `docker` placement: gate, preflight, then resources of hosts and nodes."""
+"""The brokers of the `docker` placement: gate, preflight, then the resources of hosts and nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from earshot_pulumi.docker.host_resources import HostResources, labelled
 from earshot_pulumi.docker.identity import TO_BE_MADE
 from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
-from earshot_pulumi.docker.on_engines import WantedStack
+from earshot_pulumi.docker.on_engines import TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflight
 from earshot_pulumi.outputs import kept
 from earshot_pulumi.provider.internal import InternalResource
@@ -37,11 +37,11 @@ LOGS = {"max-size": "50m", "max-file": "3"}
 
 
 class DockerStopPreflight(InternalResource):
-    """What must hold before a container is stopped that runs."""
+    """Checks before a running container is stopped."""
 
 
 class DockerReadiness(InternalResource):
-    """Starts containers that do not run, and waits until their nodes are in sync."""
+    """Starts stopped containers, and waits until their nodes are in sync."""
 
     incarnation: pulumi.Output[str]
 
@@ -57,34 +57,36 @@ class DockerBrokers(Brokers):
         spec: DockerSpec,
         planned: DockerPlan,
         *,
-        wanted: ClusterPlan | None = None,
+        last_plan: ClusterPlan | None = None,
         begin: Begin | None = None,
         unsettled: Collection[int] = (),
     ) -> None:
-        """``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
+        """``last_plan`` is the plan at the end of a change of which ``planned`` is a step.
 
-        ``unsettled`` nodes come first, so that no further one is stopped before these are in sync.
+        ``unsettled`` nodes come first, so that no other node is stopped before these are in sync.
         """
         super().__init__("docker:DockerCluster", at, spec, begin)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
-        self._wanted = WantedStack(
+        self._wanted = TargetStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
         self.gated(
             self.plan,
             {},
-            containers={id: it.inputs(TO_BE_MADE) for id, it in planned.containers.items()},
+            containers={
+                id: container.inputs(TO_BE_MADE) for id, container in planned.containers.items()
+            },
             certificates=planned.certificates,
         )
-        self.preflight = self._preflight(wanted)
+        self.preflight = self._preflight(last_plan)
         self.cluster_id = self.preflight.cluster_id
         self._labels = self.preflight.deployment.apply(
             lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
         self._addresses = {
-            it.id: self._wanted.address_of(it.id, self.root) for it in self.plan.nodes
+            node.id: self._wanted.address_of(node.id, self.root) for node in self.plan.nodes
         }
         self._hosts = {
             index: HostResources(
@@ -96,7 +98,9 @@ class DockerBrokers(Brokers):
                 provider=at.provider,
                 network_labels=self._labels if spec.network is None else None,
             )
-            for index, container in {it.host: it for it in planned.containers.values()}.items()
+            for index, container in {
+                container.host: container for container in planned.containers.values()
+            }.items()
         }
         self.certificates = self._issued()
         self._containers: dict[int, docker.Container] = {}
@@ -106,8 +110,8 @@ class DockerBrokers(Brokers):
     def _issued(self) -> Certificates | None:
         if self.spec.security is None:
             return None
-        known = (it for it in self._planned.hosts if not is_marker(it.engine))
-        for host in filter(in_clear, known):
+        reachable = (host for host in self._planned.hosts if not is_marker(host.engine))
+        for host in filter(in_clear, reachable):
             pulumi.log.warn(
                 f"keys and passwords reach the engine at {address_of(host)} in clear: let it take "
                 "TLS (`hosts[].cert_path`), or name it by ssh://",
@@ -124,7 +128,7 @@ class DockerBrokers(Brokers):
         return DockerUsers, reached(self.stack, self.spec, self._planned, places)
 
     def _keys(self, node: Node, host: HostResources, name: str) -> DockerKeys | None:
-        """The node's key store, where its container finds it."""
+        """The node's key store in a volume of its container; None for a cluster without TLS."""
         if self.certificates is None:
             return None
         from earshot_pulumi.docker.keys import DockerKeys
@@ -153,13 +157,13 @@ class DockerBrokers(Brokers):
             self._opts(depends_on=[volume]),
         )
 
-    def _preflight(self, wanted: ClusterPlan | None) -> EnginePreflight:
+    def _preflight(self, last_plan: ClusterPlan | None) -> EnginePreflight:
         return EnginePreflight(
             self.stack,
             {
                 **self._wanted.to_props(),
                 "plan": kept(self.plan),
-                "last": kept(wanted) if wanted and wanted != self.plan else None,
+                "last": kept(last_plan) if last_plan and last_plan != self.plan else None,
                 "cluster_id": None,
                 "configured": self.spec.cluster_id,
                 "state_dir": str(self.at.folder),
@@ -171,7 +175,7 @@ class DockerBrokers(Brokers):
         )
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
-        """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
+        """Options of a child of the gate; its default ``depends_on`` is the preflight."""
         after = options.pop("depends_on", [self.preflight])
         return pulumi.ResourceOptions(parent=self.gate, depends_on=after, **options)
 
@@ -183,12 +187,14 @@ class DockerBrokers(Brokers):
             name=container.volume,
             driver="local",
             labels=self.cluster_id.apply(
-                lambda known: labelled(labels.of_volume(self.stack, known, self.plan, node))
+                lambda cluster_id: labelled(
+                    labels.of_volume(self.stack, cluster_id, self.plan, node)
+                )
             ),
             opts=self._opts(
                 provider=host.provider,
                 retain_on_delete=self.spec.data == "keep" or None,
-                # a volume with other labels would be another volume, and an empty one
+                # a change of labels would replace the volume with an empty one
                 ignore_changes=["labels", "driver", "driverOpts"],
             ),
         )
@@ -219,8 +225,11 @@ class DockerBrokers(Brokers):
     def _settings(
         self, node: Node, host: HostResources, volume: docker.Volume, keys: DockerKeys | None
     ) -> dict[str, Any]:
-        """All inputs of a node's container. Defaults too: where the engine filled one in, the next
-        update would find a difference."""
+        """All inputs of a node's container.
+
+        They include defaults: one that the engine fills in would be a difference at the next
+        update.
+        """
         container = self._planned.containers[node.id]
         return {
             "name": container.name,
@@ -228,17 +237,19 @@ class DockerBrokers(Brokers):
             "image": host.image.image_id,
             "envs": pulumi.Output.secret(
                 pulumi.Output.all(self.cluster_id, keys.certificate if keys else "").apply(
-                    lambda it: [f"{k}={v}" for k, v in sorted(_variables(container, *it).items())]
+                    lambda values: [
+                        f"{k}={v}" for k, v in sorted(_variables(container, *values).items())
+                    ]
                 )
             ),
             "ports": [
                 docker.ContainerPortArgs(
-                    internal=item.container_port,
-                    external=item.host_port,
-                    ip=item.host_ip or "0.0.0.0",
-                    protocol=item.protocol,
+                    internal=port.container_port,
+                    external=port.host_port,
+                    ip=port.host_ip or "0.0.0.0",
+                    protocol=port.protocol,
                 )
-                for item in container.ports
+                for port in container.ports
             ],
             "networks_advanced": [
                 docker.ContainerNetworksAdvancedArgs(name=host.network, aliases=[container.name])
@@ -246,11 +257,11 @@ class DockerBrokers(Brokers):
             "network_mode": "bridge",
             "volumes": [
                 docker.ContainerVolumeArgs(
-                    volume_name=volume.name if item.volume == container.volume else item.volume,
-                    container_path=item.path,
-                    read_only=item.read_only or None,
+                    volume_name=volume.name if mount.volume == container.volume else mount.volume,
+                    container_path=mount.path,
+                    read_only=mount.read_only or None,
                 )
-                for item in container.mounts
+                for mount in container.mounts
             ],
             "dns": list(self.spec.dns),
             "healthcheck": docker.ContainerHealthcheckArgs(
@@ -263,11 +274,13 @@ class DockerBrokers(Brokers):
             "labels": pulumi.Output.all(
                 self.preflight.deployment, keys.certificate if keys else ""
             ).apply(
-                lambda it: labelled(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
+                lambda values: labelled(
+                    labels.of_container(self.stack, values[0], self.plan, node, values[1])
+                )
             ),
             "restart": "unless-stopped",
-            # True would make a refresh report no ports of a stopped container, which then is
-            # replaced; DockerReadiness starts it, so that its log and exit status stay
+            # with True, a refresh finds no ports of a stopped container, which is then replaced;
+            # DockerReadiness starts it instead, so that its log and exit status stay
             "must_run": False,
             "start": True,
             "remove_volumes": True,
@@ -293,11 +306,16 @@ class DockerBrokers(Brokers):
             name,
             {
                 "nodes": [
-                    {"place": addresses[it.id].to_props(), "container": self._containers[it.id].id}
-                    for it in nodes
+                    {
+                        "place": addresses[node.id].to_props(),
+                        "container": self._containers[node.id].id,
+                    }
+                    for node in nodes
                 ],
-                "voters": [addresses[it.id].to_props() for it in self.plan.controllers],
-                "tellers": [it.to_props() for it in addresses.values() if it.can_be_asked],
+                "voters": [addresses[node.id].to_props() for node in self.plan.controllers],
+                "tellers": [
+                    address.to_props() for address in addresses.values() if address.can_be_asked
+                ],
                 "incarnations": dict(self.incarnations) if whole else {},
                 "cluster_id": self.cluster_id,
                 "whole": whole,
@@ -313,7 +331,7 @@ class DockerBrokers(Brokers):
 
 
 def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> dict[str, str]:
-    """The environment of a node that shows the ``certificate``, its version; empty: none."""
+    """The environment of a node; ``certificate`` is a fingerprint, empty for none."""
     from earshot_pulumi.docker.keys import with_versions  # slow to import
 
     variables = container.variables(cluster_id)

@@ -1,4 +1,4 @@
-"""`DockerCluster`, also with a `docker.Provider` of the program's own."""
+"""`DockerCluster`, which may use the program's own `docker.Provider`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,13 +14,13 @@ from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
 
 DOCKER_ONLY: Final = ("caMaterial", "certMaterial", "keyMaterial", "context", "sshOpts")
-"""Settings of a `docker.Provider` that earshot's own connections to its engine do not have."""
+"""Settings of a `docker.Provider` that earshot's own connections to the engine do not support."""
 _HOST_INPUTS: Final = {"engine": "host", "cert_path": "certPath"}
-"""Settings of a `docker.Provider` by the input of `hosts` that says the same."""
+"""Maps inputs of `hosts` to the equivalent settings of a `docker.Provider`."""
 
 
 class DockerCluster(Cluster):
-    """Kafka brokers as containers on Docker hosts; a change replaces one after the other."""
+    """Kafka brokers as containers on Docker hosts; changes replace one container at a time."""
 
     _placement = "docker"
     _provider_type = "docker:index:Provider"
@@ -40,10 +40,10 @@ class DockerCluster(Cluster):
 
 
 def docker_inputs(args: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The inputs of a `DockerCluster`, whose host is the engine of a `docker.Provider`.
+    """``args`` of a `DockerCluster`, with the engine of its `docker.Provider` as the only host.
 
-    Raises EarshotError where the provider is for another engine than ``args``, or has settings
-    that earshot does not use.
+    ``settings`` are the provider's. Raises EarshotError if ``args`` name another engine or more
+    than one host, or if the provider has settings that earshot does not support.
     """
     hosts = args.get("hosts") or [{}]
     if len(hosts) != 1:
@@ -60,12 +60,12 @@ def docker_inputs(args: Mapping[str, Any], settings: Settings) -> dict[str, Any]
     )
     host = dict(hosts[0])
     for key, name in _HOST_INPUTS.items():
-        wanted = settings.get(name) or None
-        if host.get(key) not in (None, wanted) and not isinstance(wanted, Unknown):
+        value = settings.get(name) or None
+        if host.get(key) not in (None, value) and not isinstance(value, Unknown):
             raise EarshotError(
                 f"hosts[0].{key}",
-                observed=f"found {host[key]}, and the docker.Provider has {name} {wanted}",
+                observed=f"found {host[key]}, and the docker.Provider has {name} {value}",
                 remedy=f"leave hosts[0].{key} out, or give the cluster another provider",
             )
-        host[key] = wanted
+        host[key] = value
     return {**args, "hosts": [host]}

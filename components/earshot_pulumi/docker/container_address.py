@@ -1,4 +1,4 @@
-"""One node's container as plain data: its engine, and the endpoint at which to ask its broker."""
+"""One node's container as plain data: its engine, and how to send requests to its broker."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from earshot_pulumi.properties import read, write
 
 @dataclass(frozen=True)
 class ContainerAddress:
-    """Where a node's container is, and how to ask its broker."""
+    """A node's container, and the listeners that requests to its broker use."""
 
     node_id: int
     name: str
-    """Of the container."""
+    """The container's name."""
     network: str
     host: str
     """The Docker host's name, for messages."""
@@ -41,7 +41,7 @@ class ContainerAddress:
     engine: str | None = None
     cert_path: str | None = None
     clients: tuple[InnerListener, ...] = ()
-    """The listeners of a broker that no other node uses."""
+    """A broker's listeners for clients: all except the controller's and the inter-broker one."""
 
     @classmethod
     def of(
@@ -64,9 +64,9 @@ class ContainerAddress:
             engine=host.engine,
             cert_path=host.cert_path,
             clients=tuple(
-                _inner(plan, node, item, root)
-                for item in node.listeners
-                if node.is_broker and item.name not in (plan.controller, plan.inter_broker)
+                _inner(plan, node, listener, root)
+                for listener in node.listeners
+                if node.is_broker and listener.name not in (plan.controller, plan.inter_broker)
             ),
         )
 
@@ -77,12 +77,12 @@ class ContainerAddress:
 
     def to_props(self) -> dict[str, Any]:
         props: dict[str, Any] = write(self)
-        props["door"] = props.pop("endpoint")  # as states of release 0.1.0 have it
+        props["door"] = props.pop("endpoint")  # the key in states of release 0.1.0
         return props
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether its broker can be asked about the cluster."""
+        """True if the node is a broker that answers requests about the cluster."""
         return self.broker and self.endpoint.answers
 
     def __str__(self) -> str:
@@ -90,13 +90,13 @@ class ContainerAddress:
 
 
 def _endpoint(plan: ClusterPlan, node: Node, name: str, root: Path | None) -> InnerListener:
-    """The inter-broker listener if it answers, else any that does, else the first."""
-    if not node.is_broker:  # it may be bound to the container's name alone
+    """The inter-broker listener if requests can use it, else any such listener, else the first."""
+    if not node.is_broker:  # it may be bound to the container's name only
         (listener, *_) = node.listeners
         return replace(InnerListener.of(listener), host=name)
-    listeners = [item for item in node.listeners if item.name != plan.controller]
-    listeners.sort(key=lambda item: item.name != plan.inter_broker)
-    endpoints = [_inner(plan, node, item, root) for item in listeners]
+    listeners = [listener for listener in node.listeners if listener.name != plan.controller]
+    listeners.sort(key=lambda listener: listener.name != plan.inter_broker)
+    endpoints = [_inner(plan, node, listener, root) for listener in listeners]
     return next((endpoint for endpoint in endpoints if endpoint.answers), endpoints[0])
 
 
@@ -109,27 +109,27 @@ def _inner(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None)
 
 
 class Engines(contextlib.AbstractContextManager["Engines"]):
-    """Clients of several engines, each connected at its first use, all closed at the end."""
+    """Docker clients of several engines; each connects at its first use."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str | None, str | None], docker.DockerClient] = {}
         self._stack = contextlib.ExitStack()
 
     def of(self, where: HasEngine) -> docker.DockerClient:
-        """Raises EarshotError where no engine answers."""
+        """The client of an engine. Raises EarshotError if it does not answer."""
         key = (where.engine, where.cert_path)
         if key not in self._open:
             self._open[key] = self._stack.enter_context(connect(where))
         return self._open[key]
 
     def inspect(self, what: str, where: HasEngine, id: str) -> dict[str, Any] | None:
-        """The container ``id`` as its engine describes it, or None where it is gone.
+        """The engine's description of the container ``id``, or None if there is none.
 
-        Raises EarshotError about ``what`` where the engine fails.
+        Raises EarshotError about ``what`` if the engine fails.
         """
         with contextlib.suppress(NotFound), asking(what, where):
-            found: dict[str, Any] = self.of(where).api.inspect_container(id)
-            return found
+            container: dict[str, Any] = self.of(where).api.inspect_container(id)
+            return container
         return None
 
     def __exit__(self, *details: object) -> None:
@@ -156,30 +156,29 @@ def failure(
 
 
 def check_engine(where: HasEngine) -> None:
-    """Raises EarshotError where the engine takes no new clients, as one that is about to stop:
-    it ends its containers, and still serves the clients that it has."""
+    """Raises EarshotError if the engine accepts no new connection.
+
+    An engine that is stopping ends its containers, but still serves its existing connections.
+    """
     with connect(where):
         pass
 
 
 def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
-    """The container ``id`` as its engine describes it. Raises EarshotError where it is gone."""
-    found = engines.inspect(str(address), address, id)
-    if found is None:
+    """The engine's description of the container ``id``. Raises EarshotError if it is gone."""
+    container = engines.inspect(str(address), address, id)
+    if container is None:
         raise Disturbed(
             str(address),
             observed="is gone; it was removed by hand, its volume is still there",
             remedy="`pulumi up --refresh` makes it again",
         )
-    return found
+    return container
 
 
 @contextlib.contextmanager
 def asking(what: str, where: HasEngine) -> Iterator[None]:
-    """A context in which a failure of an engine that answered before is an EarshotError.
-
-    ``what`` is its object. What the engine does not have (NotFound) is no failure.
-    """
+    """Turns failures of an engine into an EarshotError about ``what``; NotFound passes."""
     try:
         yield
     except NotFound:
@@ -192,19 +191,19 @@ def asking(what: str, where: HasEngine) -> Iterator[None]:
         ) from None
 
 
-def is_up(found: Mapping[str, Any]) -> bool:
-    """Whether it runs, or is about to by its restart policy."""
-    return bool(found["State"]["Running"] or found["State"]["Restarting"])
+def is_up(container: Mapping[str, Any]) -> bool:
+    """True if an inspected container runs, or its engine is about to restart it."""
+    return bool(container["State"]["Running"] or container["State"]["Restarting"])
 
 
 def runs(engines: Engines, address: ContainerAddress) -> bool:
-    """Whether the container of that name runs, as far as its engine says."""
+    """True if the container of that name runs; False also if its engine does not answer."""
     try:
         return is_up(inspected(engines, address, address.name))
     except EarshotError:
         return False
 
 
-def incarnation(found: Mapping[str, Any]) -> str:
+def incarnation(container: Mapping[str, Any]) -> str:
     """An id that changes when the container is replaced or restarted."""
-    return f"{found['Id'][:12]}@{found['State']['StartedAt']}"
+    return f"{container['Id'][:12]}@{container['State']['StartedAt']}"

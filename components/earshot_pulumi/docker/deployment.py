@@ -1,4 +1,4 @@
-"""A cluster of placement docker: its brokers, its outputs, and the proof of its listeners."""
+"""Deploys a cluster of placement docker: brokers, outputs, and validation of its listeners."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,27 +31,27 @@ from earshot_pulumi.unknown_inputs import Markers, is_marker
 from earshot_pulumi.validation import check_spark
 
 MAX_LABEL: Final = 63
-"""Characters of a host's name without dots (RFC 1123, section 2.1)."""
+"""Maximum length of a host name's label (RFC 1123, section 2.1)."""
 
 
 def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
-    """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
+    """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)
-    known = resources()
-    remembered = recalled(state, name, known)
+    state_resources = resources()
+    remembered = recalled(state, name, state_resources)
     silent = {}
     if pulumi.runtime.is_dry_run() and not remembered.running:
         silent = dict(_silent(spec.hosts))
     markers = Markers(silent)
     if silent:
         spec, at = _without(silent, markers, spec), at.changed_by(markers.transformation)
-    wanted = plan_docker(spec, name, state / "kafka")
-    if remembered.proved and not any(is_marker(it.engine) for it in wanted.hosts):
-        running = settings_of_running(name, wanted.hosts)
-        remembered = remembered.by(as_it_runs(state, wanted.plan, running))
-    change = Change.of(state, wanted.plan)
-    planned = plan_step(spec, name, wanted, change.plan, _published(remembered.running))
+    target = plan_docker(spec, name, state / "kafka")
+    if remembered.proved and not any(is_marker(host.engine) for host in target.hosts):
+        running = settings_of_running(name, target.hosts)
+        remembered = remembered.by(as_it_runs(state, target.plan, running))
+    change = Change.of(state, target.plan)
+    planned = plan_step(spec, name, target, change.plan, _published(remembered.running))
     contract = at.announced(spec, planned, change)
     standpoints = docker_standpoints(
         contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
@@ -62,9 +62,9 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
         at,
         spec,
         planned,
-        wanted=wanted.plan,
+        last_plan=target.plan,
         begin=partial(BegunChange, name, begun, state),
-        unsettled=unsettled(name, planned, known) if remembered.proved else (),
+        unsettled=unsettled(name, planned, state_resources) if remembered.proved else (),
     )
     outputs = brokers.proved(
         planned.plan.security,
@@ -76,9 +76,10 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
 
 
 def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
-    """By the path of its input, the index of each host whose engine does not answer.
+    """The input path and index of each host whose engine does not answer, with a warning.
 
-    The first preview of a cluster goes on without it, as where there is no engine in CI.
+    The first preview of a cluster continues without it, as CI may have no engine. Raises
+    EarshotError if the engine's address or certificates are wrong.
     """
     for index, host in enumerate(hosts):
         if is_marker(host.engine):
@@ -87,7 +88,7 @@ def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
             check_engine(host)
         except EarshotError as error:
             if "does not answer" not in str(error):
-                raise  # its address or its certificates are wrong
+                raise
             text = f"this preview goes on without it, and compares nothing with it: {error}"
             pulumi.log.warn(text)
             yield f"hosts[{index}].engine", index
@@ -103,13 +104,13 @@ def _without(silent: Mapping[str, int], markers: Markers, spec: DockerSpec) -> D
 
 
 def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:
-    """``spec`` whose containers are not called as those of the program's other clusters.
+    """``spec`` with container names that are unique among the program's clusters.
 
-    Raises EarshotError where a name would be too long for a host.
+    Raises EarshotError if a name would be too long for a host name.
     """
     if is_of_stack_file(full_name):
         return spec
-    # a stack's name may have characters that no host has
+    # a stack's name may have characters that host names must not have
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", full_name)
     names = {id: f"{prefix}-{spec.name_of(id)}" for id in spec.node_ids if id not in spec.names}
     for id, name in names.items():
@@ -123,25 +124,30 @@ def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:
 
 
 def _ports(planned: DockerPlan) -> dict[str, Any]:
-    """The published ports by node id, which no plan of listeners has."""
+    """The published ports by node id, which a cluster plan does not contain."""
     return {
         str(id): [
-            {"container_port": it.container_port, "host_port": it.host_port, "host_ip": it.host_ip}
-            for it in container.ports
+            {
+                "container_port": port.container_port,
+                "host_port": port.host_port,
+                "host_ip": port.host_ip,
+            }
+            for port in container.ports
         ]
         for id, container in planned.containers.items()
     }
 
 
 def _published(running: Iterable[Made]) -> dict[int, list[PublishedPort]]:
-    """By node id, one port of the host for each of the container that any plan publishes.
+    """The published ports of ``running`` plans, by node id.
 
-    That of the first plan, which was proved: what a step keeps of old listeners it has of that one.
+    If plans publish a container port differently, the first plan, which is proved, decides: a step
+    keeps its old listeners.
     """
-    found: dict[int, dict[int, PublishedPort]] = {}
-    for made in running:
-        for id, ports in made.own.items():
+    ports_by_node: dict[int, dict[int, PublishedPort]] = {}
+    for applied in running:
+        for id, ports in applied.own.items():
             for props in ports:
                 port = read(PublishedPort, props)
-                found.setdefault(int(id), {}).setdefault(port.container_port, port)
-    return {id: list(ports.values()) for id, ports in found.items()}
+                ports_by_node.setdefault(int(id), {}).setdefault(port.container_port, port)
+    return {id: list(ports.values()) for id, ports in ports_by_node.items()}

@@ -1,7 +1,7 @@
-"""A connection to a port of a container from inside of it, with TLS or without.
+"""A connection to a port of a container from inside it, with or without TLS.
 
-In the container a shell only passes bytes on between the engine's connection and the port, and TLS
-is done here. So no port has to be reachable from this machine, and no key or tool is needed there.
+In the container a shell copies bytes between the engine's connection and the port. TLS is done in
+this process. So this machine need not reach the port, and the container needs no keys or tools.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ SECONDS: Final = 5
 """The time limit of one connection, for all its requests together."""
 MOST_ERRORS: Final = 4096
 REFUSED: Final = "Connection refused"
-"""What bash says of a port at which nothing listens."""
+"""Bash's message for a port on which no process listens."""
 _STDOUT: Final = 1
 _HEAD: Final = 8
 T = TypeVar("T")
 
 
 class EngineConnection:
-    """Used like a socket; an engine sends what the shell writes in frames.
+    """A socket-like connection; the engine sends the shell's output in frames.
 
     https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
     """
 
     def __init__(self, client: docker.DockerClient, container: str, host: str, port: int) -> None:
-        """Raises DockerException or OSError where the engine cannot run the shell."""
+        """Raises DockerException or OSError if the engine cannot run the shell."""
         command = ["timeout", str(SECONDS), "bash", "-c", PASS_ON, "pass", host, str(port)]
         id = client.api.exec_create(container, command, stdin=True)["Id"]
         self._opened: Any = client.api.exec_start(id, socket=True)
@@ -43,13 +43,13 @@ class EngineConnection:
         self._socket.settimeout(seconds)
 
     def sendall(self, data: bytes, /) -> None:
-        # a shell that has ended takes nothing, and `recv` says why
+        # if the shell has ended, `recv` raises the reason
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(data)
 
     def recv(self, most: int, /) -> bytes:
-        """Raises OSError with what the shell complains of, where nothing comes back."""
-        while not self._output and self._read_on():
+        """At most ``most`` bytes. Raises OSError with the shell's error if there is no output."""
+        while not self._output and self._read_frames():
             pass
         part = bytes(self._output[:most])
         del self._output[:most]
@@ -57,8 +57,8 @@ class EngineConnection:
             raise ConnectionRefusedError if REFUSED in reason else OSError(reason)
         return part
 
-    def _read_on(self) -> bool:
-        """False at the end."""
+    def _read_frames(self) -> bool:
+        """Reads what has arrived; False at the end of the connection."""
         chunk, frames = self._socket.recv(65536), self._frames
         frames += chunk
         while len(frames) >= _HEAD:
@@ -76,7 +76,7 @@ class EngineConnection:
 
 
 class TlsConnection:
-    """TLS over ``connection``, with a peer whose certificate is for ``host``."""
+    """TLS over ``connection``; the peer's certificate must name ``host``."""
 
     def __init__(self, connection: EngineConnection, context: ssl.SSLContext, host: str) -> None:
         self._connection = connection
@@ -87,14 +87,14 @@ class TlsConnection:
         self._connection.settimeout(seconds)
 
     def sendall(self, data: bytes, /) -> None:
-        self._until(self._tls.do_handshake)  # does nothing once it is done
+        self._until(self._tls.do_handshake)  # does nothing after the first time
         self._until(lambda: self._tls.write(data))
 
     def recv(self, most: int, /) -> bytes:
         return self._until(lambda: self._tls.read(most))
 
     def _until(self, step: Callable[[], T]) -> T:
-        """The result of ``step``, once the other side has sent what it waits for."""
+        """The result of ``step``, repeated until the peer has sent the bytes that it needs."""
         while True:
             try:
                 return step()

@@ -1,4 +1,4 @@
-"""Waiting until the Docker engine of a new host answers, and saying why it does not."""
+"""Waits until the Docker engine of a new host answers, or reports why it does not."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from earshot_pulumi.provider.kind import Operation, Properties
 
 POLL_SECONDS = 3.0
 LEAST_SECONDS = 1.0
-"""Of one attempt, at the end of the wait."""
-SAY_SECONDS = 30.0
-"""From one line that says what is waited for to the next."""
+"""Minimum time limit of one attempt."""
+LOG_SECONDS = 30.0
+"""Interval between two lines of progress."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,11 @@ class _Host:
 
 
 class DockerEngineReadyKind(AwsKind):
-    """Asks an engine until it answers.
+    """Waits until an engine answers.
 
-    Inputs: `name` of the host; `engine` and `cert_path`; `instance`, its id; `boot`, which differs
-    where the instance was replaced or restarted; `seconds`, until when it must answer; `report`,
-    the SSM parameter in which the host says what keeps it, and its `region`. Outputs: `engine_id`
-    and `version`.
+    Inputs: the host's `name`; `engine` and `cert_path`; `instance`, its id; `boot`, which changes
+    if the instance is replaced or restarted; `seconds`, the time limit; `report`, the SSM parameter
+    with the host's own report, and its `region`. Outputs: `engine_id` and `version`.
     """
 
     ID_IN = "engine_id"
@@ -51,18 +50,18 @@ class DockerEngineReadyKind(AwsKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if super().differs(operation, olds, news):
             return True
-        # another checkout has no certificate yet: the update makes one
+        # another checkout has no certificate yet, and the update issues one
         return not (here(news["cert_path"]) / "key.pem").is_file()
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         host = _Host(news["engine"], str(here(news["cert_path"])))
-        begin = said = time.monotonic()
+        begin = last_log = time.monotonic()
         while True:
             try:
                 about = _about(host, begin + news["seconds"] - time.monotonic())
                 if report_of(self.settings(operation), news) is not None:
                     return {**news, **about}
-                # the instance before this one, or the boot before, may answer until it is gone
+                # the former instance or boot may answer until it has ended
                 error = EarshotError(
                     news["engine"],
                     observed="answers, and its host has not reported since it booted",
@@ -73,9 +72,9 @@ class DockerEngineReadyKind(AwsKind):
             report = report_of(self.settings(operation), news)
             if now - begin >= news["seconds"] or (report and report.is_final):
                 raise self._late(news, int(now - begin), error, report)
-            if now - said >= SAY_SECONDS:
+            if now - last_log >= LOG_SECONDS:
                 operation.log(f"waiting for {news['engine']}: {error.observed}")
-                said = now
+                last_log = now
             operation.wait(POLL_SECONDS)
 
     def _late(
@@ -90,9 +89,9 @@ class DockerEngineReadyKind(AwsKind):
 
 
 def report_of(settings: Mapping[str, Any], props: Properties) -> HostReport | None:
-    """The last report of the host with ``props`` in the present boot of its `instance`.
+    """The last report of the host with ``props`` since the current boot of its `instance`.
 
-    None without one, and where AWS does not answer.
+    None without one, and if AWS does not answer.
     """
     name, instance, region = props["report"], props["instance"], props["region"]
     try:
@@ -100,17 +99,17 @@ def report_of(settings: Mapping[str, Any], props: Properties) -> HostReport | No
         started = starts(settings, region)([instance]).get(instance, 0.0)
     except EarshotError:
         return None
-    found = HostReport.read(text)
-    return found if found and found.is_of(instance, started) else None
+    report = HostReport.read(text)
+    return report if report and report.is_of(instance, started) else None
 
 
-def _about(host: _Host, left: float) -> Properties:
-    """The ID and version that the engine of ``host`` reports, within ``left`` seconds.
+def _about(host: _Host, seconds: float) -> Properties:
+    """The ID and version that the engine of ``host`` reports, within ``seconds``.
 
-    Raises EarshotError, also for a server that is not an engine.
+    Raises EarshotError, also if the server is not a Docker engine.
     """
     error = EarshotError(f"Docker engine at {host.engine}")
-    with connect(host, seconds=min(ANSWER_SECONDS, max(LEAST_SECONDS, left))) as client:
+    with connect(host, seconds=min(ANSWER_SECONDS, max(LEAST_SECONDS, seconds))) as client:
         try:
             about = client.info()
         except (DockerException, OSError) as reason:
@@ -136,7 +135,7 @@ class DockerEngineReady(InternalResource):
 def _remedy(error: EarshotError, report: HostReport | None) -> str:
     again = "then run the same command again"
     if any(word in error.observed.lower() for word in ("certificate", "ssl")):
-        return error.remedy  # the handshake failed, so that there is a way to it
+        return error.remedy  # the handshake failed, so the network is not the problem
     if report and report.detail:
         return (
             f"fix what the host reports (aws ssm start-session --target {report.instance}), {again}"

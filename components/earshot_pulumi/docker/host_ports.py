@@ -1,7 +1,7 @@
-"""Which ports of a Docker host are taken by processes outside containers, by its kernel's list.
+"""Ports of a Docker host that processes outside containers listen on, by its kernel's tables.
 
-An engine lists its containers only. This machine's list is read directly; that of another host, or
-of an engine in another network namespace, in a short-lived container on the host's network.
+An engine lists only the ports of its containers. The tables of this machine are read directly,
+those of another host or network namespace in a short-lived container on the host's network.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import throwaway
 
 _ANSWERS: Final = "### IPv4 "
-# no table says whether a socket on :: takes IPv4: only a connection shows it
+# the tables do not say whether a socket on :: accepts IPv4, so each port is tried
 _SCRIPT: Final = f"""\
 cat /proc/net/tcp /proc/net/tcp6 2>/dev/null
 for port in "$@"; do
@@ -36,45 +36,53 @@ def holders(
     client: docker.DockerClient,
     where: HasEngine,
     image: str | None,
-    wanted: Sequence[PublishedPort],
+    requested: Sequence[PublishedPort],
     published: Iterable[PublishedPort],
 ) -> dict[PublishedPort, str]:
-    """By port of ``wanted`` that cannot be published on the host of ``where``, the process with it.
+    """The process that holds each of the ``requested`` ports that cannot be published.
 
-    ``published`` are the ports of all containers that run there: Docker itself holds those.
-    ``image`` is one that the engine has, with bash in it. Raises NotAsked where that is not known.
+    ``published`` are the ports of all containers that run on the host, which Docker itself holds.
+    ``image`` is one with bash that the engine has. Raises CommandFailed if the ports cannot be
+    listed.
     """
     if is_here(address_of(where)) and shares_network(address_of(where)):
-        found = [(it.bound, _named(it)) for it in sockets.listening()]
+        listening = [(listener.bound, _named(listener)) for listener in sockets.listening()]
     elif image is None:
-        raise throwaway.NotAsked("its ports", observed="it has no image yet to ask them in")
+        raise throwaway.CommandFailed("its ports", observed="it has no image yet to ask them in")
     else:
-        ports = sorted({bound.port for bound in map(_bound, wanted)})
+        ports = sorted({bound.port for bound in map(_bound, requested)})
         command = ["bash", "-c", _SCRIPT, "ports", *map(str, ports)]
         output = throwaway.ask(client, image, command, network="host")
-        answering = {int(it.removeprefix(_ANSWERS)) for it in output.splitlines() if _ANSWERS in it}
-        found = [
-            (_settled(it, answering), f"a process there (`ss -ltnp sport = :{it.port}` names it)")
-            for it in sockets.from_proc(output)
+        answering = {
+            int(line.removeprefix(_ANSWERS)) for line in output.splitlines() if _ANSWERS in line
+        }
+        listening = [
+            (
+                _with_ipv4(bound, answering),
+                f"a process there (`ss -ltnp sport = :{bound.port}` names it)",
+            )
+            for bound in sockets.from_proc(output)
         ]
-    return {port: it for port in wanted if (it := _taker(port, found, published))}
+    return {port: holder for port in requested if (holder := _taker(port, listening, published))}
 
 
 def _taker(
-    wanted: PublishedPort,
-    found: Iterable[tuple[Bound, str]],
+    port: PublishedPort,
+    listening: Iterable[tuple[Bound, str]],
     published: Iterable[PublishedPort],
 ) -> str | None:
-    by_docker = [_bound(it) for it in published if it.protocol == "tcp"]
-    bound = _bound(wanted)
-    for held, who in found:
-        if sockets.clash(bound, held) and not any(_same(it, held) for it in by_docker):
+    by_docker = [_bound(other) for other in published if other.protocol == "tcp"]
+    bound = _bound(port)
+    for taken_bound, who in listening:
+        if sockets.clash(bound, taken_bound) and not any(
+            _same(own, taken_bound) for own in by_docker
+        ):
             return who
     return None
 
 
 def _bound(port: PublishedPort) -> Bound:
-    """What the engine binds for a published port: IPv4 only, unless the port names an address."""
+    """The address that the engine binds for ``port``: by default, IPv4 only."""
     return Bound(port.host_ip or ANY_IPV4, port.host_port or 0, ipv6_only=True)
 
 
@@ -85,19 +93,20 @@ def _same(one: Bound, other: Bound) -> bool:
     )
 
 
-def _settled(found: Bound, answering: set[int]) -> Bound:
-    is_open = found.host == ANY_IPV6
-    return replace(found, ipv6_only=found.port not in answering) if is_open else found
+def _with_ipv4(bound: Bound, answering: set[int]) -> Bound:
+    is_open = bound.host == ANY_IPV6
+    return replace(bound, ipv6_only=bound.port not in answering) if is_open else bound
 
 
-def _named(found: sockets.Listening) -> str:
-    return f"pid {found.pid} ({found.name})" if found.pid else "a process of another user"
+def _named(listener: sockets.Listening) -> str:
+    return f"pid {listener.pid} ({listener.name})" if listener.pid else "a process of another user"
 
 
 def shares_network(address: str) -> bool:
-    """Whether the server of the socket at ``address`` is in this process's network namespace.
+    """True if the server of the socket at ``address`` is in this process's network namespace.
 
-    True where it belongs to another user, whose namespace cannot be read: the system's engine.
+    The namespace of another user's process cannot be read: the result is True, as such a server is
+    the system's engine.
     """
     try:
         with socket.socket(socket.AF_UNIX) as end:
@@ -107,5 +116,5 @@ def shares_network(address: str) -> bool:
         return Path(f"/proc/{pid}/ns/net").samefile("/proc/self/ns/net")
     except PermissionError:
         return True
-    except (OSError, AttributeError):  # no such process here, or not supported by this system
+    except (OSError, AttributeError):  # the process is not visible, or the system has no namespaces
         return False

@@ -1,4 +1,4 @@
-"""What a cluster of containers needs of one Docker host before its nodes."""
+"""The provider, network and image that a cluster needs on each Docker host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from earshot_pulumi.docker import in_turn, labels
 from earshot_pulumi.docker.container_address import Engines, is_up
 
 UNSERVED_GRACE: Final = 10
-"""Seconds for a container that may never have served."""
+"""Seconds until a container that may never have served is killed."""
 
 
 class HostResources:
@@ -34,9 +34,11 @@ class HostResources:
         provider: pulumi.ProviderResource | None,
         network_labels: pulumi.Input[Any] | None,
     ) -> None:
-        """``container`` is one of its nodes', ``hosts`` are all of the ``stack``. Without
-        ``network_labels``, it joins a network that is there. ``provider`` is the
-        program's own."""
+        """``container`` is that of any node on ``host``; ``hosts`` are all hosts of ``stack``.
+
+        Without ``network_labels``, containers join an existing network. ``provider`` is the
+        program's own provider, if it has one.
+        """
         self.hooks = clearing(host, hosts)
         name = child_name(stack, host.name)
         certificates = host.cert_path and str(Path(host.cert_path).expanduser())
@@ -58,22 +60,22 @@ class HostResources:
 
 
 def labelled(values: Mapping[str, str]) -> Any:
-    """``values`` as an input of the provider's resources."""
+    """``values`` as the `labels` input of the provider's resources."""
     return [{"label": key, "value": value} for key, value in sorted(values.items())]
 
 
 def clearing(host: DockerHost, hosts: Sequence[DockerHost]) -> pulumi.ResourceHookBinding:
-    """A hook that removes a container or the network of ``host`` before Pulumi makes it.
+    """A hook that removes a leftover container or network of ``host`` before Pulumi creates it.
 
-    Pulumi's state has none of that name then. If the engine has one of this deployment, an
-    interrupted run has left it, or a change that failed has put it back; its data is in a named
-    volume. Those of others are left alone, and so is one that runs while another of the stack's
-    ``hosts`` has one that does not.
+    Pulumi's state has no object of that name then. If the engine has one of this deployment, an
+    interrupted run has left it or a failed change has put it back; data is in a named volume.
+    Objects of other deployments stay. Raises EarshotError if the container runs while another node
+    on the stack's ``hosts`` is down.
     """
 
     def clear(args: pulumi.ResourceHookArgs) -> None:
         inputs = args.new_inputs or {}
-        own = {item["label"]: item["value"] for item in inputs["labels"]}
+        own = {label["label"]: label["value"] for label in inputs["labels"]}
         deployment = str(own[labels.DEPLOYMENT])
         if args.type.endswith(":Network"):
             removed = _remove_network(host, inputs["name"], deployment)
@@ -90,22 +92,24 @@ def _remove_container(
 ) -> bool:
     with Engines() as engines:
         api = engines.of(host).api
-        found = engines.inspect(f"Docker host {host.name}", host, name)
-        own = found["Config"]["Labels"] or {} if found else {}
-        if not found or own.get(labels.DEPLOYMENT) != deployment:
+        container = engines.inspect(f"Docker host {host.name}", host, name)
+        own = container["Config"]["Labels"] or {} if container else {}
+        if not container or own.get(labels.DEPLOYMENT) != deployment:
             return False
-        if is_up(found):
+        if is_up(container):
             in_turn.check_others(engines, hosts, name, own)
-        api.stop(found["Id"], timeout=in_turn.GRACE if labels.PUT_BACK in own else UNSERVED_GRACE)
-        api.remove_container(found["Id"], force=True, v=True)
+        api.stop(
+            container["Id"], timeout=in_turn.GRACE if labels.PUT_BACK in own else UNSERVED_GRACE
+        )
+        api.remove_container(container["Id"], force=True, v=True)
     return True
 
 
 def _remove_network(host: DockerHost, name: str, deployment: str) -> bool:
     with connect(host) as client:
         for network in client.networks.list(names=[name]):
-            found = (network.attrs or {}).get("Labels") or {}
-            if network.name == name and found.get(labels.DEPLOYMENT) == deployment:
+            network_labels = (network.attrs or {}).get("Labels") or {}
+            if network.name == name and network_labels.get(labels.DEPLOYMENT) == deployment:
                 network.remove()
                 return True
     return False

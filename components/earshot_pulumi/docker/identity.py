@@ -1,7 +1,7 @@
-"""The id of a stack's cluster: made up once, then kept by the stack's state.
+"""The cluster id of a stack: generated once, then kept in the stack's state.
 
-Data outlives a stack. A new stack takes over the id of kept data if this checkout remembers it or
-the stack's file names it. The stack's name is not enough: another deployment may use it too.
+Data outlives a stack. A new stack takes over the id of kept data if this checkout has recorded it
+or the stack's file names it. The stack's name is not enough: another deployment may use it too.
 """
 
 from __future__ import annotations
@@ -12,37 +12,44 @@ from typing import Final
 from earshot import cache
 from earshot.cluster_id import new_cluster_id, of_stack_name
 from earshot_pulumi.docker.on_engines import (
-    Seen,
-    WantedStack,
+    EngineObjects,
+    TargetStack,
     another_clusters_data,
     held_by_cluster,
     spots,
 )
 
 TO_BE_MADE: Final = "made by the update"
-"""In the gate's inputs: the id is decided once the gate has approved the rest of a container."""
+"""The id in the gate's inputs: it is decided only after the gate has approved the containers."""
 FILE: Final = "cluster-id"
-"""Below a stack's state directory: the id of the cluster whose data the stack has."""
+"""File in a stack's state directory with the id of the cluster whose data the stack has."""
 LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
 """`make down` removes the first, only `make clean` the second."""
 
 
 def decided(
-    wanted: WantedStack, known: str | None, configured: str | None, state_dir: Path, seen: Seen
+    target: TargetStack,
+    current: str | None,
+    configured: str | None,
+    state_dir: Path,
+    objects: EngineObjects,
 ) -> tuple[str, list[str]]:
-    """The id for a stack without one, or with another one ``configured`` than the ``known`` one;
-    and the problems with it."""
-    planned = spots(wanted.hosts, wanted.containers.values())
-    held = held_by_cluster(wanted.stack, planned, seen)
-    if known is not None and configured and known in held:
+    """The cluster id for ``target``, and the problems with it.
+
+    For a stack whose state has no id (``current`` is None), or whose file has another one
+    (``configured``).
+    """
+    planned = spots(target.hosts, target.containers.values())
+    volumes = held_by_cluster(target.stack, planned, objects)
+    if current is not None and configured and current in volumes:
         text = (
-            f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {known} "
-            f"and is in the data of every node. Take the key away, or write `cluster_id: {known}`"
+            f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {current} "
+            f"and is in the data of every node. Take the key away, or write `cluster_id: {current}`"
         )
-        return known, [text]
-    kept = own_id(wanted.stack, state_dir)
-    id = configured or (kept if kept in held else None)
-    return id or new_cluster_id(), list(another_clusters_data(wanted.stack, id, planned, seen))
+        return current, [text]
+    own = own_id(target.stack, state_dir)
+    id = configured or (own if own in volumes else None)
+    return id or new_cluster_id(), list(another_clusters_data(target.stack, id, planned, objects))
 
 
 def remember(state_dir: Path, cluster_id: str) -> None:
@@ -51,7 +58,7 @@ def remember(state_dir: Path, cluster_id: str) -> None:
 
 
 def remembered(state_dir: Path) -> str | None:
-    """The id, or None where there is none or it cannot be read."""
+    """The recorded id, or None if there is none or it cannot be read."""
     try:
         return (state_dir / FILE).read_text().strip() or None
     except (OSError, UnicodeDecodeError):
@@ -59,11 +66,11 @@ def remembered(state_dir: Path) -> str | None:
 
 
 def own_id(stack: str, state_dir: Path) -> str | None:
-    """The cluster id in the data of ``stack``, as far as this checkout remembers it, or None.
+    """The cluster id in the data of ``stack``, or None if this checkout has no record of it.
 
-    Earlier releases wrote no id, but left other files where they deployed from this checkout.
+    Earlier releases recorded no id, which was derived from the stack's name, but left other files.
     """
-    known = remembered(state_dir)
-    if known is None and any((state_dir / name).exists() for name in LEFT_BY_EARLIER_RELEASES):
+    cluster_id = remembered(state_dir)
+    if cluster_id is None and any((state_dir / name).exists() for name in LEFT_BY_EARLIER_RELEASES):
         return of_stack_name(stack)
-    return known
+    return cluster_id

@@ -1,7 +1,6 @@
 """The nodes' image on each Docker host, pulled before anything is changed.
 
-The official provider pulls as well. Where it cannot, it reports the engine's words twice, and names
-neither the Docker host nor a remedy.
+The official provider pulls as well, but its error names neither the Docker host nor a remedy.
 """
 
 from __future__ import annotations
@@ -18,30 +17,32 @@ from earshot.config.docker import DockerHost
 from earshot.engine import address_of, root_cause
 from earshot.errors import EarshotError
 from earshot_pulumi.docker.container_address import Engines, asking
-from earshot_pulumi.docker.on_engines import WantedStack
+from earshot_pulumi.docker.on_engines import TargetStack
 
 AT_ONCE: Final = 8
-"""Engines that pull at the same time."""
+"""Maximum number of engines that pull at the same time."""
 
 
-def absent(engines: Engines, wanted: WantedStack) -> list[str]:
-    """The names of the Docker hosts that lack their nodes' image. Raises EarshotError."""
-    return [host.name for host, image in _images(wanted) if not _has(engines, host, image)]
+def absent(engines: Engines, target: TargetStack) -> list[str]:
+    """Names of the Docker hosts that lack their nodes' image. Raises EarshotError."""
+    return [host.name for host, image in _images(target) if not _has(engines, host, image)]
 
 
 def pull(
-    engines: Engines, wanted: WantedStack, hosts: Sequence[str], progress: Callable[[str], None]
+    engines: Engines, target: TargetStack, hosts: Sequence[str], progress: Callable[[str], None]
 ) -> None:
-    """Pull the nodes' image to ``hosts``, by name. Raises EarshotError."""
-    jobs = [(engines.of(host), host, it) for host, it in _images(wanted) if host.name in hosts]
+    """Pull the nodes' image on the Docker hosts named ``hosts``. Raises EarshotError."""
+    jobs = [
+        (engines.of(host), host, image) for host, image in _images(target) if host.name in hosts
+    ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in pool.map(lambda job: _pull(*job, progress=progress), jobs):
             pass
 
 
-def _images(wanted: WantedStack) -> list[tuple[DockerHost, str]]:
-    found = {it.host: it.image for it in wanted.containers.values()}
-    return [(wanted.hosts[index], image) for index, image in sorted(found.items())]
+def _images(target: TargetStack) -> list[tuple[DockerHost, str]]:
+    by_host = {container.host: container.image for container in target.containers.values()}
+    return [(target.hosts[index], image) for index, image in sorted(by_host.items())]
 
 
 def _has(engines: Engines, host: DockerHost, image: str) -> bool:

@@ -1,4 +1,7 @@
-"""No broker is stopped while another one is down: two at a time are too many for records."""
+"""Rolling restarts: a broker is stopped only while every other node is up.
+
+With two brokers down at a time, partitions may be unavailable.
+"""
 
 from __future__ import annotations
 
@@ -16,64 +19,74 @@ from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.internal import types_of
 
 GRACE: Final = 60
-"""Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
+"""Seconds for a broker to hand over its leaderships, while there is a quorum."""
 NO_QUORUM_GRACE: Final = 3
-"""Seconds without a quorum: nothing can be handed over, and all data is on disk."""
+"""Seconds if there is no quorum: leaderships cannot be handed over, and all data is on disk."""
 SETTLED: Final = 60.0
-"""Seconds after which a container that was started again counts as up: a broker that cannot work
-ends sooner, and the engine waits no longer than this between two starts."""
+"""Seconds after a restart until a container counts as up.
+
+A broker that cannot work ends sooner, and the engine waits at most this long between two starts.
+"""
 
 
 def unsettled(
     stack: str, planned: DockerPlan, resources: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[int]:
-    """The nodes of ``planned`` with data that do not run, do not stay up, or were restarted since
-    an update saw them in sync.
+    """Ids of ``planned`` nodes with data that are down, crash-looping, or were restarted after an
+    update saw them in sync.
 
-    ``resources`` are the stack's in its state, by URN. Empty where an engine does not answer: the
-    preflight says so.
+    ``resources`` maps URNs to the resources in the stack's state. Empty if an engine does not
+    answer; the preflight reports that.
     """
-    volumes = {it.volume: id for id, it in planned.containers.items()}
+    volumes = {container.volume: id for id, container in planned.containers.items()}
     is_own = on_engines.of_stack(stack)
     proved = _incarnations(stack, planned, resources)
     try:
         with Engines() as engines:
-            seen = on_engines.look(engines, planned.hosts)
-            found = on_engines.described(engines, planned.hosts, seen, is_own)
-            up = {it.node for it, _, item in found if _stays_up(item, proved.get(it.node))}
+            objects = on_engines.look(engines, planned.hosts)
+            running = on_engines.described(engines, planned.hosts, objects, is_own)
+            up = {
+                container.node
+                for container, _, description in running
+                if _stays_up(description, proved.get(container.node))
+            }
     except EarshotError:
         return frozenset()
-    held = {it.node for it in seen.volumes if is_own(it.labels) and volumes.get(it.name) == it.node}
-    return frozenset(held - up)
+    with_data = {
+        volume.node
+        for volume in objects.volumes
+        if is_own(volume.labels) and volumes.get(volume.name) == volume.node
+    }
+    return frozenset(with_data - up)
 
 
 def _incarnations(
     stack: str, planned: DockerPlan, resources: Mapping[str, Mapping[str, Any]]
 ) -> dict[int, str]:
-    """By node id, the incarnation of its container that an update saw in sync."""
+    """The incarnation of each container that an update saw in sync, by node id."""
     types = types_of("DockerReadiness")
-    names = {child_name(stack, f"{it.roles[0]}-{it.id}") for it in planned.plan.nodes}
-    found = [
-        it["outputs"]
-        for urn, it in resources.items()
-        if it["type"] in types and urn.rpartition("::")[2] in names
+    names = {child_name(stack, f"{node.roles[0]}-{node.id}") for node in planned.plan.nodes}
+    outputs = [
+        resource["outputs"]
+        for urn, resource in resources.items()
+        if resource["type"] in types and urn.rpartition("::")[2] in names
     ]
     return {
-        int(it["nodes"][0]["place"]["node_id"]): str(it["incarnation"])
-        for it in found
-        if not it["whole"] and it.get("incarnation")
+        int(readiness["nodes"][0]["place"]["node_id"]): str(readiness["incarnation"])
+        for readiness in outputs
+        if not readiness["whole"] and readiness.get("incarnation")
     }
 
 
-def _stays_up(found: Mapping[str, Any], proved: str | None) -> bool:
-    """Whether a container runs as the incarnation ``proved`` (None: any), and the engine has not
-    had to start it again a moment ago."""
-    state = found["State"]
+def _stays_up(container: Mapping[str, Any], proved: str | None) -> bool:
+    """True if a container runs as the incarnation ``proved`` (None: any) and its engine did not
+    restart it within the last `SETTLED` seconds."""
+    state = container["State"]
     if not state["Running"] or state["Paused"] or state["Restarting"]:
         return False
-    if proved is not None and incarnation(found) != proved:
+    if proved is not None and incarnation(container) != proved:
         return False
-    if not found["RestartCount"]:
+    if not container["RestartCount"]:
         return True
     since = datetime.fromisoformat(state["StartedAt"])
     return (datetime.now(UTC) - since).total_seconds() > SETTLED
@@ -82,23 +95,29 @@ def _stays_up(found: Mapping[str, Any], proved: str | None) -> bool:
 def check_others(
     engines: Engines, hosts: Iterable[DockerHost], name: str, own: Mapping[str, str]
 ) -> None:
-    """Raises EarshotError where another node of the deployment has a container that does not run,
-    is paused, or waits for the engine to start it again.
+    """Raises EarshotError if the container of another node of the deployment is stopped, paused
+    or restarting.
 
-    ``name`` is the container that would be stopped, ``own`` are its labels.
+    ``name`` is the container to stop, ``own`` its labels.
     """
-    seen: dict[str, dict[str, bool]] = {}
+    objects: dict[str, dict[str, bool]] = {}
     of_deployment = {"label": f"{labels.DEPLOYMENT}={own.get(labels.DEPLOYMENT, '')}"}
     for host in hosts:
         with asking(f"Docker host {host.name}", host):
             containers = engines.of(host).api.containers(all=True, filters=of_deployment)
-        for found in containers:
-            node = found["Labels"].get(labels.NODE, "")
+        for container in containers:
+            node = container["Labels"].get(labels.NODE, "")
             if node != own.get(labels.NODE):
-                up = found["State"] == "running"
-                listed = found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12]
-                seen.setdefault(node, {})[listed] = up
-    gone = sorted(next(iter(it)) for it in seen.values() if not any(it.values()))
+                up = container["State"] == "running"
+                listed = (
+                    container["Names"][0].lstrip("/")
+                    if container["Names"]
+                    else container["Id"][:12]
+                )
+                objects.setdefault(node, {})[listed] = up
+    gone = sorted(
+        next(iter(containers)) for containers in objects.values() if not any(containers.values())
+    )
     if listed := ", ".join(gone):
         again = f"run the same command again: it starts {listed} first"
         raise not_stopped(f"container {name}", "down already", f"container {listed}", again)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from earshot.certificates.store import Store
 
 MOST_FILE_BYTES: Final = 4 << 20
-"""Of a key store or of trusted authorities, as the archive in which an engine sends it."""
+"""Maximum size of the tar archive in which an engine sends a PEM file."""
 _LOCATIONS: Final = ("KAFKA_SSL_TRUSTSTORE_LOCATION", "KAFKA_SSL_KEYSTORE_LOCATION")
 _MARK: Final = b"ears"
 """The correlation id of the health check, which the response repeats."""
@@ -48,14 +48,14 @@ _ANY: Final = ("", "0.0.0.0", "::", "[::]")
 
 @dataclass(frozen=True)
 class NodeKeys:
-    """How to log in as a node: with the files that its container has, or else this machine."""
+    """The keys to log in as a node: from the files in its container, or else from this machine."""
 
     root: str
     """The folder of the stack's cluster."""
     store: str
-    """What the node's key store is called."""
+    """The name of the node's key store."""
     host: str
-    """The name that the broker's certificate is to be for."""
+    """The host that the broker's certificate must name."""
 
     def folder(self) -> Store:
         """The keys and passwords of the stack."""
@@ -64,10 +64,13 @@ class NodeKeys:
         return store_of({"root": self.root})
 
     def context(self, client: docker.DockerClient, container: str) -> ssl.SSLContext:
-        """Raises EarshotError where the files are lost, OSError where they are no PEM."""
+        """A TLS context with the node's certificate and its authorities.
+
+        Raises EarshotError if the files are lost, OSError if they are not PEM.
+        """
         trusted, own = _files_of(client, container) or self._of_this_machine()
         context = ssl.create_default_context(cadata=trusted)
-        # from Python 3.13 on, it would refuse authorities without key identifiers
+        # Python 3.13 and later would reject authorities without key identifiers
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "store.pem")
@@ -87,18 +90,18 @@ def reached_at(bind_host: str) -> str:
 
 @dataclass(frozen=True)
 class InnerListener:
-    """A listener as processes in its node's own container reach it."""
+    """A listener at the address that processes in its node's container use."""
 
     host: str
     port: int
     plaintext: bool
-    """Otherwise Kafka answers nothing without keys or passwords."""
+    """False if Kafka answers only with keys or passwords."""
     keys: NodeKeys | None = None
-    """Where it has TLS, and the stack has certificates."""
+    """Set if the listener has TLS and the stack has certificates."""
     name: str = ""
-    """The listener's."""
+    """The listener's name."""
     mechanisms: tuple[Mechanism, ...] = ()
-    """By which users of the stack log in."""
+    """The SASL mechanisms with which the stack's users log in."""
 
     @classmethod
     def of(
@@ -107,7 +110,7 @@ class InnerListener:
         keys: NodeKeys | None = None,
         mechanisms: tuple[Mechanism, ...] = (),
     ) -> InnerListener:
-        """``keys`` are for listeners with TLS, ``mechanisms`` for those with logins."""
+        """``keys`` apply to listeners with TLS, ``mechanisms`` to those with SASL."""
         protocol = listener.protocol
         return cls(
             reached_at(listener.bind_host),
@@ -120,19 +123,20 @@ class InnerListener:
 
     @property
     def answers(self) -> bool:
-        """Whether earshot can ask brokers for their state through it."""
+        """True if earshot can send requests about the cluster through this listener."""
         return self.plaintext or (self.keys is not None and not self.mechanisms)
 
     def health(self) -> list[str]:
-        """A health check: Kafka itself must answer on this listener, or with TLS or SASL accept.
+        """A Docker health check: Kafka must answer on this listener, or with TLS or SASL accept a
+        connection.
 
-        It uses only built-ins of bash, so that a late probe leaves no process behind.
+        It uses only bash built-ins, so that a probe that times out leaves no process behind.
         """
         connect = f"exec 3<>/dev/tcp/{self.host}/{self.port}"
         if not self.plaintext:
             return ["CMD", "bash", "-c", connect]
         request = "".join(f"\\x{byte:02x}" for byte in _API_VERSIONS)
-        # a response begins with its length, then the mark; `read` ends at zero bytes
+        # a response begins with its length and the mark; `read` stops at zero bytes
         script = (
             f"LC_ALL=C; {connect} && printf '{request}' >&3 || exit 1; "
             f"for _ in 1 2 3 4 5; do read -r -t {SECONDS} -d '' -u 3 || exit 1; "
@@ -145,35 +149,39 @@ class InnerListener:
 def opened(
     client: docker.DockerClient, container: str, listener: InnerListener
 ) -> Iterator[Exchange]:
-    """Requests of Kafka's protocol to the broker in ``container``. Raises ExchangeError."""
+    """An exchange of Kafka requests with the broker in ``container``. Raises ExchangeError."""
     keys = listener.keys
     try:
         context = keys.context(client, container) if keys else None
-        made = EngineConnection(client, container, listener.host, listener.port)
+        engine_connection = EngineConnection(client, container, listener.host, listener.port)
     except EarshotError as error:
         raise ExchangeError("keys", error.line) from None
     except (DockerException, OSError) as reason:
         raise ExchangeError("engine", root_cause(reason)) from None
-    with contextlib.closing(made):
-        connection = TlsConnection(made, context, keys.host) if keys and context else made
+    with contextlib.closing(engine_connection):
+        connection = (
+            TlsConnection(engine_connection, context, keys.host)
+            if keys and context
+            else engine_connection
+        )
         yield Exchange(connection, Deadline(SECONDS), MOST_STATE_BYTES)
 
 
 def state(client: docker.DockerClient, container: str, listener: InnerListener) -> ClusterState:
-    """What the broker at ``listener`` knows of its cluster. Raises ExchangeError."""
+    """The cluster's state as the broker at ``listener`` reports it. Raises ExchangeError."""
     with opened(client, container, listener) as exchange:
         return cluster_state.cluster_state(exchange)
 
 
 def quorum(client: docker.DockerClient, container: str, listener: InnerListener) -> Quorum:
-    """The quorum as its leader knows it, asked through any broker. Raises ExchangeError."""
+    """The quorum as its leader reports it through the broker. Raises ExchangeError."""
     with opened(client, container, listener) as exchange:
         return cluster_state.quorum(exchange)
 
 
 def log_in(client: docker.DockerClient, container: str, listener: InnerListener) -> None:
-    """Logs in as the validator, by each mechanism. Raises ExchangeError."""
-    assert listener.keys is not None  # else nothing has made users
+    """Logs in as the validator, with each mechanism. Raises ExchangeError."""
+    assert listener.keys is not None  # without certificates the stack has no users
     try:
         password = listener.keys.folder().password(VALIDATOR)
     except EarshotError as error:
@@ -184,7 +192,7 @@ def log_in(client: docker.DockerClient, container: str, listener: InnerListener)
 
 
 def check_health(client: docker.DockerClient, container: str, listener: InnerListener) -> None:
-    """Raises ExchangeError where the health check of ``listener`` fails."""
+    """Raises ExchangeError if the health check of ``listener`` fails."""
     kind, *command = listener.health()
     assert kind == "CMD"
     try:
@@ -192,18 +200,18 @@ def check_health(client: docker.DockerClient, container: str, listener: InnerLis
     except (DockerException, OSError) as reason:
         raise ExchangeError("engine", root_cause(reason)) from None
     if code:
-        said = first_line(output) or f"its health check ends with status {code}"
-        raise ExchangeError("refused" if REFUSED in said else "disconnected", said)
+        text = first_line(output) or f"its health check ends with status {code}"
+        raise ExchangeError("refused" if REFUSED in text else "disconnected", text)
 
 
 def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | None:
-    """The trusted authorities and the key store with which ``container`` runs; None: not known.
+    """The trusted authorities and the key store that ``container`` uses, as PEM; None if unknown.
 
-    The files of this machine may be those of a later update, which the broker does not know.
+    The files of this machine may be those of a later update, which the broker does not have yet.
     """
     try:
         listed = client.api.inspect_container(container)["Config"]["Env"] or ()
-        variables = dict(item.split("=", 1) for item in listed)
+        variables = dict(variable.split("=", 1) for variable in listed)
         trusted, own = (_file(client, container, variables[name]) for name in _LOCATIONS)
     except (DockerException, OSError, KeyError, ValueError, tarfile.TarError):
         return None

@@ -1,8 +1,8 @@
-"""A node's key store on its engine: in a volume of its own, written before its container starts.
+"""A node's key store on its engine: in a separate volume, written before its container starts.
 
-The engine shows a volume's name, not its content: no key is in a container's
-description, its environment, a layer of its image or a state. The names of files begin with the
-version of the certificate, so that the container before it finds its own until the new one serves.
+The engine shows a volume's name, not its content: no key is in a container's description, its
+environment, a layer of its image or the state. File names begin with the certificate's version, so
+that the old container still finds its files until the new one serves.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ from earshot_pulumi.provider.internal import InternalKind, InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
 _DIGITS: Final = 12
-"""Of a certificate's version, in the names of files."""
+"""Length of a certificate's version in file names."""
 
 
 class DockerKeysKind(InternalKind):
-    """Writes the key store, and the authority's certificate beside it.
+    """Writes the key store and the authority's certificate into a volume.
 
     Inputs: the Docker `host`; the `volume`, and its place in the node's container (`folder`); the
     id of the container's `image`; the key `store`'s name below `root` on this machine; its
@@ -46,11 +46,11 @@ class DockerKeysKind(InternalKind):
     )
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        if super().differs(operation, olds, news):  # also while the certificate is not known
+        if super().differs(operation, olds, news):  # also while the certificate is unknown
             return True
-        # an earlier release has written other names
+        # earlier releases used other file names
         written = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
-        return not written or _made(olds) != olds.get("made")
+        return not written or _created_at(olds) != olds.get("made")
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         props = news
@@ -59,7 +59,7 @@ class DockerKeysKind(InternalKind):
             texts = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
             if (store.folder / TRUSTED).exists():
                 texts[TRUSTED] = texts[AUTHORITY]
-            files = {versioned(props["certificate"], it): text for it, text in texts.items()}
+            files = {versioned(props["certificate"], file): text for file, text in texts.items()}
             host = DockerHost.model_validate(props["host"])
             client = engines.of(host)
             try:
@@ -70,31 +70,31 @@ class DockerKeysKind(InternalKind):
                     props["volume"],
                     folder,
                     files,
-                    keep=lambda it: f"{folder}/{it}" in used,
+                    keep=lambda file: f"{folder}/{file}" in used,
                 )
-            except throwaway.NotAsked as reason:
+            except throwaway.CommandFailed as reason:
                 raise EarshotError(
                     f"keys of {name} in volume {props['volume']} on Docker host {host.name}",
                     observed=f"cannot be written: {reason.object}: {reason.observed}",
                     remedy="see that the engine runs and has space, then run the same command "
                     "again",
                 ) from None
-        return {**props, "made": _made(props), "files": sorted(files)}
+        return {**props, "made": _created_at(props), "files": sorted(files)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """Releases the volume, which is removed next; Pulumi reports where that fails."""
+        """Releases the volume, which Pulumi removes next; Pulumi reports a failure of that."""
         with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
             client = engines.of(DockerHost.model_validate(olds["host"]))
-            throwaway.remove_left(client, olds["volume"])
+            throwaway.remove_unstarted(client, olds["volume"])
 
 
 def versioned(certificate: str, name: str) -> str:
-    """The name of a node's file with the version of its certificate."""
+    """The name of a node's file, prefixed with the version of its certificate."""
     return f"{certificate[:_DIGITS]}-{name}"
 
 
 def with_versions(variables: Mapping[str, str], certificate: str) -> dict[str, str]:
-    """A container's environment, with the files in `KEYS` by their names for ``certificate``."""
+    """A container's environment, with the versioned names of files in `KEYS`."""
     place = f"{KEYS}/"
     return {
         key: place + versioned(certificate, value.removeprefix(place))
@@ -105,15 +105,20 @@ def with_versions(variables: Mapping[str, str], certificate: str) -> dict[str, s
 
 
 def _paths_in_use(client: docker.DockerClient, volume: str, state: Path) -> str:
-    """Texts that name each file of ``volume`` with which a container runs or may be made again.
+    """Text that contains the path of each file of ``volume`` that a container uses, or would use
+    if it were put back.
 
-    Raises NotAsked.
+    Raises CommandFailed.
     """
     try:
-        found = client.containers.list(all=True, filters={"volume": volume}, ignore_removed=True)
-        texts = [text for it in found for text in it.attrs["Config"]["Env"] or ()]
+        containers = client.containers.list(
+            all=True, filters={"volume": volume}, ignore_removed=True
+        )
+        texts = [
+            text for container in containers for text in container.attrs["Config"]["Env"] or ()
+        ]
     except (DockerException, OSError) as reason:
-        raise throwaway.NotAsked(f"volume {volume}", observed=root_cause(reason)) from None
+        raise throwaway.CommandFailed(f"volume {volume}", observed=root_cause(reason)) from None
     return "\n".join((*texts, *put_back.kept_texts(state))) + "\n"
 
 
@@ -121,12 +126,15 @@ class DockerKeys(InternalResource):
     """A node's own certificate and key, and the authorities that it trusts."""
 
     certificate: pulumi.Output[str]
-    """The fingerprint of the certificate that is there."""
+    """The fingerprint of the certificate in the volume."""
 
 
-def _made(props: Properties) -> str:
-    """When the volume was made: another one of its name is empty. Raises EarshotError where its
-    engine does not tell; empty where there is none."""
+def _created_at(props: Properties) -> str:
+    """The volume's creation time, or an empty string if there is no such volume.
+
+    It tells a new, empty volume from the one that the keys were written to. Raises EarshotError if
+    the engine fails.
+    """
     host = DockerHost.model_validate(props["host"])
     with Engines() as engines:
         client = engines.of(host)

@@ -1,4 +1,4 @@
-"""Labels by which a stack recognises its objects on an engine, even without its state."""
+"""Labels by which a stack recognises its objects on an engine, even if its state is lost."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,43 +9,42 @@ from earshot.listeners.render import voters
 
 STACK: Final = "earshot.stack"
 DEPLOYMENT: Final = "earshot.deployment"
-"""A random id of one deployment: another checkout may use the stack's name too."""
+"""A random id of one deployment, as another checkout may use the stack's name too."""
 NODE: Final = "earshot.node"
 ROLES: Final = "earshot.roles"
 VOTERS: Final = "earshot.voters"
-"""On a container the voters with addresses; on a volume their ids, which are in the data."""
+"""On a container the voters with addresses; on a volume their ids, which the data contains."""
 CLUSTER: Final = "earshot.cluster-id"
-"""On a volume. Earlier releases set none: they derived the id from the stack's name."""
+"""On a volume. Earlier releases set none, and derived the id from the stack's name."""
 KAFKA: Final = "earshot.kafka-version"
-"""On a volume: the version that it was made for, and that formatted it if it ever started. Labels
-of a volume never change."""
+"""On a volume: the Kafka version that it was created for. Labels of a volume never change."""
 
 CERTIFICATE: Final = "earshot.certificate"
-"""On a container of a secured node: the fingerprint of the certificate that it was made with."""
+"""On a container of a secured node: the fingerprint of its certificate."""
 
 PUT_BACK: Final = "earshot.put-back"
-"""On a container that was made again as it was, after a change with which its node did not come up:
-the id of the one that it is made after."""
+"""On a container that was put back after a failed change: the id of the container it replaces."""
 
 THROWAWAY: Final = "earshot.throwaway"
 """On a short-lived container for one command, of no deployment."""
 
 
 def of_deployment(stack: str, deployment: str) -> dict[str, str]:
-    """The labels of a network, and of a volume with keys, which is made again where it is lost."""
+    """The labels of a network or a volume with keys; both hold nothing that must be kept."""
     return {STACK: stack, DEPLOYMENT: deployment}
 
 
 def of_container(
     stack: str, deployment: str, plan: ClusterPlan, node: Node, certificate: str = ""
 ) -> dict[str, str]:
-    """``certificate`` is a fingerprint; empty for a node that has none of the stack's."""
-    found = of_deployment(stack, deployment) | {
+    """``certificate`` is the fingerprint of the node's certificate; empty if the stack issued
+    none."""
+    own = of_deployment(stack, deployment) | {
         NODE: str(node.id),
         ROLES: ",".join(node.roles),
         VOTERS: voters(plan),
     }
-    return found | {CERTIFICATE: certificate} if certificate else found
+    return own | {CERTIFICATE: certificate} if certificate else own
 
 
 def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dict[str, str]:
@@ -60,7 +59,7 @@ def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dic
 
 
 def cluster_id_of(volume: Mapping[str, str]) -> str:
-    """The id of the cluster whose data a volume of a stack holds, by its labels."""
+    """The id of the cluster whose data a volume holds, by the ``volume``'s labels."""
     return volume.get(CLUSTER) or of_stack_name(volume.get(STACK, ""))
 
 

@@ -1,8 +1,8 @@
-"""What `make` does for a stack of containers around Pulumi: check, repair, remove data.
+"""Steps of `make` around Pulumi for a stack of containers: check, repair, remove data.
 
-The official provider reads no published ports of a container that is on no network, or that its
-engine is about to start again. The update would then replace the container, and its log and exit
-status would be lost. So containers are repaired before Pulumi refreshes its state.
+The official provider reads no published ports of a container that is on no network or restarting.
+The update would then replace the container and lose its log and exit status. So containers are
+repaired before Pulumi refreshes its state.
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ from earshot_pulumi.docker.container_address import (
     is_up,
 )
 from earshot_pulumi.docker.identity import own_id
-from earshot_pulumi.docker.readiness import fits, how_ended, log_of
+from earshot_pulumi.docker.readiness import how_ended, is_intact, log_of
 from earshot_pulumi.docker.readiness import repair as repair_container
 from earshot_pulumi.driver import POLL, Say
 
 LONG_ENOUGH: Final = 10.0
-"""Seconds that a container has to run for its engine to start it again without a pause."""
+"""Seconds that a container must run before its engine restarts it without a pause."""
 
 
 def check(spec: DockerSpec) -> None:
-    """Check that every engine answers that is there. Raises EarshotError."""
+    """Check that every engine of hosts that the stack does not create answers.
+
+    Raises EarshotError.
+    """
     if spec.provisioned:
         return
     for host in spec.hosts:
@@ -51,33 +54,35 @@ def repair(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None:
     """Start, unpause and connect the containers of ``stack``, and stop those in a crash loop.
 
     A stopped container survives a refresh, and the update starts it when its turn comes. Containers
-    of another checkout's stack of that name are left alone. ``say`` gets one line per container, a
-    failed repair included: the update may replace that container, or reports it again. Raises
-    EarshotError where an engine fails.
+    of another checkout's stack of that name stay. ``say`` gets one line per repair, also if it
+    fails: the update replaces that container or reports it again. Raises EarshotError if an engine
+    fails.
     """
     if spec.provisioned:
-        _check_made(state_dir)  # only the update repairs what is on them
+        _check_provisioned(state_dir)  # only the update repairs containers there
         return
-    made = planned(spec, stack, state_dir)
+    plan = planned(spec, stack, state_dir)
     ids = {spec.cluster_id, own_id(stack, state_dir)} - {None}
     with Engines() as engines:
-        for node in made.plan.nodes:
-            container = made.containers[node.id]
-            address = ContainerAddress.of(made.plan, node, container, made.hosts[container.host])
-            found = engines.inspect(str(address), address, address.name)
-            if found is not None and _is_own(found, stack, node.id, ids):
-                _repair(engines, address, found, say)
+        for node in plan.plan.nodes:
+            container = plan.containers[node.id]
+            address = ContainerAddress.of(plan.plan, node, container, plan.hosts[container.host])
+            description = engines.inspect(str(address), address, address.name)
+            if description is not None and _is_own(description, stack, node.id, ids):
+                _repair(engines, address, description, say)
 
 
-def _check_made(state_dir: Path) -> None:
-    """Raises EarshotError for an engine on a host of the stack's own that does not answer.
+def _check_provisioned(state_dir: Path) -> None:
+    """Raises EarshotError if an engine on a host that the stack has created does not answer.
 
-    A refresh would end there, with the words of the provider.
+    A refresh would fail there with the provider's less helpful message.
     """
     vantages = state_dir / standpoint.FILE
     if recall(state_dir).complete is None or not vantages.exists():
         return
-    engines = {engine for it in standpoint.read_standpoints(vantages) for engine in it.engines}
+    engines = {
+        engine for place in standpoint.read_standpoints(vantages) for engine in place.engines
+    }
     for engine in sorted(engines, key=address_of):
         try:
             check_engine(engine)
@@ -95,20 +100,20 @@ def _check_made(state_dir: Path) -> None:
 def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None:
     """Remove the volumes with the labels of ``stack`` from its hosts. Raises EarshotError.
 
-    Volumes of another checkout's stack of that name stay: they hold another cluster's data.
+    Volumes of another checkout's stack of that name stay, as they hold another cluster's data.
     ``say`` gets one line per volume.
     """
     if spec.provisioned:
-        return  # they are on the hosts' own volumes, which AWS keeps or has removed
+        return  # data is on the hosts' EBS volumes, which the stack handles itself
     own_ids = {spec.cluster_id, own_id(stack, state_dir)}
     for host in spec.hosts:
         with connect(host) as client:
             for volume in client.volumes.list(filters={"label": f"{labels.STACK}={stack}"}):
-                held = labels.cluster_id_of(volume.attrs["Labels"])
-                if held not in own_ids:
+                cluster_id = labels.cluster_id_of(volume.attrs["Labels"])
+                if cluster_id not in own_ids:
                     say(
-                        f"Left volume {volume.name}: its data is of cluster {held}, which this "
-                        "checkout does not know. If it is no longer needed: "
+                        f"Left volume {volume.name}: its data is of cluster {cluster_id}, which "
+                        "this checkout does not know. If it is no longer needed: "
                         f"docker volume rm {volume.name}"
                     )
                     continue
@@ -124,9 +129,9 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
 
 
 def _is_own(
-    found: Mapping[str, Any], stack: str, node: int, cluster_ids: Collection[str | None]
+    container: Mapping[str, Any], stack: str, node: int, cluster_ids: Collection[str | None]
 ) -> bool:
-    config = found["Config"]
+    config = container["Config"]
     own, variables = config["Labels"] or {}, config["Env"] or ()
     return (own.get(labels.STACK), own.get(labels.NODE)) == (stack, str(node)) and any(
         f"CLUSTER_ID={id}" in variables for id in cluster_ids
@@ -136,52 +141,55 @@ def _is_own(
 def _repair(
     engines: Engines,
     address: ContainerAddress,
-    found: dict[str, Any],
+    container: dict[str, Any],
     say: Say,
 ) -> None:
-    found = _settled(engines, address, found)
-    if fits(found, address) and not found["State"]["Restarting"]:
+    container = _wait_until_settled(engines, address, container)
+    if is_intact(container, address) and not container["State"]["Restarting"]:
         return
-    say(f"{address} {_trouble(engines, address, found)} ...")
+    say(f"{address} {_trouble(engines, address, container)} ...")
     try:
-        if found["State"]["Restarting"]:
-            engines.of(address).api.stop(found["Id"], timeout=0)
+        if container["State"]["Restarting"]:
+            engines.of(address).api.stop(container["Id"], timeout=0)
         else:
-            repair_container(engines, address, found["Id"])
+            repair_container(engines, address, container["Id"])
     except EarshotError as error:
         say(error.line)
     except (DockerException, OSError) as reason:
         say(f"{address}: cannot be stopped: {root_cause(reason)}")
 
 
-def _settled(engines: Engines, address: ContainerAddress, found: dict[str, Any]) -> dict[str, Any]:
-    """The container, inspected again until it restarts or has run for `LONG_ENOUGH`.
-
-    That is the longest that this waits, and only for a container that its engine has just started
-    again.
-    """
+def _wait_until_settled(
+    engines: Engines, address: ContainerAddress, container: dict[str, Any]
+) -> dict[str, Any]:
+    """Inspects a container that was just restarted again until it ends or has run `LONG_ENOUGH`."""
     end = time.monotonic() + LONG_ENOUGH
-    while _may_end_soon(found) and time.monotonic() < end:
+    while _may_end_soon(container) and time.monotonic() < end:
         time.sleep(POLL)
-        found = inspected(engines, address, found["Id"])
-    return found
+        container = inspected(engines, address, container["Id"])
+    return container
 
 
-def _may_end_soon(found: Mapping[str, Any]) -> bool:
-    state = found["State"]
-    if not found["RestartCount"] or not is_up(found) or state["Restarting"] or state["Paused"]:
+def _may_end_soon(container: Mapping[str, Any]) -> bool:
+    state = container["State"]
+    if (
+        not container["RestartCount"]
+        or not is_up(container)
+        or state["Restarting"]
+        or state["Paused"]
+    ):
         return False
     since = datetime.fromisoformat(state["StartedAt"])
     return (datetime.now(UTC) - since).total_seconds() < LONG_ENOUGH
 
 
-def _trouble(engines: Engines, address: ContainerAddress, found: Mapping[str, Any]) -> str:
-    """What is wrong with the container, and what is done about it."""
-    state = found["State"]
+def _trouble(engines: Engines, address: ContainerAddress, container: Mapping[str, Any]) -> str:
+    """What is wrong with the container, and how it is repaired."""
+    state = container["State"]
     if state["Status"] == "created":
         return "was never started; starting it"
-    if state["Restarting"] or not is_up(found):
-        log = log_of(engines, address, found["Id"])
+    if state["Restarting"] or not is_up(container):
+        log = log_of(engines, address, container["Id"])
         last = without_frames(log)[-1:] if state["Restarting"] else ()
         cause = cause_of_end(log) or "".join(last).strip()
         ended = how_ended(state) + (f": {cause}" if cause else "")

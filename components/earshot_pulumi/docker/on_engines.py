@@ -1,6 +1,6 @@
-"""What must hold on the engines before a stack touches them, and what is on them.
+"""The containers, volumes and networks on a stack's engines, and why they prevent an update.
 
-Labels on containers and volumes are a stack's memory: data outlives the stack and its state.
+Labels on containers and volumes identify a stack's objects, as data outlives the stack's state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Labelled:
 
 
 @dataclass(frozen=True)
-class SeenContainer(_Labelled):
+class EngineContainer(_Labelled):
     """A container as an engine lists it."""
 
     host: str
@@ -45,59 +45,61 @@ class SeenContainer(_Labelled):
 
 
 @dataclass(frozen=True)
-class SeenVolume(_Labelled):
+class EngineVolume(_Labelled):
     host: str
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-class SeenNetwork(SeenVolume):
+class EngineNetwork(EngineVolume):
     pass
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is on all hosts of a stack."""
+class EngineObjects:
+    """The objects on all hosts of a stack, whether its own or not."""
 
-    containers: tuple[SeenContainer, ...] = ()
-    volumes: tuple[SeenVolume, ...] = ()
-    networks: tuple[SeenNetwork, ...] = ()
+    containers: tuple[EngineContainer, ...] = ()
+    volumes: tuple[EngineVolume, ...] = ()
+    networks: tuple[EngineNetwork, ...] = ()
 
 
 @dataclass(frozen=True)
-class WantedStack:
-    """What a stack is to be."""
+class TargetStack:
+    """The target of an update: a stack's plan, its containers and their hosts."""
 
     stack: str
     deployment: str
     cluster_id: str
-    """Empty before the preflight has decided it."""
+    """Empty until the preflight has decided it."""
     plan: ClusterPlan
     containers: Mapping[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
     network: str = ""
-    """The network of others that its containers join; empty where it makes one."""
+    """The existing network that its containers join; empty if the stack creates one."""
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> WantedStack:
+    def from_props(cls, props: Mapping[str, Any]) -> TargetStack:
         """Read from a resource's inputs."""
-        containers = {it["node_id"]: it for it in props["containers"]}
+        containers = {container["node_id"]: container for container in props["containers"]}
         return read(cls, {**props, "containers": containers})
 
     def to_props(self) -> dict[str, Any]:
-        """The properties, without the containers' environment, which is not needed here."""
+        """The inputs of a resource, without the containers' environment."""
         props: dict[str, Any] = write(self)
-        del props["deployment"]  # the update makes it up
+        del props["deployment"]  # the update generates it
         if not self.network:
             del props["network"]  # as in states of earlier releases
         return props | {
-            "containers": [{**it, "environment": {}} for it in props["containers"].values()]
+            "containers": [
+                {**container, "environment": {}} for container in props["containers"].values()
+            ]
         }
 
     @property
     def used_hosts(self) -> list[int]:
-        """The indexes of hosts that have nodes."""
-        return sorted({it.host for it in self.containers.values()})
+        """The indexes of hosts that have nodes, sorted."""
+        return sorted({container.host for container in self.containers.values()})
 
     def host_of(self, id: int) -> str:
         return self.hosts[self.containers[id].host].name
@@ -109,103 +111,106 @@ class WantedStack:
             self.plan, self.plan.node(id), container, self.hosts[container.host], root
         )
 
-    def owns(self, found: Mapping[str, str]) -> bool:
-        """Whether these labels are of this deployment."""
-        return found.get(labels.DEPLOYMENT) == self.deployment
+    def owns(self, own: Mapping[str, str]) -> bool:
+        """True if the labels ``own`` are those of this deployment."""
+        return own.get(labels.DEPLOYMENT) == self.deployment
 
 
 def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
-    """The Docker hosts in a resource's inputs; none where there are no inputs yet."""
+    """The Docker hosts in a resource's inputs; empty without inputs."""
     return tuple(DockerHost.model_validate(host) for host in props.get("hosts", ()))
 
 
 def can_be_asked(props: Mapping[str, Any]) -> bool:
-    """Whether all engines in a resource's inputs are known; a preview may not know them yet."""
+    """True if all engines in a resource's inputs are known; a preview may not know them yet."""
     return not any(is_marker(host.engine) for host in hosts_of(props))
 
 
-def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:
-    """What is on the engines of ``hosts``. Raises EarshotError where one does not answer."""
-    containers: list[SeenContainer] = []
-    volumes: list[SeenVolume] = []
-    networks: list[SeenNetwork] = []
+def look(engines: Engines, hosts: Iterable[DockerHost]) -> EngineObjects:
+    """The objects on the engines of ``hosts``. Raises EarshotError if one does not answer."""
+    containers: list[EngineContainer] = []
+    volumes: list[EngineVolume] = []
+    networks: list[EngineNetwork] = []
     for host in hosts:
         api = engines.of(host).api
         with asking(f"Docker host {host.name}", host):
-            containers += (_container(host.name, it) for it in api.containers(all=True))
-            for it in api.volumes()["Volumes"] or ():
-                volumes.append(SeenVolume(host.name, it["Name"], it["Labels"] or {}))
-            for it in api.networks():
-                networks.append(SeenNetwork(host.name, it["Name"], it["Labels"] or {}))
-    return Seen(tuple(containers), tuple(volumes), tuple(networks))
+            containers += (
+                _container(host.name, container) for container in api.containers(all=True)
+            )
+            for volume in api.volumes()["Volumes"] or ():
+                volumes.append(EngineVolume(host.name, volume["Name"], volume["Labels"] or {}))
+            for network in api.networks():
+                networks.append(EngineNetwork(host.name, network["Name"], network["Labels"] or {}))
+    return EngineObjects(tuple(containers), tuple(volumes), tuple(networks))
 
 
 def described(
     engines: Engines,
     hosts: Iterable[DockerHost],
-    seen: Seen,
+    objects: EngineObjects,
     is_own: Callable[[Mapping[str, str]], bool],
-) -> Iterator[tuple[SeenContainer, DockerHost, dict[str, Any]]]:
-    """The running containers of ``seen`` whose labels are ``is_own``, as their engines describe
-    them. Raises EarshotError where an engine fails."""
+) -> Iterator[tuple[EngineContainer, DockerHost, dict[str, Any]]]:
+    """Each running container of ``objects`` whose labels are ``is_own``, with its host and its
+    engine's description. Raises EarshotError if an engine fails."""
     by_name = {host.name: host for host in hosts}
-    for found in seen.containers:
-        host = by_name.get(found.host)
-        if host is not None and found.running and is_own(found.labels):
-            description = engines.inspect(f"Docker host {host.name}", host, found.id)
+    for container in objects.containers:
+        host = by_name.get(container.host)
+        if host is not None and container.running and is_own(container.labels):
+            description = engines.inspect(f"Docker host {host.name}", host, container.id)
             if description is not None:
-                yield found, host, description
+                yield container, host, description
 
 
 def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
-    """Whether labels are those of a deployment of ``stack``."""
-    return lambda found: found.get(labels.STACK) == stack
+    """A predicate: True if labels are those of a deployment of ``stack``."""
+    return lambda own: own.get(labels.STACK) == stack
 
 
-def _container(host: str, found: Mapping[str, Any]) -> SeenContainer:
-    return SeenContainer(
+def _container(host: str, listing: Mapping[str, Any]) -> EngineContainer:
+    return EngineContainer(
         host=host,
-        id=found["Id"],
-        name=found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12],
-        image=found["Image"],
-        running=found["State"] in ("running", "restarting", "paused"),
-        labels=found["Labels"] or {},
+        id=listing["Id"],
+        name=listing["Names"][0].lstrip("/") if listing["Names"] else listing["Id"][:12],
+        image=listing["Image"],
+        running=listing["State"] in ("running", "restarting", "paused"),
+        labels=listing["Labels"] or {},
         ports=tuple(
-            PublishedPort(it["PrivatePort"], it["PublicPort"], it.get("IP", ""), it["Type"])
-            for it in found["Ports"] or ()
-            if it.get("PublicPort")
+            PublishedPort(port["PrivatePort"], port["PublicPort"], port.get("IP", ""), port["Type"])
+            for port in listing["Ports"] or ()
+            if port.get("PublicPort")
         ),
     )
 
 
-def problems(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    """Why ``wanted`` must not be applied over what is there; see `volume_data` for removed brokers.
+def problems(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
+    """Why ``target`` must not be applied to the engines with ``objects``, one message each.
 
-    Each text says what was found, what is allowed and how to fix it.
+    `volume_data` checks removed brokers.
     """
-    yield from _taken_names(wanted, seen)
-    yield from _foreign_data(wanted, seen)
-    if wanted.cluster_id:  # else `identity` decides it in this run
-        planned = spots(wanted.hosts, wanted.containers.values())
-        yield from another_clusters_data(wanted.stack, wanted.cluster_id, planned, seen)
-    yield from _moved_controllers(wanted, seen)
-    yield from _taken_ports(wanted, seen)
+    yield from _taken_names(target, objects)
+    yield from _foreign_data(target, objects)
+    if target.cluster_id:  # else `identity` decides the id in this run
+        planned = spots(target.hosts, target.containers.values())
+        yield from another_clusters_data(target.stack, target.cluster_id, planned, objects)
+    yield from _moved_controllers(target, objects)
+    yield from _taken_ports(target, objects)
 
 
-def _taken_names(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    planned = {(wanted.host_of(id), it.name): id for id, it in wanted.containers.items()}
-    for found in seen.containers:
-        id = planned.get((found.host, found.name))
-        if id is not None and not wanted.owns(found.labels):
+def _taken_names(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
+    planned = {(target.host_of(id), node.name): id for id, node in target.containers.items()}
+    for container in objects.containers:
+        id = planned.get((container.host, container.name))
+        if id is not None and not target.owns(container.labels):
+            owner = _whose(container.labels, f"a container of the image {container.image}")
             yield (
-                f"the name {found.name} of node {id} is taken on Docker host {found.host} by "
-                f"{_whose(found.labels, f'a container of the image {found.image}')}. "
-                f"Remove it (`docker rm --force {found.name}` leaves its volumes), or choose "
+                f"the name {container.name} of node {id} is taken on Docker host "
+                f"{container.host} by {owner}. "
+                f"Remove it (`docker rm --force {container.name}` leaves its volumes), or choose "
                 f"another name: `names: {{{id}: …}}`"
             )
-    names = {it.network for it in wanted.containers.values()} - {wanted.network}
-    for network in seen.networks:
-        if network.name in names and not wanted.owns(network.labels):
+    names = {node.network for node in target.containers.values()} - {target.network}
+    for network in objects.networks:
+        if network.name in names and not target.owns(network.labels):
             yield (
                 f"the network {network.name} exists on Docker host {network.host} and is "
                 f"{_whose(network.labels, 'not of this stack')}. "
@@ -213,46 +218,48 @@ def _taken_names(wanted: WantedStack, seen: Seen) -> Iterator[str]:
             )
 
 
-def check_network(engines: Engines, wanted: WantedStack) -> None:
-    """Raises EarshotError where the network that the stack's containers join is not there."""
-    if not wanted.network:
+def check_network(engines: Engines, target: TargetStack) -> None:
+    """Raises EarshotError if a host lacks the existing network that the containers join."""
+    if not target.network:
         return
-    for host in (wanted.hosts[it] for it in wanted.used_hosts):
+    for host in (target.hosts[index] for index in target.used_hosts):
         with asking(f"Docker host {host.name}", host):
-            names = {it["Name"] for it in engines.of(host).api.networks()}
-        if wanted.network not in names:
+            names = {network["Name"] for network in engines.of(host).api.networks()}
+        if target.network not in names:
             raise EarshotError(
-                f"network: {wanted.network}",
+                f"network: {target.network}",
                 observed=f"Docker host {host.name} has no network of this name",
-                remedy=f"make it (`docker network create {wanted.network}`), or leave `network` "
+                remedy=f"make it (`docker network create {target.network}`), or leave `network` "
                 "out, and the stack makes one",
             )
 
 
-def _whose(found: Mapping[str, str], otherwise: str) -> str:
-    if stack := found.get(labels.STACK):
+def _whose(own: Mapping[str, str], otherwise: str) -> str:
+    if stack := own.get(labels.STACK):
         return f"another deployment of a stack {stack}, whose state is kept elsewhere or was lost"
     return otherwise
 
 
-def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
-    ids, quorums = labels.voter_ids(wanted.plan), dict[str, None]()
-    for volume in seen.volumes:
+def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
+    planned = {
+        (target.host_of(id), container.volume): id for id, container in target.containers.items()
+    }
+    ids, quorums = labels.voter_ids(target.plan), dict[str, None]()
+    for volume in objects.volumes:
         id = planned.get((volume.host, volume.name))
         if id is None:
             continue
         subject = f"volume {volume.name} on Docker host {volume.host}"
-        if volume.labels.get(labels.STACK) != wanted.stack or volume.node != id:
+        if volume.labels.get(labels.STACK) != target.stack or volume.node != id:
             yield (
-                f"{subject} is there already and does not hold node {id} of stack {wanted.stack}. "
+                f"{subject} is there already and does not hold node {id} of stack {target.stack}. "
                 "Name the stack or the node otherwise, or remove the volume if it is no "
                 "longer needed"
             )
-        elif held := volume.labels.get(labels.VOTERS, ""):
-            quorums[held] = None
-    for held in quorums.keys() - {ids}:
-        before, after = (map(int, text.split(",")) for text in (held, ids))
+        elif voter_ids := volume.labels.get(labels.VOTERS, ""):
+            quorums[voter_ids] = None
+    for voter_ids in quorums.keys() - {ids}:
+        before, after = (map(int, text.split(",")) for text in (voter_ids, ids))
         yield other_voters(before, after, "`data: delete` and `pulumi destroy`")
 
 
@@ -261,39 +268,48 @@ Spot = tuple[str, str, int]
 
 
 def spots(hosts: Sequence[DockerHost], containers: Iterable[NodeContainer]) -> set[Spot]:
-    return {(hosts[it.host].name, it.volume, it.node_id) for it in containers}
+    return {
+        (hosts[container.host].name, container.volume, container.node_id)
+        for container in containers
+    }
 
 
-def own_volumes(stack: str, planned: Collection[Spot], seen: Seen) -> Iterator[SeenVolume]:
-    """Volumes of ``stack`` at ``planned`` spots; those of other stacks or nodes are refused."""
-    for volume in seen.volumes:
+def own_volumes(
+    stack: str, planned: Collection[Spot], objects: EngineObjects
+) -> Iterator[EngineVolume]:
+    """Volumes of ``stack`` at ``planned`` spots; `problems` refuses those of other stacks."""
+    for volume in objects.volumes:
         at = (volume.host, volume.name, volume.node)
         if at in planned and volume.labels.get(labels.STACK) == stack:
             yield volume
 
 
 def held_by_cluster(
-    stack: str, planned: Collection[Spot], seen: Seen
-) -> dict[str, list[SeenVolume]]:
-    """Volumes of ``stack`` at ``planned`` spots, by the id of the cluster whose data they hold."""
-    held: dict[str, list[SeenVolume]] = {}
-    for volume in own_volumes(stack, planned, seen):
-        held.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
-    return held
+    stack: str, planned: Collection[Spot], objects: EngineObjects
+) -> dict[str, list[EngineVolume]]:
+    """Volumes of ``stack`` at ``planned`` spots, by the cluster id of their data."""
+    by_cluster: dict[str, list[EngineVolume]] = {}
+    for volume in own_volumes(stack, planned, objects):
+        by_cluster.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
+    return by_cluster
 
 
 def another_clusters_data(
-    stack: str, cluster_id: str | None, planned: Collection[Spot], seen: Seen
+    stack: str, cluster_id: str | None, planned: Collection[Spot], objects: EngineObjects
 ) -> Iterator[str]:
-    """One message for each other cluster with data where that of ``cluster_id`` would go.
+    """One message for each other cluster with data in the volumes of cluster ``cluster_id``.
 
     None means a new cluster.
     """
-    for id, volumes in held_by_cluster(stack, planned, seen).items():
+    for id, volumes in held_by_cluster(stack, planned, objects).items():
         if id == cluster_id:
             continue
-        where = ", ".join(f"{it.name} on Docker host {it.host}" for it in volumes)
-        names = [it.name for it in seen.containers if it.labels.get(labels.STACK) == stack]
+        where = ", ".join(f"{volume.name} on Docker host {volume.host}" for volume in volumes)
+        names = [
+            container.name
+            for container in objects.containers
+            if container.labels.get(labels.STACK) == stack
+        ]
         yield (
             f"{where}: data of cluster {id}, which a stack called {stack} has made, of this "
             f"checkout or another; this one is {cluster_id or 'a new one'}. "
@@ -303,41 +319,50 @@ def another_clusters_data(
         )
 
 
-def _moved_controllers(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    now = voters(wanted.plan)
-    if is_marker(now):
-        return  # a preview does not know them
-    for found in seen.containers:
-        held = found.labels.get(labels.VOTERS, now)
-        if wanted.owns(found.labels) and found.running and held != now and _ids(held) == _ids(now):
+def _moved_controllers(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
+    after = voters(target.plan)
+    if is_marker(after):
+        return  # unknown in a preview
+    for container in objects.containers:
+        before = container.labels.get(labels.VOTERS, after)
+        if (
+            target.owns(container.labels)
+            and container.running
+            and before != after
+            and _ids(before) == _ids(after)
+        ):
             yield moving_controllers(
-                held,
-                now,
+                before,
+                after,
                 "Stop the cluster first (`pulumi destroy`; data is kept)",
             )
             return
 
 
-def _taken_ports(wanted: WantedStack, seen: Seen) -> Iterator[str]:
-    for id, container in wanted.containers.items():
+def _taken_ports(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
+    for id, container in target.containers.items():
         for port in container.ports:
-            for found in seen.containers:
-                held = next((it for it in found.ports if _clash(it, port)), None)
-                is_this_node = wanted.owns(found.labels) and found.node == id
-                if held is None or found.host != wanted.host_of(id) or is_this_node:
+            for other in objects.containers:
+                clashing = next(
+                    (published for published in other.ports if _clash(published, port)), None
+                )
+                is_this_node = target.owns(other.labels) and other.node == id
+                if clashing is None or other.host != target.host_of(id) or is_this_node:
                     continue
-                whose = f", node {found.node} of this stack" if wanted.owns(found.labels) else ""
+                whose = f", node {other.node} of this stack" if target.owns(other.labels) else ""
                 yield (
-                    f"port {port.host_port} of Docker host {found.host}, for node {id}, is taken "
-                    f"by container {found.name}{whose}. Free the port, or choose another `port` "
+                    f"port {port.host_port} of Docker host {other.host}, for node {id}, is taken "
+                    f"by container {other.name}{whose}. Free the port, or choose another `port` "
                     "(or `published`) for the listener"
                 )
 
 
-def _clash(held: PublishedPort, port: PublishedPort) -> bool:
+def _clash(published: PublishedPort, port: PublishedPort) -> bool:
     anywhere = {"", "0.0.0.0", "::"}
-    same = held.host_ip == port.host_ip or anywhere & {held.host_ip, port.host_ip}
-    return bool(same) and held.host_port == port.host_port and held.protocol == port.protocol
+    same = published.host_ip == port.host_ip or anywhere & {published.host_ip, port.host_ip}
+    return (
+        bool(same) and published.host_port == port.host_port and published.protocol == port.protocol
+    )
 
 
 def _ids(quorum: str) -> set[str]:

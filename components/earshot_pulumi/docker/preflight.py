@@ -1,11 +1,11 @@
-"""Checks on the engines before any broker is touched, and the decisions that come before it.
+"""Checks on the engines before any broker is touched.
 
-The preflight looks at what is on the engines, decides which cluster this is, and asks whether Kafka
-itself accepts the settings of every node and whether the ports to publish are free. The last two
-need the image: where an engine lacks it, only the update pulls it and asks.
+The preflight inspects the engines, decides the cluster id, and checks that Kafka accepts the
+settings of every node and that the ports to publish are free. The last two need the image: if an
+engine lacks it, only the update pulls it and runs them.
 
 A container of the image, without a network, runs `kafka.tools.StorageTool info`. That reads the
-settings as a starting broker does, looks for the data directories, and changes nothing.
+settings as a starting broker does, searches the data directories, and changes nothing.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from earshot_pulumi.docker import (
 )
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.in_turn import GRACE
-from earshot_pulumi.docker.on_engines import Seen, WantedStack, hosts_of
-from earshot_pulumi.docker.throwaway import NotAsked
+from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack, hosts_of
+from earshot_pulumi.docker.throwaway import CommandFailed
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 from earshot_pulumi.refusals import refuse, refused_settings
 
 AT_ONCE: Final = 8
-"""Engines asked at the same time."""
+"""Maximum number of engines checked at the same time."""
 PATIENCE: Final = 40
-"""Seconds for one node; an idle machine needs one."""
+"""Time limit in seconds for one node; an idle machine needs one second."""
 PARSERS: Final = 4
-"""Nodes whose settings one container reads at the same time."""
+"""Maximum number of nodes whose settings one container reads at the same time."""
 _VARIABLE: Final = "EARSHOT_SETTINGS_OF_"
 """Shorter names would clash with variables of the image: NODE_VERSION, NODE_ID."""
 _NODE: Final = re.compile(r"^### node (\d+)$", re.MULTILINE)
@@ -62,7 +62,7 @@ _REFUSAL: Final = re.compile(
     r"|java\.lang\.IllegalArgumentException: requirement failed): (?P<message>.+)$",
     re.MULTILINE,
 )
-# Kafka looks the voters' hosts up and ignores the result: an empty hosts file is quick
+# Kafka resolves the voters' hosts and ignores the result, which an empty hosts file speeds up
 _SCRIPT: Final = f"""\
 for libs in /opt/kafka/libs /usr/share/java/kafka ''; do [[ ! -d $libs ]] || break; done
 [[ -n $libs ]] || {{ echo "it has no jars where images of Kafka have them" >&2; exit 3; }}
@@ -94,15 +94,15 @@ for node in "${{!{_VARIABLE}@}}"; do
 done
 """
 _IGNORING_ERRORS = contextlib.suppress(DockerException, OSError, EarshotError)
-"""For steps that may fail, because others do the same later."""
+"""For clean-up that a later step or run repeats."""
 
 
 class EnginePreflightKind(CheckedKind):
-    """Decides the ids of the cluster and of this deployment, and asks the engines.
+    """Decides the ids of the cluster and of this deployment, and checks the engines.
 
-    Inputs beside those of `WantedStack`: `gate`, its digest; `configured`, the cluster's id in the
-    stack's file; `state_dir`, the stack's folder; `remove`; and `last`, the plan at the end of a
-    change where `plan` is a step before. `absent` are the Docker hosts that lack the image.
+    Inputs in addition to those of `TargetStack`: `gate`, its digest; `configured`, the cluster id
+    in the stack's file; `state_dir`, the stack's folder; `remove`; `last`, the plan at the end of a
+    change if `plan` is an earlier step of it. Output: `absent`, the Docker hosts without the image.
     """
 
     ID_IN = "deployment"
@@ -111,10 +111,10 @@ class EnginePreflightKind(CheckedKind):
         "removed brokers may be stopped; the next `pulumi up` does the rest"
     )
     IDLE = ("gate", "remove", "absent", "configured", "state_dir")
-    """A new evaluation of the plan is no change here."""
+    """Inputs whose change needs no update."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
-        # made up once and then kept, like names that Pulumi makes up
+        # generated once and then kept, like Pulumi's automatic names
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         news["cluster_id"] = olds.get("cluster_id") or UNKNOWN
         return _problems(operation, olds, news) if on_engines.can_be_asked(news) else iter(())
@@ -123,117 +123,124 @@ class EnginePreflightKind(CheckedKind):
         return bool(news.get("absent")) or super().differs(operation, olds, news)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        wanted, absent = WantedStack.from_props(news), news.get("absent") or ()
+        target, absent = TargetStack.from_props(news), news.get("absent") or ()
         with Engines() as engines:
-            on_engines.check_network(engines, wanted)
-            images.pull(engines, wanted, absent, operation.log)
-            pulled = [it for it in wanted.used_hosts if wanted.hosts[it].name in absent]
-            refuse(_image_problems(operation, engines, wanted, pulled, (), olds, news))
-            self._stop_removed(engines, wanted, olds, news)
+            on_engines.check_network(engines, target)
+            images.pull(engines, target, absent, operation.log)
+            pulled = [index for index in target.used_hosts if target.hosts[index].name in absent]
+            refuse(_image_problems(operation, engines, target, pulled, (), olds, news))
+            self._stop_removed(engines, target, olds, news)
         identity.remember(Path(news["state_dir"]), news["cluster_id"])
         return {**news, "absent": []}
 
     def _stop_removed(
-        self, engines: Engines, wanted: WantedStack, olds: Properties, news: Properties
+        self, engines: Engines, target: TargetStack, olds: Properties, news: Properties
     ) -> None:
-        """Pulumi deletes them only after the validation, which must not find them any more."""
-        staying = {node.id for node in wanted.plan.nodes}
+        """Stops containers of removed nodes.
+
+        Pulumi deletes them only after the validation, which must not reach them any more.
+        """
+        staying = {node.id for node in target.plan.nodes}
         for host in _hosts(olds, news):
             with _IGNORING_ERRORS:
-                for found in engines.of(host).containers.list(filters=_of_deployment(news)):
-                    if int(found.labels.get(labels.NODE, "-1")) not in staying:
-                        found.stop(timeout=GRACE)
+                for container in engines.of(host).containers.list(filters=_of_deployment(news)):
+                    if int(container.labels.get(labels.NODE, "-1")) not in staying:
+                        container.stop(timeout=GRACE)
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
+        """Removes leftovers of interrupted runs, which are not in Pulumi's state."""
         own = _of_deployment(olds)
         with Engines() as engines:
             for host in hosts_of(olds):
                 with _IGNORING_ERRORS:
                     client = engines.of(host)
                     with _IGNORING_ERRORS:
-                        # of those who proved listeners or made users: they have passwords
+                        # containers of validations and of `DockerUsers`, which have passwords
                         remove_leftovers(client, olds["stack"])
                     containers = {"filters": own, "all": True, "ignore_removed": True}
                     _remove(client.containers, containers, force=True, v=True)
                     _remove(client.networks, {"filters": own})
-                    # with keys; one with data is of a cluster
+                    # only volumes with keys have the label of a deployment
                     _remove(client.volumes, {"filters": own})
 
 
 class EnginePreflight(InternalResource):
-    """What must hold on the engines before anything is touched."""
+    """Checks on the engines before anything is changed."""
 
     FORMER_NAMES = ("EnginePreflight", "DockerGround")
 
     deployment: pulumi.Output[str]
     """The random id in the labels of this deployment's containers and networks."""
     cluster_id: pulumi.Output[str]
-    """Kafka's id of the cluster: made up once, then kept."""
+    """Kafka's id of the cluster: generated once, then kept."""
 
 
 def _problems(operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
-    known, configured = olds.get("cluster_id"), news.get("configured")
-    settled = known if configured in (None, known) else None
-    wanted = WantedStack.from_props({**news, "cluster_id": settled or ""})
+    current, configured = olds.get("cluster_id"), news.get("configured")
+    cluster_id = current if configured in (None, current) else None
+    target = TargetStack.from_props({**news, "cluster_id": cluster_id or ""})
     hosts = _hosts(olds, news)
     with Engines() as engines:
-        for host in wanted.hosts:
+        for host in target.hosts:
             engines.of(host)
-        seen = on_engines.look(engines, _answering(engines, hosts, wanted))
-        if not settled:
-            news["cluster_id"], found = identity.decided(
-                wanted, known, configured, Path(news["state_dir"]), seen
+        objects = on_engines.look(engines, _answering(engines, hosts, target))
+        if not cluster_id:
+            news["cluster_id"], id_problems = identity.decided(
+                target, current, configured, Path(news["state_dir"]), objects
             )
-            yield from found
-        yield from on_engines.problems(wanted, seen)
-        there = list(running.running(engines, wanted, seen))
-        yield from running.link_problems(there, wanted)
+            yield from id_problems
+        yield from on_engines.problems(target, objects)
+        containers = list(running.running(engines, target, objects))
+        yield from running.link_problems(containers, target)
         if leaving.matters(news["remove"]):
-            yield from running.client_problems(engines, wanted, there)
-        before = WantedStack.from_props(olds) if olds else None
-        yield from volume_data.version_problems(engines, wanted, seen, before)
-        yield from volume_data.removal_problems(engines, wanted, seen, hosts)
-        news["absent"] = absent = images.absent(engines, wanted)
+            yield from running.client_problems(engines, target, containers)
+        before = TargetStack.from_props(olds) if olds else None
+        yield from volume_data.version_problems(engines, target, objects, before)
+        yield from volume_data.removal_problems(engines, target, objects, hosts)
+        news["absent"] = absent = images.absent(engines, target)
         yield from _image_problems(
-            operation, engines, wanted, wanted.used_hosts, absent, olds, news
+            operation, engines, target, target.used_hosts, absent, olds, news
         )
 
 
 def _image_problems(
     operation: Operation,
     engines: Engines,
-    wanted: WantedStack,
+    target: TargetStack,
     indexes: Sequence[int],
     absent: Collection[str],
     olds: Properties,
     news: Properties,
 ) -> list[str]:
-    """What the hosts at ``indexes`` are asked in their image, which those in ``absent`` lack yet:
-    published ports that a process holds, and settings that Kafka refuses."""
+    """Ports that a process holds and settings that Kafka refuses, on the hosts at ``indexes``.
+
+    The checks run in the nodes' image, which the hosts named in ``absent`` lack.
+    """
     if not indexes:
         return []
     before = _settings(olds) if olds else {}
-    changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
-    # or the change would end half-way
+    changed = {
+        id: settings for id, settings in _settings(news).items() if before.get(id) != settings
+    }
+    # the last plan is checked too, so that a change does not stop half-way
     last = _settings(news, "last") if news.get("last") else {}
-    seen = on_engines.look(engines, [wanted.hosts[index] for index in indexes])
-    asked = [_AskedHost(engines, wanted, it, absent, operation.log) for it in indexes]
+    objects = on_engines.look(engines, [target.hosts[index] for index in indexes])
+    hosts = [_HostPreflight(engines, target, index, absent, operation.log) for index in indexes]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
-        refused = list(pool.map(lambda host: host.refusals(changed), asked))
-        refused += pool.map(lambda host: host.refusals(last), asked)
-    messages = {id: text for of_host in refused for id, text in of_host.items()}
-    port_problems = [text for of_host in taken for text in of_host]
-    return port_problems + list(refused_settings(wanted.plan.kafka_version, messages))
+        ports_by_host = list(pool.map(lambda host: list(host.taken_ports(objects)), hosts))
+        messages_by_host = list(pool.map(lambda host: host.refusals(changed), hosts))
+        messages_by_host += pool.map(lambda host: host.refusals(last), hosts)
+    messages = {id: text for host_texts in messages_by_host for id, text in host_texts.items()}
+    port_problems = [text for host_texts in ports_by_host for text in host_texts]
+    return port_problems + list(refused_settings(target.plan.kafka_version, messages))
 
 
 def _answering(
-    engines: Engines, hosts: tuple[DockerHost, ...], wanted: WantedStack
+    engines: Engines, hosts: tuple[DockerHost, ...], target: TargetStack
 ) -> Iterator[DockerHost]:
-    """The stack's hosts, and of those that it is about to lose the ones that answer."""
+    """The hosts of ``target``, and those removed ``hosts`` whose engine answers."""
     for host in hosts:
-        if host in wanted.hosts:
+        if host in target.hosts:
             yield host
         else:
             with contextlib.suppress(EarshotError):
@@ -242,9 +249,9 @@ def _answering(
 
 
 def _hosts(*props: Properties) -> tuple[DockerHost, ...]:
-    """The hosts of several inputs, each engine once, by its name in the last inputs."""
-    found = {it.engine: it for inputs in props for it in hosts_of(inputs)}
-    return tuple(found.values())
+    """The hosts of several inputs; an engine in more than one has its name in the last."""
+    by_engine = {host.engine: host for inputs in props for host in hosts_of(inputs)}
+    return tuple(by_engine.values())
 
 
 def _of_deployment(props: Properties) -> dict[str, str]:
@@ -252,67 +259,73 @@ def _of_deployment(props: Properties) -> dict[str, str]:
 
 
 def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None:
-    """Removes what ``collection`` lists, each whatever becomes of the others."""
+    """Removes each object that ``collection`` lists; a failure does not stop the others."""
     with _IGNORING_ERRORS:
-        for found in collection.list(**listed):
+        for leftover in collection.list(**listed):
             with _IGNORING_ERRORS:
-                found.remove(**options)
+                leftover.remove(**options)
 
 
 def _settings(props: Properties, key: str = "plan") -> dict[int, tuple[str, str]]:
-    """By id of each node of the plan at ``key``, its properties and its image."""
-    containers = WantedStack.from_props(props).containers
+    """Properties and image of each node of the plan at ``key``, by node id."""
+    containers = TargetStack.from_props(props).containers
     plan = ClusterPlan.model_validate(props[key])
     return {
         node.id: (server_properties(plan, node), containers[node.id].image)
         for node in plan.nodes
-        if node.id in containers  # a node that comes with a later step has no container yet
+        if node.id in containers  # a node that a later step adds has no container yet
     }
 
 
-class _AskedHost:
-    """A Docker host, and its problems with the plan."""
+class _HostPreflight:
+    """Checks of the target on one Docker host, in the nodes' image."""
 
     def __init__(
         self,
         engines: Engines,
-        wanted: WantedStack,
+        target: TargetStack,
         index: int,
         absent: Collection[str],
         say: Callable[[str], None],
     ) -> None:
-        self._wanted, self._index, self._say = wanted, index, say
-        self._host = wanted.hosts[index]
+        self._wanted, self._index, self._say = target, index, say
+        self._host = target.hosts[index]
         self._client = engines.of(self._host)
-        images = (it.image for it in wanted.containers.values() if it.host == index)
+        images = (
+            container.image for container in target.containers.values() if container.host == index
+        )
         self._image = None if self._host.name in absent else next(images)
 
-    def taken_ports(self, seen: Seen) -> Iterator[str]:
-        running = {it.name: it.ports for it in seen.containers if it.host == self._host.name}
+    def taken_ports(self, objects: EngineObjects) -> Iterator[str]:
+        running = {
+            container.name: container.ports
+            for container in objects.containers
+            if container.host == self._host.name
+        }
         published = [port for ports in running.values() for port in ports]
-        wanted = {
+        nodes_by_port = {
             port: id
             for id, container in self._wanted.containers.items()
             for port in container.ports
             if container.host == self._index
             and port.host_port
-            and port not in running.get(container.name, ())  # else it publishes it now
+            and port not in running.get(container.name, ())  # not published by the node itself
         }
-        if not wanted:
+        if not nodes_by_port:
             return
         try:
             holders = host_ports.holders(
-                self._client, self._host, self._image, list(wanted), published
+                self._client, self._host, self._image, list(nodes_by_port), published
             )
-        except NotAsked as reason:
+        except CommandFailed as reason:
             if self._image is not None:
                 self._say(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
             return  # the image is still to be pulled
         for port, holder in holders.items():
             yield (
                 f"port {port.host_port} of Docker host {self._host.name}, for node "
-                f"{wanted[port]}, is taken by {holder}, which is no container. Free the port, or "
-                "choose another `port` (or `published`) for the listener"
+                f"{nodes_by_port[port]}, is taken by {holder}, which is no container. Free the "
+                "port, or choose another `port` (or `published`) for the listener"
             )
 
     def refusals(self, changed: Mapping[int, tuple[str, str]]) -> dict[int, str]:
@@ -325,7 +338,7 @@ class _AskedHost:
             return {}  # the image is still to be pulled
         try:
             return refusals(self._client, self._image, texts)
-        except NotAsked as reason:
+        except CommandFailed as reason:
             self._say(
                 f"Docker host {self._host.name}: Kafka has not read the settings beforehand: "
                 f"{reason.observed}"
@@ -336,10 +349,10 @@ class _AskedHost:
 def refusals(
     client: docker.DockerClient, image: str, properties: Mapping[int, str]
 ) -> dict[int, str]:
-    """Kafka's own message, by the id of each node whose settings it refuses.
+    """Kafka's own message for each node whose settings it refuses, by node id.
 
-    ``properties`` are the texts of properties files by node id. Raises NotAsked where the image's
-    Kafka cannot run the tool, as in `apache/kafka-native`.
+    ``properties`` are the texts of properties files by node id. Raises CommandFailed if the image
+    cannot run Kafka's tool, e.g. `apache/kafka-native`.
     """
     environment = {f"{_VARIABLE}{id}": text for id, text in properties.items()}
     output = throwaway.ask(client, image, ["bash", "-c", _SCRIPT], environment=environment)
@@ -349,5 +362,5 @@ def refusals(
 def _refused(output: str) -> Iterator[tuple[int, str]]:
     _, *parts = _NODE.split(output)
     for id, answer in zip(parts[::2], parts[1::2], strict=True):
-        if (found := _REFUSAL.search(answer)) is not None:
-            yield int(id), found["message"].strip()
+        if (refusal := _REFUSAL.search(answer)) is not None:
+            yield int(id), refusal["message"].strip()

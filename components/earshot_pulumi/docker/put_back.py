@@ -1,8 +1,8 @@
-"""Making a container again as it was, where its node did not come up after a change.
+"""Putting back the former container of a node that did not come up after a change.
 
-Pulumi's engine removes a container before it makes the next one. So what the old one was made with
-is kept in the stack's folder until the new one serves; it has the secrets of its environment, and
-only this user may read it.
+Pulumi's engine removes a container before it creates the next one. So the old one's definition is
+kept in the stack's folder until the new one serves. It contains the secrets of the container's
+environment; only this user may read it.
 """
 
 import contextlib
@@ -23,52 +23,60 @@ from earshot_pulumi.driver import as_it_was
 from earshot_pulumi.writing import writing
 
 FOLDER: Final = "containers"
-"""Below the stack's folder."""
+"""Folder of the definitions in the stack's folder."""
 ASIDE: Final = "-failed"
-"""After the name of a container that did not come up, once the one before it is back."""
+"""Suffix of the name of a container that did not come up, once the former one is back."""
 _DEFAULT_NETWORK: Final = "bridge"
 
 Definition = dict[str, Any]
-"""Of a container: `Id`, `Config`, `HostConfig`, and `Networks` with its aliases by their name."""
+"""A container's `Id`, `Config` and `HostConfig`, and its aliases by network (`Networks`)."""
 
 
-def keep(state: Path, found: Mapping[str, Any]) -> None:
-    """Keep what the inspected container ``found`` was made with, in ``state``, its stack's folder.
+def keep(state: Path, container: Mapping[str, Any]) -> None:
+    """Save the definition of an inspected container in ``state``, its stack's folder.
 
-    One that the engine has had to start again does not take the place of one that served. Raises
-    EarshotError where that cannot be written.
+    A container that its engine has restarted does not replace the saved one, which served. Raises
+    EarshotError if the file cannot be written.
     """
-    path = _path(state, name_of(found))
-    if found["RestartCount"] and path.exists():
+    path = _path(state, name_of(container))
+    if container["RestartCount"] and path.exists():
         return
     networks = {
-        name: [it for it in network.get("Aliases") or () if it != found["Id"][:12]]
-        for name, network in found["NetworkSettings"]["Networks"].items()
+        name: [alias for alias in network.get("Aliases") or () if alias != container["Id"][:12]]
+        for name, network in container["NetworkSettings"]["Networks"].items()
     }
-    kept = {key: found[key] for key in ("Id", "Config", "HostConfig")} | {"Networks": networks}
-    with writing(f"container {name_of(found)}", path):
-        cache.write(path, json.dumps(kept), mode=0o600)
+    definition = {key: container[key] for key in ("Id", "Config", "HostConfig")} | {
+        "Networks": networks
+    }
+    with writing(f"container {name_of(container)}", path):
+        cache.write(path, json.dumps(definition), mode=0o600)
 
 
 def kept(state: Path, name: str, but: str) -> Definition | None:
-    """What the container ``name`` was made with before it got the id ``but``; None: not known."""
+    """The saved definition of the container ``name``; None if there is none, or if it is of the
+    container with the id ``but``."""
     try:
-        found: Definition = json.loads(_path(state, name).read_bytes())
+        definition: Definition = json.loads(_path(state, name).read_bytes())
     except (OSError, ValueError):
         return None
-    whole = isinstance(found, dict) and found.keys() >= {"Id", "Config", "HostConfig", "Networks"}
-    return found if whole and found["Id"] != but else None
+    whole = isinstance(definition, dict) and definition.keys() >= {
+        "Id",
+        "Config",
+        "HostConfig",
+        "Networks",
+    }
+    return definition if whole and definition["Id"] != but else None
 
 
 def kept_texts(state: Path) -> Iterator[str]:
-    """The environment of every container that may be made again, a text for each variable."""
+    """The variables (`NAME=value`) of every container with a saved definition."""
     for path in sorted((state / FOLDER).glob("*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             yield from json.loads(path.read_bytes())["Config"]["Env"] or ()
 
 
 def forget(state: Path, name: str) -> None:
-    """Keep nothing of the container ``name``: it serves as it is."""
+    """Delete the saved definition of the container ``name``, which serves now."""
     with contextlib.suppress(OSError):
         _path(state, name).unlink(missing_ok=True)
 
@@ -80,17 +88,16 @@ def put_back(
     definition: Definition,
     serves: Callable[[str], None],
 ) -> str:
-    """How the node is left, after an attempt to make its container again by ``definition``.
+    """Create and start a container by ``definition``; returns how the node is left.
 
-    ``failed`` is the id of the one that did not come up, which stays under another name, for its
-    log. ``serves`` returns once the container with the id that it is given serves, or raises
-    EarshotError.
+    ``failed`` is the id of the container that did not come up. It is renamed, so that its log
+    stays. ``serves(id)`` returns once the container ``id`` serves, or raises EarshotError.
     """
 
     def start() -> str:
         try:
             _set_aside(engines, address, failed)
-            return _made(engines, address, definition)
+            return _start(engines, address, definition)
         except (DockerException, OSError) as reason:
             raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
 
@@ -98,52 +105,51 @@ def put_back(
     return as_it_was(start, serves, "made", aside)
 
 
-def take_back(engines: Engines, address: ContainerAddress, found: Mapping[str, Any]) -> None:
-    """Give the inspected container ``found`` its place again, where it was set aside."""
-    if name_of(found) == address.name:
+def take_back(engines: Engines, address: ContainerAddress, container: Mapping[str, Any]) -> None:
+    """Give an inspected container its name again, if it was set aside."""
+    if name_of(container) == address.name:
         return
     api = engines.of(address).api
     remove_stand_in(engines, address)
-    api.rename(found["Id"], address.name)
+    api.rename(container["Id"], address.name)
 
 
 def remove_stand_in(engines: Engines, address: ContainerAddress) -> None:
-    """Remove the container that was made again as it was; Pulumi's state knows nothing of it."""
+    """Remove the container that was put back, which is not in Pulumi's state."""
     api = engines.of(address).api
     with contextlib.suppress(NotFound):
-        found = api.inspect_container(address.name)
-        if labels.PUT_BACK in (found["Config"]["Labels"] or {}):
-            if is_up(found):
-                api.stop(found["Id"], timeout=GRACE)
-            api.remove_container(found["Id"], force=True, v=True)
+        container = api.inspect_container(address.name)
+        if labels.PUT_BACK in (container["Config"]["Labels"] or {}):
+            if is_up(container):
+                api.stop(container["Id"], timeout=GRACE)
+            api.remove_container(container["Id"], force=True, v=True)
 
 
-def name_of(found: Mapping[str, Any]) -> str:
+def name_of(container: Mapping[str, Any]) -> str:
     """The name of an inspected container."""
-    return str(found["Name"]).lstrip("/")
+    return str(container["Name"]).lstrip("/")
 
 
 def _set_aside(engines: Engines, address: ContainerAddress, failed: str) -> None:
     api, aside = engines.of(address).api, address.name + ASIDE
     with contextlib.suppress(NotFound):
-        # of an earlier attempt
-        found = api.inspect_container(aside)
-        if found["Id"] != failed and labels.NODE in (found["Config"]["Labels"] or {}):
-            api.remove_container(found["Id"], force=True, v=True)
+        # left by an earlier attempt
+        container = api.inspect_container(aside)
+        if container["Id"] != failed and labels.NODE in (container["Config"]["Labels"] or {}):
+            api.remove_container(container["Id"], force=True, v=True)
     with contextlib.suppress(NotFound):
         api.stop(failed, timeout=NO_QUORUM_GRACE)
         api.rename(failed, aside)
 
 
-def _made(engines: Engines, address: ContainerAddress, definition: Definition) -> str:
-    """The id of a container by ``definition``, started."""
+def _start(engines: Engines, address: ContainerAddress, definition: Definition) -> str:
+    """Create and start a container by ``definition``; returns its id."""
     api = engines.of(address).api
     config = dict(definition["Config"])
     config["Labels"] = {**(config.get("Labels") or {}), labels.PUT_BACK: definition["Id"][:12]}
-    made = api.create_container_from_config(
-        {**config, "HostConfig": definition["HostConfig"]}, name=address.name
-    )
-    id, networks = str(made["Id"]), definition["Networks"]
+    config["HostConfig"] = definition["HostConfig"]
+    container = api.create_container_from_config(config, name=address.name)
+    id, networks = str(container["Id"]), definition["Networks"]
     if definition["HostConfig"]["NetworkMode"] == _DEFAULT_NETWORK != next(iter(networks), ""):
         api.disconnect_container_from_network(id, _DEFAULT_NETWORK)
     for name, aliases in networks.items():

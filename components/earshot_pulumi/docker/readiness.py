@@ -1,8 +1,8 @@
 """Waiting for containers: running, on their network, answering, in sync.
 
-All requests run inside the containers, by way of the engine: this machine may reach none of their
-ports. Listeners with TLS or SASL answer nothing without keys: where the stack has none, a node with
-no other listener is ready when it accepts connections.
+All requests run inside the containers, through the engine, as this machine may reach none of their
+ports. Listeners with TLS or SASL answer nothing without keys. If the stack has none, a node with no
+other listener is ready when it accepts connections.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from earshot_pulumi.docker.put_back import take_back
 from earshot_pulumi.driver import Disturbed, ListeningNode, NodeDriver, Say, short
 
 GiveAgain = Callable[[int], None]
-"""Gives the users of the cluster their passwords again, which a broker with that id has lost."""
+"""Sets the passwords of the cluster's users again, which the broker with that id has lost."""
 DEADLINE: Final = 180.0
-"""Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
+"""Seconds; a single voter of three gives up after 67 s, so longer waits are of no use."""
 RESTARTS: Final = 2
-"""More restarts than these during one wait are a loop."""
+"""Maximum number of restarts during one wait; more are a crash loop."""
 LINES: Final = 12
 SETTLE: Final = 0.1
 """Seconds; an engine may log a container's last line shortly after its end."""
@@ -57,21 +57,20 @@ _MAKE_ROOM: Final = (
 
 
 def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
-    """The container, inspected after it was connected, unpaused or started where needed; one that
-    was set aside has its place again.
+    """Connects, unpauses, starts and renames a container where needed; returns its description.
 
-    The official provider leaves a killed, paused or disconnected container alone, unless a refresh
-    has noticed. Raises EarshotError.
+    The official provider does not repair a killed, paused or disconnected container unless a
+    refresh was run. Raises EarshotError.
     """
-    found = inspected(engines, address, id)
+    container = inspected(engines, address, id)
     api = engines.of(address).api
     try:
-        take_back(engines, address, found)
-        if address.network not in found["NetworkSettings"]["Networks"]:
+        take_back(engines, address, container)
+        if address.network not in container["NetworkSettings"]["Networks"]:
             api.connect_container_to_network(id, address.network, aliases=[address.name])
-        if found["State"]["Paused"]:
+        if container["State"]["Paused"]:
             api.unpause(id)
-        if not is_up(found):
+        if not is_up(container):
             api.start(id)
     except (DockerException, OSError) as reason:
         raise EarshotError(
@@ -82,43 +81,43 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, An
     return inspected(engines, address, id)
 
 
-def fits(found: dict[str, Any], address: ContainerAddress) -> bool:
-    """Whether the container needs no repair."""
-    state = found["State"]
+def is_intact(container: dict[str, Any], address: ContainerAddress) -> bool:
+    """True if an inspected container needs no repair."""
+    state = container["State"]
     return (
-        is_up(found)
+        is_up(container)
         and not state["Paused"]
-        and address.network in found["NetworkSettings"]["Networks"]
+        and address.network in container["NetworkSettings"]["Networks"]
     )
 
 
 def majority_runs(engines: Engines, voters: Sequence[ContainerAddress]) -> bool:
-    """Whether enough voters run for a quorum; a lone voter of three never answers."""
+    """True if enough voters run for a quorum."""
     return sum(runs(engines, address) for address in voters) * 2 > len(voters)
 
 
 def wait_for(
     engines: Engines,
     nodes: Sequence[tuple[ContainerAddress, str]],
-    asked: Sequence[ContainerAddress],
+    brokers: Sequence[ContainerAddress],
     cluster_id: str,
     whole: bool = False,
     deadline: float = DEADLINE,
     progress: Say = lambda _: None,
     give_again: GiveAgain | None = None,
 ) -> None:
-    """Returns when each of ``nodes`` (with its container's id) answers and is in sync.
+    """Returns when each of ``nodes`` (address, container id) answers and is in sync.
 
-    A broker also has to serve clients through each of its listeners, with a login where it asks for
-    one. If another broker accepts the login that it refuses, it has lost its users (KAFKA-20774):
-    ``give_again`` gives them their passwords again.
+    A broker must also serve clients through each of its listeners, with a login where required. If
+    it refuses a login that another broker accepts, it has lost its users (KAFKA-20774), and
+    ``give_again`` sets their passwords again.
 
-    ``asked`` are the brokers to ask about the quorum. With ``whole``, partitions without a leader
-    must be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
-    EarshotError with the last lines of a container's log where it died, restarts in a loop, or is
-    not ready when ``deadline`` (s) has passed.
+    Requests about the quorum go to ``brokers``. With ``whole``, partitions without a leader must
+    be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
+    EarshotError with the last lines of a container's log if it died, restarts in a loop, or is not
+    ready within ``deadline`` seconds.
     """
-    quorum = _Quorum(engines, asked)
+    quorum = _Quorum(engines, brokers)
     drivers = [
         ContainerDriver(engines, address, id, quorum, cluster_id, whole, progress, give_again)
         for address, id in nodes
@@ -127,20 +126,20 @@ def wait_for(
 
 
 class _Quorum:
-    """The quorum as brokers report it, asked once in each round of a wait."""
+    """The quorum as brokers report it, requested at most once in each round of a wait."""
 
-    def __init__(self, engines: Engines, asked: Sequence[ContainerAddress]) -> None:
-        self._engines, self.brokers = engines, asked
+    def __init__(self, engines: Engines, brokers: Sequence[ContainerAddress]) -> None:
+        self._engines, self.brokers = engines, brokers
 
     def begin_round(self, waiting: Sequence[NodeDriver]) -> None:
         names = [node.name for node in waiting]
-        self.brokers = sorted(self.brokers, key=lambda it: it.name not in names)
-        self.known = functools.cache(self._ask)
+        self.brokers = sorted(self.brokers, key=lambda broker: broker.name not in names)
+        self.current = functools.cache(self._request)
 
-    def _ask(self) -> Quorum | None:
-        """As the first broker that answers reports it; None if no broker can be asked.
+    def _request(self) -> Quorum | None:
+        """The quorum by the first broker that answers; None if there is no broker to ask.
 
-        Raises ExchangeError.
+        Raises ExchangeError if none answers.
         """
         last: ExchangeError | None = None
         for broker in self.brokers:
@@ -170,7 +169,7 @@ class ContainerDriver(ListeningNode):
         say: Say,
         give_again: GiveAgain | None,
     ) -> None:
-        self._listeners = {it.name: it for it in address.clients}
+        self._listeners = {listener.name: listener for listener in address.clients}
         super().__init__(address.name, self._listeners, say, str(address))
         self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
         self._cluster_id, self._whole, self._give = cluster_id, whole, give_again
@@ -183,21 +182,24 @@ class ContainerDriver(ListeningNode):
             return short(reason.failure)
 
     def _hindrance(self) -> str:
-        """Why the node itself is not ready. Raises ExchangeError."""
+        """Why the node is not ready, apart from its listeners; empty if it is.
+
+        Raises ExchangeError.
+        """
         at, client = self._address, self._engines.of(self._address)
         if not at.can_be_asked:
             inner_listener.check_health(client, self._id, at.endpoint)
             if at.broker:
                 return ""
         else:
-            known = inner_listener.state(client, self._id, at.endpoint)
-            if known.cluster_id not in (own := self._cluster_id, ""):
-                return f"answers as a broker of cluster {known.cluster_id}, not of {own}"
-            if at.node_id not in known.brokers:
+            state = inner_listener.state(client, self._id, at.endpoint)
+            if state.cluster_id not in (own := self._cluster_id, ""):
+                return f"answers as a broker of cluster {state.cluster_id}, not of {own}"
+            if at.node_id not in state.brokers:
                 return "does not count itself among the brokers"
-            if behind := known.behind(at.node_id, led=not self._whole):
+            if behind := state.behind(at.node_id, led=not self._whole):
                 return f"{len(behind)} partition(s) not in sync"
-        if not at.voter or (quorum := self._quorum.known()) is None:
+        if not at.voter or (quorum := self._quorum.current()) is None:
             return ""
         lag = quorum.lag(at.node_id)
         return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
@@ -208,8 +210,8 @@ class ContainerDriver(ListeningNode):
     def elsewhere(self, listener: str) -> Iterator[Failure | None]:
         for other in self._quorum.brokers:
             if other.node_id != self._address.node_id and runs(self._engines, other):
-                for same in (it for it in other.clients if it.name == listener):
-                    yield failure(self._engines, other, other.name, same)
+                for client in (client for client in other.clients if client.name == listener):
+                    yield failure(self._engines, other, other.name, client)
 
     def give_again(self) -> None:
         if self._give is not None:
@@ -219,25 +221,25 @@ class ContainerDriver(ListeningNode):
         return _last_lines(log_of(self._engines, self._address, self._id), count)
 
     def check_alive(self) -> None:
-        address, found = self._address, inspected(self._engines, self._address, self._id)
-        state = found["State"]
+        address, container = self._address, inspected(self._engines, self._address, self._id)
+        state = container["State"]
         since: str | None = None
         until: str | None = None
         kind = EarshotError
         if state["Status"] == "removing":
-            return  # it was killed to be removed; the next inspection finds it gone
-        if not is_up(found):
+            return  # the next inspection reports that it is gone
+        if not is_up(container):
             check_engine(address)
             reason, since = how_ended(state), state["StartedAt"]
-            # the engine starts again what ends by itself
+            # the engine restarts a container unless a user stopped it
             kind = EarshotError if state["Error"] else Disturbed
         elif state["Paused"]:
             reason, kind = "was paused by hand", Disturbed
-        elif address.network not in found["NetworkSettings"]["Networks"]:
+        elif address.network not in container["NetworkSettings"]["Networks"]:
             reason, kind = f"was taken off its network {address.network}", Disturbed
-        elif found["RestartCount"] - self._restarts > RESTARTS:
+        elif container["RestartCount"] - self._restarts > RESTARTS:
             reason, until = "restarts in a loop", state["FinishedAt"]
-            if state["Restarting"]:  # while it runs it has no status
+            if state["Restarting"]:  # a running container has no exit status
                 reason += f", the last time with status {state['ExitCode']}"
         else:
             return
@@ -252,10 +254,10 @@ class ContainerDriver(ListeningNode):
 
 
 def how_ended(state: Mapping[str, Any]) -> str:
-    """How a container that does not run ended, by its inspected ``state``."""
+    """How a stopped container ended, by its inspected ``state``."""
     details = ["out of memory"] if state.get("OOMKilled") else []
     details += [state["Error"]] if state["Error"] else []
-    return f"ended with status {state['ExitCode']}" + "".join(f" ({it})" for it in details)
+    return f"ended with status {state['ExitCode']}" + "".join(f" ({detail})" for detail in details)
 
 
 def log_of(
@@ -265,10 +267,9 @@ def log_of(
     since: str | None = None,
     until: str | None = None,
 ) -> str:
-    """The end of a container's log.
+    """The end of a container's log, empty if its engine fails.
 
-    ``since`` is when the container started, ``until`` when it ended if it was restarted since; both
-    in the engine's format.
+    ``since`` and ``until`` are the start and end of the run to show, in the engine's format.
     """
     try:
         log = engines.of(address).api.logs(
@@ -283,6 +284,6 @@ def log_of(
 
 
 def _last_lines(log: str, lines: int = LINES) -> str:
-    """The end of ``log``."""
-    kept = without_frames(log)[-lines:]
-    return "\n".join(f"    {line}" for line in kept) or "    (it wrote none)"
+    """The last ``lines`` of ``log`` without stack frames, indented."""
+    shown = without_frames(log)[-lines:]
+    return "\n".join(f"    {line}" for line in shown) or "    (it wrote none)"

@@ -1,4 +1,4 @@
-"""Running containers: what they were started with, and what a change of listeners does to them."""
+"""Running containers: their Kafka settings, and whether a change of listeners suits them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from earshot.sockets import Bound
 from earshot_pulumi import leaving
 from earshot_pulumi.docker import on_engines
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import Seen, SeenContainer, WantedStack
+from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
 from earshot_pulumi.refusals import REMEMBER
 from earshot_pulumi.rolling import Links, unrollable
 
@@ -29,131 +29,139 @@ _HEAD: Final = "local_address"
 
 
 @dataclass(frozen=True)
-class Running:
-    """A container of this deployment that runs, as its engine describes it."""
+class RunningNode:
+    """A running container of this deployment, as its engine describes it."""
 
-    seen: SeenContainer
+    container: EngineContainer
     host: DockerHost
     values: dict[str, str]
-    """Kafka's settings in its environment."""
+    """Kafka's settings in the container's environment."""
     gateways: tuple[str, ...]
-    """The addresses that its host has on the container's networks."""
+    """The host's addresses on the container's networks."""
 
 
-def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Running]:
-    """Those of ``seen`` that belong to ``wanted``. Raises EarshotError where an engine fails."""
-    for found, host, described in on_engines.described(engines, wanted.hosts, seen, wanted.owns):
+def running(engines: Engines, target: TargetStack, objects: EngineObjects) -> Iterator[RunningNode]:
+    """The running containers of ``target``. Raises EarshotError if an engine fails."""
+    for container, host, described in on_engines.described(
+        engines, target.hosts, objects, target.owns
+    ):
         networks = (described.get("NetworkSettings") or {}).get("Networks", {}).values()
-        gateways = (it.get(key) for it in networks for key in ("Gateway", "IPv6Gateway"))
+        gateways = (network.get(key) for network in networks for key in ("Gateway", "IPv6Gateway"))
         values = dict(_settings(described).values)
-        yield Running(found, host, values, tuple(filter(None, gateways)))
+        yield RunningNode(container, host, values, tuple(filter(None, gateways)))
 
 
 def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, NodeSettings]:
-    """By id of each node of ``stack`` that runs, the settings in its container's environment.
+    """Settings in the environment of each running container of ``stack``, by node id.
 
-    Empty where an engine does not answer: the preflight says so.
+    Empty if an engine does not answer; the preflight reports that.
     """
     is_own = on_engines.of_stack(stack)
     try:
         with Engines() as engines:
-            found = on_engines.described(engines, hosts, on_engines.look(engines, hosts), is_own)
-            return {item.node: _settings(described) for item, _, described in found}
+            containers = on_engines.described(
+                engines, hosts, on_engines.look(engines, hosts), is_own
+            )
+            return {container.node: _settings(described) for container, _, described in containers}
     except EarshotError:
         return {}
 
 
 def _settings(described: Mapping[str, Any]) -> NodeSettings:
-    """Kafka's settings in the environment of a container that its engine has ``described``."""
+    """Kafka's settings in the environment of an inspected container."""
     entries = (entry.partition("=") for entry in described["Config"]["Env"] or ())
     return read_environment({name: value for name, _, value in entries})
 
 
 @dataclass(frozen=True)
-class _Going:
-    """A port of a container that a change takes away."""
+class _RemovedListener:
+    """A listener that a change removes from a running container."""
 
-    listener: str
+    name: str
     ports: set[int]
-    """Those by which others reach it: its own, and what it advertises."""
+    """Ports by which other nodes reach it: the bound and the advertised one."""
 
 
 def client_problems(
-    engines: Engines, wanted: WantedStack, running: Sequence[Running]
+    engines: Engines, target: TargetStack, running: Sequence[RunningNode]
 ) -> Iterator[str]:
-    """Listeners of ``running`` containers that ``wanted`` takes away, or gives another protocol,
-    and that clients are connected to.
+    """One message per listener with connected clients that ``target`` removes or changes the
+    protocol of.
 
-    Other nodes of the cluster are no clients: a broker that is restarted connects again.
+    Connections from other nodes of the cluster do not count: a restarted broker reconnects.
     """
-    staying = {node.id for node in wanted.plan.brokers}
-    going = {
-        it.seen.id: found
-        for it in running
-        if it.seen.node in staying and (found := _going(it, wanted))
+    staying = {node.id for node in target.plan.brokers}
+    removed = {
+        node.container.id: listeners
+        for node in running
+        if node.container.node in staying and (listeners := _removed_listeners(node, target))
     }
-    if not going:
+    if not removed:
         return
-    # a node that connects to another is seen in its own container, by the port that it comes from
-    tables = {it.seen.id: _connections(engines, it) for it in running}
+    # the source port of a connection between nodes also shows in the table of the connecting node
+    tables = {node.container.id: _connections(engines, node) for node in running}
     from_nodes = {(own.port, peer.port) for table in tables.values() for own, peer in table or ()}
     used: dict[str, Counter[str]] = {}
-    for it in running:
-        ports, table = going.get(it.seen.id, {}), tables[it.seen.id]
-        if ports and table is None:
-            yield _clients_unknown(it, [item.listener for item in ports.values()])
+    for node in running:
+        listeners, table = removed.get(node.container.id, {}), tables[node.container.id]
+        if listeners and table is None:
+            yield _clients_unknown(node, [listener.name for listener in listeners.values()])
         for own, peer in table or ():
-            item = ports.get(own.port)
-            if item and not any((peer.port, port) in from_nodes for port in item.ports):
-                is_host = peer.host in it.gateways
-                origin = f"Docker host {it.host.name}" if is_host else peer.host
-                used.setdefault(item.listener, Counter())[origin] += 1
+            listener = listeners.get(own.port)
+            if listener and not any((peer.port, port) in from_nodes for port in listener.ports):
+                is_host = peer.host in node.gateways
+                origin = f"Docker host {node.host.name}" if is_host else peer.host
+                used.setdefault(listener.name, Counter())[origin] += 1
     yield from leaving.problems(used)
 
 
-def _clients_unknown(it: Running, names: Sequence[str]) -> str:
+def _clients_unknown(node: RunningNode, names: Sequence[str]) -> str:
     return (
         f"{', '.join(names)} would go, and whether clients are connected is not known: the sockets "
-        f"in container {it.seen.name} on Docker host {it.host.name} cannot be listed. See that it "
-        "runs and is not paused, or set `remove: anyway` in the stack's file"
+        f"in container {node.container.name} on Docker host {node.host.name} cannot be listed. See "
+        "that it runs and is not paused, or set `remove: anyway` in the stack's file"
     )
 
 
-def _going(it: Running, wanted: WantedStack) -> dict[int, _Going]:
+def _removed_listeners(node: RunningNode, target: TargetStack) -> dict[int, _RemovedListener]:
     """The listeners that would be removed, by port of the container."""
     try:
-        advertised = dict(parse_entries(it.values.get("advertised.listeners", "")))
-        found = leaving.leaving(it.values, wanted.plan, it.seen.node)
+        advertised = dict(parse_entries(node.values.get("advertised.listeners", "")))
+        ports = leaving.leaving(node.values, target.plan, node.container.node)
     except AddressError:
-        return {}  # not what this program has started it with
+        return {}  # earshot did not start the container with these settings
     return {
-        port: _Going(name, {port, advertised[name].port} if name in advertised else {port})
-        for port, name in found.items()
+        port: _RemovedListener(
+            name, {port, advertised[name].port} if name in advertised else {port}
+        )
+        for port, name in ports.items()
     }
 
 
-def _connections(engines: Engines, it: Running) -> list[tuple[Bound, Bound]] | None:
-    """The connections in a container, each with its own end first; None is not known."""
+def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound]] | None:
+    """The connections in a container as (own end, peer); None if they cannot be listed."""
     try:
-        _, output = engines.of(it.host).containers.get(it.seen.id).exec_run(list(_TABLES))
+        _, output = engines.of(node.host).containers.get(node.container.id).exec_run(list(_TABLES))
     except (DockerException, OSError):
         return None
     text = output.decode(errors="replace")
-    # without IPv6 there is one table alone, and `cat` fails
+    # `cat` fails without IPv6, which has no table then
     return list(sockets.connections(text)) if _HEAD in text else None
 
 
-def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
-    """Why they cannot; their own environment has the settings that they were started with."""
-    found = list(running)
-    links = {it.seen.node: Links.of_settings(it.values) for it in found}
+def link_problems(running: Iterable[RunningNode], target: TargetStack) -> list[str]:
+    """Why ``running`` nodes could not talk to nodes restarted with the settings of ``target``.
+
+    The settings of a running node are those in its container's environment.
+    """
+    nodes = list(running)
+    links = {node.container.node: Links.of_settings(node.values) for node in nodes}
     stop = "stop the cluster first (`pulumi destroy`; data is kept)"
-    refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
-    # whether the stack has issued what a node shows
-    secured = [_shows_ours(it) for it in found]
-    others = [it for it in secured if it is (wanted.plan.security is None)]
+    refused = unrollable(links, Links.of_plan(target.plan), f"{REMEMBER}; or {stop}")
+    secured = [_shows_ours(node) for node in nodes]
+    others = [is_ours for is_ours in secured if is_ours is (target.plan.security is None)]
     if len(others) > 1 and not refused:
-        what = "go" if wanted.plan.security is None else "come"
+        what = "go" if target.plan.security is None else "come"
         refused.append(
             f"`security` would {what} while brokers run: those restarted first would ask for "
             "certificates that the others do not show, or show "
@@ -162,7 +170,7 @@ def link_problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
     return refused
 
 
-def _shows_ours(it: Running) -> bool:
-    """Whether a node has a key store of the stack's; `earshot_pulumi.docker.keys` has the name."""
-    store = it.values.get("ssl.keystore.location", "")
-    return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(it.seen.node)}.pem")
+def _shows_ours(node: RunningNode) -> bool:
+    """True if a node uses a key store that `earshot_pulumi.docker.keys` has written."""
+    store = node.values.get("ssl.keystore.location", "")
+    return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(node.container.node)}.pem")

@@ -1,4 +1,4 @@
-"""Makes users and permissions of brokers in containers, from a container on their network."""
+"""Creates the users and ACLs of brokers in containers, from a container on their network."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -20,17 +20,17 @@ from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
 SECONDS = 180.0
-"""For all users of a cluster, once the validator image is there."""
+"""Time limit for all users of a cluster, once the engine has the validator image."""
 
 
 class DockerUsers(Users):
-    """The users of a cluster of containers, and what they may do."""
+    """The users of a cluster of containers, and their ACLs."""
 
     FORMER_NAMES = ("Users",)
 
 
 class DockerUsersKind(UsersKind):
-    """Brokers that a container on their network reaches by their names."""
+    """Creates users from a container that reaches the brokers by their names."""
 
     def access(self, props: Properties) -> Mapping[str, str]:
         store, first = store_of(props), next(iter(props["brokers"]))
@@ -51,16 +51,16 @@ class DockerUsersKind(UsersKind):
         problems = []
         with Engines() as engines:
             for address in map(ContainerAddress.from_props, props["places"]):
-                for listener in filter(lambda it: it.mechanisms, address.clients):
-                    found = failure(engines, address, address.name, listener)
-                    if found is not None and found.error == UNKNOWN_TO_BROKER:
-                        problems.append(f"{address.name}: {listener.name}: {found.text}")
+                for listener in filter(lambda endpoint: endpoint.mechanisms, address.clients):
+                    problem = failure(engines, address, address.name, listener)
+                    if problem is not None and problem.error == UNKNOWN_TO_BROKER:
+                        problems.append(f"{address.name}: {listener.name}: {problem.text}")
         return problems
 
     def give_again(self, props: Properties, broker: int, say: Say) -> None:
-        """Gives all users of the cluster their passwords again; returns when ``broker`` knows them.
+        """Sets all users' passwords again; returns when ``broker`` accepts them.
 
-        ``props`` are as `reached` returns them, with those that say which users. Raises
+        ``props`` are those that `reached` returns, with `root` and `mechanism`. Raises
         EarshotError.
         """
         store, mechanisms = store_of(props), read_mechanisms(props["mechanism"])
@@ -70,7 +70,7 @@ class DockerUsersKind(UsersKind):
             access=dict(self.access(props)),
             mechanisms=mechanisms,
             passwords=kept_passwords(store),
-            logins=tuple(it for it in ways if it.broker == broker),
+            logins=tuple(login for login in ways if login.broker == broker),
             client=client_of(store, mechanisms[0]),
         )
         self.carry_out(order, props, say)
@@ -79,7 +79,7 @@ class DockerUsersKind(UsersKind):
 def reached(
     stack: str, spec: DockerSpec, planned: DockerPlan, places: Iterable[ContainerAddress]
 ) -> dict[str, Any]:
-    """From where on which engine brokers are reached, and how."""
+    """The inputs of `DockerUsers` that say how to reach the brokers, and from which engine."""
     (host,), plan = planned.hosts, planned.plan
     network = next(iter(planned.containers.values())).network
     standpoint = Standpoint(
@@ -96,9 +96,11 @@ def reached(
         "stack": stack,
         "standpoint": standpoint.model_dump(mode="json"),
         "brokers": {str(id): str(address) for id, address in between.items()},
-        # a certificate holds all advertised hosts, so that one address's host goes with any port
-        "logins": logins(plan, lambda node, item: f"{between[node.id].host}:{item.bind_port}"),
-        "places": [it.to_props() for it in places if it.broker],
+        # a certificate names all advertised hosts, so the inter-broker host suits every port
+        "logins": logins(
+            plan, lambda node, listener: f"{between[node.id].host}:{listener.bind_port}"
+        ),
+        "places": [place.to_props() for place in places if place.broker],
     }
 
 
@@ -111,18 +113,21 @@ _AGAIN: Final = "see that the engine runs, and the brokers' logs, then run the s
 def carry_out_on(
     session: DockerHostSession, cluster: str, order: UsersOrder, end: Deadline, say: Say
 ) -> None:
-    """Carries out ``order`` in a container of ``session``, by ``end``.
+    """Carries out ``order`` in a container of ``session``, before ``end``.
 
-    The order reaches it as a file, which goes with the container. Raises EarshotError.
+    The container gets the order as a file. Raises EarshotError.
     """
     files = {FILE: order.model_dump_json().encode()}
     command = [f"{FOLDER}/{FILE}"]
     try:
-        with ended(session, cluster, command, files, end, say, program=PROGRAM) as (made, said):
-            code = made.attrs["State"]["ExitCode"]
+        with ended(session, cluster, command, files, end, say, program=PROGRAM) as (
+            container,
+            output,
+        ):
+            code = container.attrs["State"]["ExitCode"]
     except EarshotError as error:
         observed = f"are not settled ({error.line})"
         raise EarshotError(_WHAT, observed=observed, remedy=_AGAIN) from None
     if code:
-        observed = f"are not settled (status {code}){quoted(said)}"
+        observed = f"are not settled (status {code}){quoted(output)}"
         raise EarshotError(_WHAT, observed=observed)

@@ -1,4 +1,4 @@
-"""What a stack's volumes hold: data of a newer Kafka, and replicas of removed brokers."""
+"""Checks of the data in a stack's volumes: a newer Kafka's, and replicas of removed brokers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from earshot.validation.wire import ExchangeError
 from earshot_pulumi.docker import inner_listener, labels, throwaway
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import (
-    Seen,
-    SeenContainer,
-    SeenVolume,
-    WantedStack,
+    EngineContainer,
+    EngineObjects,
+    EngineVolume,
+    TargetStack,
     own_volumes,
     spots,
 )
@@ -31,8 +31,11 @@ from earshot_pulumi.node_data import feature_level, is_formatted, replicas
 from earshot_pulumi.refusals import goes_back, holds_replicas
 
 NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
-"""By release, the newest `metadata.version` that it reads, as a feature level. For other releases,
-the version that a volume was made for decides. See `MetadataVersion` in Kafka's server-common."""
+"""The newest `metadata.version` that a Kafka release reads, as a feature level, by release.
+
+For other releases, the version that a volume was created for decides. See `MetadataVersion` in
+Kafka's server-common.
+"""
 _OLDEST: Final = "0.0"
 _CUT_SHORT: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64's own is the last
 _SCRIPT: Final = """\
@@ -44,24 +47,26 @@ done
 
 
 def version_problems(
-    engines: Engines, wanted: WantedStack, seen: Seen, before: WantedStack | None
+    engines: Engines, target: TargetStack, objects: EngineObjects, before: TargetStack | None
 ) -> Iterator[str]:
-    """Which volumes hold data that the wanted Kafka cannot read.
+    """One message for each volume with data that the Kafka of ``target`` cannot read.
 
-    A newer Kafka writes data as the older one did, until a user raises its `metadata.version`. So a
-    volume is looked into only where the stack's version ``before``, or the one that the volume was
-    made for, is newer.
+    A newer Kafka writes data like the older one until a user raises its `metadata.version`. So a
+    volume is read only if the version of the stack ``before``, or the one that the volume was
+    created for, is newer.
     """
     previous = before.plan.kafka_version if before else _OLDEST
-    version = wanted.plan.kafka_version
-    planned = spots(wanted.hosts, wanted.containers.values())
-    for volume in own_volumes(wanted.stack, planned, seen):
+    version = target.plan.kafka_version
+    planned = spots(target.hosts, target.containers.values())
+    for volume in own_volumes(target.stack, planned, objects):
         made_for = volume.labels.get(labels.KAFKA, _OLDEST)
         if not (goes_back(version, made_for) or goes_back(version, previous)):
             continue
         try:
-            written, level = _look(engines, wanted, _images(wanted, seen, volume, before), volume)
-        except throwaway.NotAsked:
+            written, level = _look(
+                engines, target, _images(target, objects, volume, before), volume
+            )
+        except throwaway.CommandFailed:
             written, level = True, None
         if written and (why := _refusal(version, made_for, level)):
             yield (
@@ -72,19 +77,21 @@ def version_problems(
 
 
 def _images(
-    wanted: WantedStack, seen: Seen, volume: SeenVolume, before: WantedStack | None
+    target: TargetStack, objects: EngineObjects, volume: EngineVolume, before: TargetStack | None
 ) -> Iterator[str]:
-    """Images that the engine may have; the wanted one, which comes first, may still be missing."""
-    yield wanted.containers[volume.node].image
+    """Images that the engine may have; the first is the target's, which may be missing."""
+    yield target.containers[volume.node].image
     yield from (
-        it.image for it in seen.containers if it.host == volume.host and wanted.owns(it.labels)
+        container.image
+        for container in objects.containers
+        if container.host == volume.host and target.owns(container.labels)
     )
     if before is not None:
-        yield from {it.image for it in before.containers.values()}
+        yield from {container.image for container in before.containers.values()}
 
 
 def _refusal(version: str, made_for: str, level: int | None) -> str | None:
-    """Why ``version`` cannot read data of the feature level; None is a level that is not known."""
+    """Why Kafka ``version`` cannot read data of feature level ``level``; None is unknown."""
     claimed = goes_back(version, made_for)
     older = f"was written by Kafka {made_for}, and {version} is older"
     newest = NEWEST.get(".".join(version.split(".")[:2]))
@@ -97,10 +104,10 @@ def _refusal(version: str, made_for: str, level: int | None) -> str | None:
 
 
 def _look(
-    engines: Engines, wanted: WantedStack, images: Iterable[str], volume: SeenVolume
+    engines: Engines, target: TargetStack, images: Iterable[str], volume: EngineVolume
 ) -> tuple[bool, int | None]:
-    """Whether Kafka has written to a volume, and the feature level found in it. Raises NotAsked."""
-    host = next(it for it in wanted.hosts if it.name == volume.host)
+    """True if Kafka has written to a volume, and the feature level in it. Raises CommandFailed."""
+    host = next(candidate for candidate in target.hosts if candidate.name == volume.host)
     encoded = throwaway.ask_any(
         engines.of(host), images, ["bash", "-c", _SCRIPT, "look", DATA], volumes={volume.name: DATA}
     )
@@ -108,12 +115,12 @@ def _look(
 
 
 def read(encoded: str) -> tuple[bool, int | None]:
-    """Whether the base64 archive ``encoded`` holds data of Kafka, and its feature level."""
+    """True if the base64 archive ``encoded`` has data of Kafka, and its feature level."""
     folders: list[Path] = []
     with tempfile.TemporaryDirectory() as folder:
         if encoded:
             folders.append(Path(folder))
-            # the archive may end early if a log was written to meanwhile
+            # the archive may be cut short if Kafka wrote to a log meanwhile
             with (
                 contextlib.suppress(*_CUT_SHORT),
                 tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded))) as archive,
@@ -122,48 +129,57 @@ def read(encoded: str) -> tuple[bool, int | None]:
         return is_formatted(folders), feature_level(folders)
 
 
-def removed(wanted: WantedStack, seen: Seen) -> dict[int, list[SeenContainer | SeenVolume]]:
-    """Brokers that ``wanted`` no longer has, with their containers and volumes on the engines."""
-    staying = {node.id for node in wanted.plan.brokers}
-    found: dict[int, list[SeenContainer | SeenVolume]] = {}
-    for container in seen.containers:
-        if wanted.owns(container.labels) and _was_broker(container.labels):
-            found.setdefault(container.node, []).append(container)
-    for volume in seen.volumes:
-        if volume.labels.get(labels.STACK) == wanted.stack and _was_broker(volume.labels):
-            found.setdefault(volume.node, []).append(volume)
-    return {id: left for id, left in sorted(found.items()) if id not in staying}
+def removed(
+    target: TargetStack, objects: EngineObjects
+) -> dict[int, list[EngineContainer | EngineVolume]]:
+    """Containers and volumes of brokers that ``target`` no longer has, by node id."""
+    staying = {node.id for node in target.plan.brokers}
+    by_node: dict[int, list[EngineContainer | EngineVolume]] = {}
+    for container in objects.containers:
+        if target.owns(container.labels) and _was_broker(container.labels):
+            by_node.setdefault(container.node, []).append(container)
+    for volume in objects.volumes:
+        if volume.labels.get(labels.STACK) == target.stack and _was_broker(volume.labels):
+            by_node.setdefault(volume.node, []).append(volume)
+    return {id: remains for id, remains in sorted(by_node.items()) if id not in staying}
 
 
 def removal_problems(
-    engines: Engines, wanted: WantedStack, seen: Seen, hosts: Sequence[DockerHost]
+    engines: Engines, target: TargetStack, objects: EngineObjects, hosts: Sequence[DockerHost]
 ) -> Iterator[str]:
-    """Which brokers would be removed that still hold replicas; ``hosts`` are old and new ones.
+    """One message for each broker to be removed that still holds replicas.
 
-    A broker that runs knows; where none does, the removed broker's volume is listed.
+    ``hosts`` are the stack's former and new ones. The replicas are those that a running broker
+    reports, or else those in the removed broker's volume.
     """
-    gone = removed(wanted, seen)
-    if not gone:
+    brokers = removed(target, objects)
+    if not brokers:
         return
-    known = _state(engines, wanted, seen)
-    for id, left in gone.items():
+    state = _state(engines, target, objects)
+    for id, remains in brokers.items():
         try:
-            if known is not None:
-                held = [str(it) for it in known.partitions if id in it.replicas]
+            if state is not None:
+                partitions = [
+                    str(partition) for partition in state.partitions if id in partition.replicas
+                ]
             else:
-                held = _on_disk(engines, left, hosts, wanted)
+                partitions = _on_disk(engines, remains, hosts, target)
         except EarshotError as error:
             yield f"broker {id} would be removed, and whether it is empty is not known: {error}"
             continue
-        if held:
-            yield holds_replicas(id, held)
+        if partitions:
+            yield holds_replicas(id, partitions)
 
 
-def _state(engines: Engines, wanted: WantedStack, seen: Seen) -> ClusterState | None:
-    """What a broker that stays and runs knows of the cluster; None where none answers."""
-    running = {it.node: it for it in seen.containers if wanted.owns(it.labels) and it.running}
-    for node in wanted.plan.brokers:
-        address = wanted.address_of(node.id)
+def _state(engines: Engines, target: TargetStack, objects: EngineObjects) -> ClusterState | None:
+    """The cluster's state as a running broker that stays reports it; None if none answers."""
+    running = {
+        container.node: container
+        for container in objects.containers
+        if target.owns(container.labels) and container.running
+    }
+    for node in target.plan.brokers:
+        address = target.address_of(node.id)
         if node.id in running and address.can_be_asked:
             with contextlib.suppress(ExchangeError, EarshotError):
                 client = engines.of(address)
@@ -173,32 +189,35 @@ def _state(engines: Engines, wanted: WantedStack, seen: Seen) -> ClusterState | 
 
 def _on_disk(
     engines: Engines,
-    left: Sequence[SeenContainer | SeenVolume],
+    remains: Sequence[EngineContainer | EngineVolume],
     hosts: Sequence[DockerHost],
-    wanted: WantedStack,
+    target: TargetStack,
 ) -> list[str]:
     """The `topic-partition` replicas in the volumes of a removed broker."""
-    volumes = [item for item in left if isinstance(item, SeenVolume)]
-    image = next(iter(wanted.containers.values())).image
-    found: set[str] = set()
+    volumes = [remnant for remnant in remains if isinstance(remnant, EngineVolume)]
+    image = next(iter(target.containers.values())).image
+    partitions: set[str] = set()
     for volume in volumes:
-        host = next(it for it in hosts if it.name == volume.host)
-        # the engine may not have the wanted one yet
-        images = [image, *(it.image for it in left if isinstance(it, SeenContainer))]
+        host = next(candidate for candidate in hosts if candidate.name == volume.host)
+        # the engine may not have the target's image yet
+        images = [
+            image,
+            *(remnant.image for remnant in remains if isinstance(remnant, EngineContainer)),
+        ]
         command = ["ls", "-1", DATA]
         try:
             client = engines.of(host)
             listing = throwaway.ask_any(client, images, command, volumes={volume.name: DATA})
-        except throwaway.NotAsked as reason:
+        except throwaway.CommandFailed as reason:
             raise EarshotError(
                 f"volume {volume.name} on Docker host {host.name}",
                 observed=f"cannot be looked into: {reason.observed}",
                 remedy=f"see that the engine has the image {image}, or remove the volume if "
                 "it is no longer needed",
             ) from None
-        found |= set(replicas(listing.split()))
-    return sorted(found)
+        partitions |= set(replicas(listing.split()))
+    return sorted(partitions)
 
 
-def _was_broker(found: Mapping[str, str]) -> bool:
-    return "broker" in found.get(labels.ROLES, "").split(",")
+def _was_broker(own: Mapping[str, str]) -> bool:
+    return "broker" in own.get(labels.ROLES, "").split(",")

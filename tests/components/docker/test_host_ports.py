@@ -79,7 +79,7 @@ def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_an_image_another_host_cannot_be_asked() -> None:
-    with pytest.raises(throwaway.NotAsked, match="no image yet"):
+    with pytest.raises(throwaway.CommandFailed, match="no image yet"):
         host_ports.holders(None, ELSEWHERE, None, [LOOPBACK], [])
 
 
@@ -119,11 +119,11 @@ def test_every_port_is_asked_for_once_in_their_order(monkeypatch: pytest.MonkeyP
 
 
 def test_whether_an_ipv6_socket_takes_ipv4_matters_to_it_alone() -> None:
-    answering = host_ports._settled(Bound("::", 9092), {9092})
+    answering = host_ports._with_ipv4(Bound("::", 9092), {9092})
     assert (answering.ipv6_only, answering.port) == (False, 9092)
-    assert host_ports._settled(Bound("::", 9092), {9093}).ipv6_only is True
+    assert host_ports._with_ipv4(Bound("::", 9092), {9093}).ipv6_only is True
     for other in (Bound("127.0.0.1", 9092), Bound("::1", 9092), Bound("0.0.0.0", 9092)):
-        assert host_ports._settled(other, set()) == other
+        assert host_ports._with_ipv4(other, set()) == other
 
 
 def test_a_socket_of_another_user_has_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_an_engine_in_another_namespace_is_asked_in_a_container(
 ) -> None:
     here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
-    with pytest.raises(throwaway.NotAsked) as caught:
+    with pytest.raises(throwaway.CommandFailed) as caught:
         host_ports.holders(None, here, None, [LOOPBACK], [])
     assert caught.value.object == "its ports"
     assert caught.value.observed == "it has no image yet to ask them in"

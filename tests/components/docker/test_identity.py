@@ -12,7 +12,7 @@ import pytest
 from earshot_pulumi.docker import images, labels, on_engines, preflight, volume_data
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.identity import FILE
-from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume
+from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, EngineVolume
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 
 from earshot.cluster_id import check_cluster_id, of_stack_name
@@ -22,20 +22,22 @@ from tests.components.docker.test_on_engines import wanted
 A, B = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
 
 
-def volume(node: int = 1, **changed: str) -> SeenVolume:
+def volume(node: int = 1, **changed: str) -> EngineVolume:
     own = {labels.STACK: "s", labels.NODE: str(node), **changed}
-    return SeenVolume("local", f"earshot-s-kafka-{node}", own)
+    return EngineVolume("local", f"earshot-s-kafka-{node}", own)
 
 
-def of(id: str) -> Seen:
+def of(id: str) -> EngineObjects:
     """Data of the cluster ``id`` at both spots."""
-    return Seen(volumes=(volume(1, **{labels.CLUSTER: id}), volume(2, **{labels.CLUSTER: id})))
+    return EngineObjects(
+        volumes=(volume(1, **{labels.CLUSTER: id}), volume(2, **{labels.CLUSTER: id}))
+    )
 
 
 @pytest.fixture
-def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, Seen]:
+def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, EngineObjects]:
     """What the engines have, in place of engines."""
-    held = {"seen": Seen()}
+    held = {"seen": EngineObjects()}
     no_containers = SimpleNamespace(list=lambda **_: [])
     monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(containers=no_containers))
     monkeypatch.setattr(on_engines, "look", lambda *_: held["seen"])
@@ -58,20 +60,20 @@ def checked(folder: Path, olds: Mapping[str, Any], said: str | None = None) -> t
     return result.inputs["cluster_id"], "".join(result.failures)
 
 
-def test_a_new_stack_gets_an_id_of_its_own(there: dict[str, Seen], tmp_path: Path) -> None:
+def test_a_new_stack_gets_an_id_of_its_own(there: dict[str, EngineObjects], tmp_path: Path) -> None:
     first, second = checked(tmp_path, {}), checked(tmp_path, {})
     assert check_cluster_id(first[0]) != check_cluster_id(second[0])
     assert first[1] == second[1] == ""
 
 
-def test_it_is_kept_whatever_is_there(there: dict[str, Seen], tmp_path: Path) -> None:
+def test_it_is_kept_whatever_is_there(there: dict[str, EngineObjects], tmp_path: Path) -> None:
     there["seen"] = of(B)
     assert checked(tmp_path, {"cluster_id": A}) == (A, "")
     assert checked(tmp_path, {"cluster_id": A}, said=A) == (A, "")
 
 
 def test_the_stacks_file_decides_where_there_is_no_data_of_another(
-    there: dict[str, Seen], tmp_path: Path
+    there: dict[str, EngineObjects], tmp_path: Path
 ) -> None:
     assert checked(tmp_path, {}, said=B) == (B, "")
     there["seen"] = of(B)
@@ -81,7 +83,9 @@ def test_the_stacks_file_decides_where_there_is_no_data_of_another(
     assert f"data of cluster {B}" in checked(tmp_path, {}, said=A)[1]
 
 
-def test_an_id_that_is_in_the_data_cannot_change(there: dict[str, Seen], tmp_path: Path) -> None:
+def test_an_id_that_is_in_the_data_cannot_change(
+    there: dict[str, EngineObjects], tmp_path: Path
+) -> None:
     there["seen"] = of(A)
     id, reason = checked(tmp_path, {"cluster_id": A}, said=B)
     assert id == A
@@ -92,7 +96,7 @@ def test_an_id_that_is_in_the_data_cannot_change(there: dict[str, Seen], tmp_pat
 
 
 def test_a_checkout_goes_on_with_the_data_that_it_has_kept(
-    there: dict[str, Seen], tmp_path: Path
+    there: dict[str, EngineObjects], tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine"
     Called(EnginePreflightKind()).create(props_of(mine, cluster_id=A))
@@ -105,9 +109,9 @@ def test_a_checkout_goes_on_with_the_data_that_it_has_kept(
 
 
 def test_another_checkout_is_told_how_to_take_data_over(
-    there: dict[str, Seen], tmp_path: Path
+    there: dict[str, EngineObjects], tmp_path: Path
 ) -> None:
-    running = SeenContainer("local", "x", "kafka-1", "i", True, {labels.STACK: "s"})
+    running = EngineContainer("local", "x", "kafka-1", "i", True, {labels.STACK: "s"})
     there["seen"] = replace(of(A), containers=(running,))
     assert checked(tmp_path, {})[1] == (
         "\n- earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local: data "
@@ -121,17 +125,17 @@ def test_another_checkout_is_told_how_to_take_data_over(
 
 @pytest.mark.parametrize("left", ["contract.json", "report.json"])
 def test_what_an_earlier_release_deployed_from_here_keeps_its_id(
-    there: dict[str, Seen], tmp_path: Path, left: str
+    there: dict[str, EngineObjects], tmp_path: Path, left: str
 ) -> None:
     """Its `make down` leaves the data and the report, and no contract."""
-    there["seen"] = Seen(volumes=(volume(1), volume(2)))
+    there["seen"] = EngineObjects(volumes=(volume(1), volume(2)))
     assert f"`cluster_id: {of_stack_name('s')}`" in checked(tmp_path, {})[1], "of whom is it?"
     (tmp_path / left).write_text("{}")
     assert checked(tmp_path, {}) == (of_stack_name("s"), "")
 
 
 def test_an_id_that_no_data_holds_may_still_be_another(
-    there: dict[str, Seen], tmp_path: Path
+    there: dict[str, EngineObjects], tmp_path: Path
 ) -> None:
     there["seen"] = of(B)
     id, reason = checked(tmp_path, {})

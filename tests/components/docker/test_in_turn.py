@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 from earshot_pulumi.docker import in_turn, labels, on_engines
-from earshot_pulumi.docker.on_engines import Seen, SeenContainer, SeenVolume
+from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, EngineVolume
 
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
@@ -26,14 +26,14 @@ def planned() -> DockerPlan:
     return plan_docker(spec, "s")
 
 
-def container(id: int, running: bool, stack: str = "s") -> SeenContainer:
+def container(id: int, running: bool, stack: str = "s") -> EngineContainer:
     own = {labels.STACK: stack, labels.NODE: str(id)}
-    return SeenContainer("local", f"id-{id}", f"kafka-{id}", "kafka", running, own)
+    return EngineContainer("local", f"id-{id}", f"kafka-{id}", "kafka", running, own)
 
 
-def volume(id: int, name: str = "", stack: str = "s") -> SeenVolume:
+def volume(id: int, name: str = "", stack: str = "s") -> EngineVolume:
     own = {labels.STACK: stack, labels.NODE: str(id)}
-    return SeenVolume("local", name or f"earshot-s-kafka-{id}", own)
+    return EngineVolume("local", name or f"earshot-s-kafka-{id}", own)
 
 
 BEGAN = "2026-01-01T00:00:00Z"
@@ -76,13 +76,13 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 def test_what_has_data_and_does_not_run(
     planned: DockerPlan,
     monkeypatch: pytest.MonkeyPatch,
-    containers: Iterable[SeenContainer],
+    containers: Iterable[EngineContainer],
     volumes: Iterable[int],
     unsettled: set[int],
 ) -> None:
     held = [volume(id) for id in volumes]
     held += [volume(4), volume(1, "another"), volume(3, "earshot-s-kafka-3", stack="t")]
-    seen = Seen(tuple(containers), tuple(held))
+    seen = EngineObjects(tuple(containers), tuple(held))
     monkeypatch.setattr(on_engines, "look", lambda *_: seen)
     assert in_turn.unsettled("s", planned, {}) == unsettled
 
@@ -112,7 +112,7 @@ def test_what_is_paused_or_started_again_and_again_does_not_stay_up(
 ) -> None:
     inspected["id-2"] = SINCE | found
     ids = (1, 2, 3)
-    seen = Seen(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
+    seen = EngineObjects(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
     monkeypatch.setattr(on_engines, "look", lambda *_: seen)
     assert in_turn.unsettled("s", planned, {}) == unsettled
 
@@ -120,7 +120,7 @@ def test_what_is_paused_or_started_again_and_again_does_not_stay_up(
 def test_nothing_is_known_where_an_engine_does_not_answer(
     planned: DockerPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def look(*_: object) -> Seen:
+    def look(*_: object) -> EngineObjects:
         raise EarshotError("Docker engine", observed="does not answer", remedy="start it")
 
     monkeypatch.setattr(on_engines, "look", look)
@@ -140,7 +140,7 @@ def test_a_node_that_was_restarted_since_it_was_in_sync_is_unsettled(
     ids = (1, 2, 3)
     inspected |= {f"id-{id}": SINCE | {"State": NOW | {"StartedAt": BEGAN}} for id in ids}
     inspected["id-2"]["State"] = NOW | {"StartedAt": since}
-    seen = Seen(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
+    seen = EngineObjects(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
     monkeypatch.setattr(on_engines, "look", lambda *_: seen)
     nodes = {f"broker-{id}": [{"place": {"node_id": id}}] for id in ids}
     known = {

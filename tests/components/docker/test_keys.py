@@ -198,7 +198,9 @@ def test_keys_that_cannot_be_written_are_named(
     engine: EngineDouble, props: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **more: object) -> None:
-        raise throwaway.NotAsked("a container of the image x", observed="no space left on device")
+        raise throwaway.CommandFailed(
+            "a container of the image x", observed="no space left on device"
+        )
 
     monkeypatch.setattr(engine, "fill", full)
     with pytest.raises(EarshotError) as caught:

@@ -11,11 +11,11 @@ from docker.errors import DockerException
 from earshot_pulumi.docker import images, labels, on_engines, running, volume_data
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import (
-    Seen,
-    SeenContainer,
-    SeenNetwork,
-    SeenVolume,
-    WantedStack,
+    EngineContainer,
+    EngineNetwork,
+    EngineObjects,
+    EngineVolume,
+    TargetStack,
 )
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.unknown_inputs import Markers
@@ -32,49 +32,49 @@ MINE = "0123456789ab"
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 
 
-def wanted(stack: str = "s", **settings: Any) -> WantedStack:
+def wanted(stack: str = "s", **settings: Any) -> TargetStack:
     spec = read_spec({"placement": "docker", **settings}, "test")
     assert isinstance(spec, DockerSpec)
     planned = plan_docker(spec, stack)
-    return WantedStack(stack, MINE, OWN_ID, planned.plan, planned.containers, planned.hosts)
+    return TargetStack(stack, MINE, OWN_ID, planned.plan, planned.containers, planned.hosts)
 
 
-def container(of: WantedStack, id: int, **changes: Any) -> SeenContainer:
+def container(of: TargetStack, id: int, **changes: Any) -> EngineContainer:
     """The running container of node ``id`` as this very deployment has made it."""
     made = of.containers[id]
     own = labels.of_container(of.stack, of.deployment, of.plan, of.plan.node(id))
-    seen = SeenContainer(
+    seen = EngineContainer(
         of.host_of(id), f"id-{id}", made.name, "sha256:1", True, own, ports=made.ports
     )
     return replace(seen, **changes)
 
 
-def volume(of: WantedStack, id: int, **changes: Any) -> SeenVolume:
+def volume(of: TargetStack, id: int, **changes: Any) -> EngineVolume:
     own = labels.of_volume(of.stack, of.cluster_id, of.plan, of.plan.node(id))
-    return replace(SeenVolume(of.host_of(id), of.containers[id].volume, own), **changes)
+    return replace(EngineVolume(of.host_of(id), of.containers[id].volume, own), **changes)
 
 
-def everything(of: WantedStack) -> Seen:
+def everything(of: TargetStack) -> EngineObjects:
     """What is on the engines once ``of`` is up."""
-    network = SeenNetwork("local", "earshot-s", labels.of_deployment(of.stack, of.deployment))
-    return Seen(
+    network = EngineNetwork("local", "earshot-s", labels.of_deployment(of.stack, of.deployment))
+    return EngineObjects(
         tuple(container(of, id) for id in of.containers),
         tuple(volume(of, id) for id in of.containers),
         (network,),
     )
 
 
-def problems(of: WantedStack, seen: Seen) -> list[str]:
+def problems(of: TargetStack, seen: EngineObjects) -> list[str]:
     return list(on_engines.problems(of, seen))
 
 
-def the_problem(of: WantedStack, seen: Seen) -> str:
+def the_problem(of: TargetStack, seen: EngineObjects) -> str:
     (found,) = problems(of, seen)
     return found
 
 
 def test_on_empty_engines_everything_may_be_made() -> None:
-    assert problems(wanted(), Seen()) == []
+    assert problems(wanted(), EngineObjects()) == []
 
 
 def test_what_this_deployment_has_made_is_no_obstacle() -> None:
@@ -90,7 +90,7 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
     now = wanted(hosts=[{"external": "x.example"}])
     props = {**now.to_props(), "deployment": MINE}
     floats = json.loads(json.dumps(props), parse_int=float)
-    back = WantedStack.from_props(floats)
+    back = TargetStack.from_props(floats)
     assert back == replace(
         now, containers={id: replace(it, environment={}) for id, it in now.containers.items()}
     )
@@ -98,8 +98,8 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
 
 def test_the_name_of_a_strangers_container_is_taken() -> None:
     now = wanted(brokers=1)
-    stranger = SeenContainer("local", "x", "kafka-1", "redis:7", False)
-    reported = the_problem(now, Seen((stranger,)))
+    stranger = EngineContainer("local", "x", "kafka-1", "redis:7", False)
+    reported = the_problem(now, EngineObjects((stranger,)))
     assert "the name kafka-1 of node 1 is taken on Docker host local" in reported
     assert "a container of the image redis:7" in reported
     assert "names: {1: …}" in reported
@@ -108,25 +108,28 @@ def test_the_name_of_a_strangers_container_is_taken() -> None:
 def test_another_checkouts_stack_of_the_same_name_is_another() -> None:
     now = wanted(brokers=1)
     others = {**container(now, 1).labels, labels.DEPLOYMENT: "fedcba987654"}
-    reported = "\n".join(problems(now, Seen((container(now, 1, labels=others),))))
+    reported = "\n".join(problems(now, EngineObjects((container(now, 1, labels=others),))))
     assert "another deployment of a stack s" in reported
 
 
 def test_a_name_on_another_host_is_free() -> None:
     now = wanted(brokers=1)
-    assert problems(now, Seen((SeenContainer("elsewhere", "x", "kafka-1", "i", True),))) == []
+    assert (
+        problems(now, EngineObjects((EngineContainer("elsewhere", "x", "kafka-1", "i", True),)))
+        == []
+    )
 
 
 def test_a_strangers_network_is_not_joined() -> None:
     now = wanted(brokers=1)
-    reported = the_problem(now, Seen(networks=(SeenNetwork("local", "earshot-s"),)))
+    reported = the_problem(now, EngineObjects(networks=(EngineNetwork("local", "earshot-s"),)))
     assert "the network earshot-s exists on Docker host local" in reported
 
 
 def test_a_volume_that_is_not_this_nodes_is_not_written_to() -> None:
     now = wanted(brokers=1)
     for own in ({}, {labels.STACK: "other"}, {labels.STACK: "s", labels.NODE: "2"}):
-        reported = the_problem(now, Seen(volumes=(volume(now, 1, labels=own),)))
+        reported = the_problem(now, EngineObjects(volumes=(volume(now, 1, labels=own),)))
         assert "does not hold node 1 of stack s" in reported
 
 
@@ -146,8 +149,8 @@ def test_controllers_do_not_move_while_they_run() -> None:
 def test_a_strangers_port_is_taken() -> None:
     now = wanted(brokers=1)
     port = now.containers[1].ports[0]
-    held = SeenContainer("local", "x", "other", "i", True, ports=(replace(port, host_ip="::"),))
-    reported = the_problem(now, Seen((held,)))
+    held = EngineContainer("local", "x", "other", "i", True, ports=(replace(port, host_ip="::"),))
+    reported = the_problem(now, EngineObjects((held,)))
     assert f"port {port.host_port} of Docker host local, for node 1, is taken" in reported
     assert "container other. Free the port" in reported
 
@@ -160,8 +163,8 @@ def test_another_port_is_free(changes: dict[str, Any]) -> None:
                                        {"name": "H", "port": 2000, "scopes": "host"}])  # fmt: skip
     (port,) = now.containers[1].ports
     assert port == PublishedPort(2000, 2000, "127.0.0.1")
-    held = SeenContainer("local", "x", "other", "i", True, ports=(replace(port, **changes),))
-    assert problems(now, Seen((held,))) == []
+    held = EngineContainer("local", "x", "other", "i", True, ports=(replace(port, **changes),))
+    assert problems(now, EngineObjects((held,))) == []
 
 
 def test_brokers_do_not_swap_ports_while_both_run() -> None:
@@ -184,7 +187,7 @@ def test_controllers_at_hosts_that_a_preview_does_not_know_do_not_move() -> None
     listeners = [{"name": "INTERNAL", "port": 19092, "scopes": "internal"}]
     listeners.append({"name": "EXTERNAL", "port": 9092, "scopes": "external"})
 
-    def between(*hosts: str) -> WantedStack:
+    def between(*hosts: str) -> TargetStack:
         placed = [{"name": f"h{n}", "external": it} for n, it in enumerate(hosts)]
         return wanted(hosts=placed, listeners=listeners)
 
@@ -216,7 +219,7 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
     """A stack of this name in another checkout, or this one's state was lost."""
     now = wanted()
     theirs = everything(replace(now, cluster_id=OTHER)).volumes
-    assert the_problem(now, Seen(volumes=theirs)) == (
+    assert the_problem(now, EngineObjects(volumes=theirs)) == (
         "earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local, "
         f"earshot-s-kafka-3 on Docker host local: data of cluster {OTHER}, which a stack called s "
         f"has made, of this checkout or another; this one is {OWN_ID}. To take it over, write "
@@ -224,19 +227,21 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
         f"remove the volumes "
         "(`docker volume rm`); else name the stack otherwise"
     )
-    assert problems(replace(now, cluster_id=OTHER), Seen(volumes=theirs)) == []
+    assert problems(replace(now, cluster_id=OTHER), EngineObjects(volumes=theirs)) == []
 
 
 def test_before_the_id_is_decided_nothing_is_said_of_kept_data() -> None:
     """The resource that decides the id compares the volumes."""
     now = wanted(brokers=1)
-    assert problems(replace(now, cluster_id=""), Seen(volumes=everything(now).volumes)) == []
+    assert (
+        problems(replace(now, cluster_id=""), EngineObjects(volumes=everything(now).volumes)) == []
+    )
 
 
 def test_volumes_of_earlier_releases_hold_the_id_of_their_stacks_name() -> None:
     now = wanted(brokers=1)
     unmarked = {key: it for key, it in volume(now, 1).labels.items() if key != labels.CLUSTER}
-    old = Seen(volumes=(volume(now, 1, labels=unmarked),))
+    old = EngineObjects(volumes=(volume(now, 1, labels=unmarked),))
     assert f"`cluster_id: {of_stack_name('s')}`" in the_problem(now, old)
     assert problems(replace(now, cluster_id=of_stack_name("s")), old) == []
 
@@ -268,15 +273,15 @@ def test_a_container_as_an_engine_lists_it(state: str, running: bool) -> None:
     listed = {"Id": "0123456789abcdef", "Image": "i", "State": state}
     full = {**listed, "Names": ["/kafka-1"], "Labels": {labels.NODE: "7"}, "Ports": ports}
     seen = on_engines._container("h", full)
-    assert seen == SeenContainer(
+    assert seen == EngineContainer(
         *("h", "0123456789abcdef", "kafka-1", "i", running, {labels.NODE: "7"}),
         (PublishedPort(1, 2, "::", "tcp"), PublishedPort(4, 5, "", "udp")),
     )
     assert seen.node == 7
     bare = on_engines._container("h", {**listed, "Names": [], "Labels": None, "Ports": None})
     assert (bare.name, bare.labels, bare.ports, bare.node) == ("0123456789ab", {}, (), -1)
-    assert SeenVolume("h", "v").node == -1
-    assert SeenVolume("h", "v", {labels.NODE: "7"}).node == 7
+    assert EngineVolume("h", "v").node == -1
+    assert EngineVolume("h", "v", {labels.NODE: "7"}).node == 7
 
 
 def test_engines_are_looked_at_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,8 +307,8 @@ def test_engines_are_looked_at_one_after_the_other(monkeypatch: pytest.MonkeyPat
     seen = on_engines.look(Engines(), hosts)
     assert asked == [True, True], "also those that do not run"
     assert [(it.host, it.name) for it in seen.containers] == [("a", "k"), ("b", "k")]
-    assert seen.volumes[:2] == (SeenVolume("a", "v", {}), SeenVolume("a", "w", {"a": "b"}))
-    assert seen.networks[2:] == (SeenNetwork("b", "n", {}), SeenNetwork("b", "o", {"c": "d"}))
+    assert seen.volumes[:2] == (EngineVolume("a", "v", {}), EngineVolume("a", "w", {"a": "b"}))
+    assert seen.networks[2:] == (EngineNetwork("b", "n", {}), EngineNetwork("b", "o", {"c": "d"}))
     api.volumes_there = None
     assert on_engines.look(Engines(), hosts).volumes == ()
     monkeypatch.setattr(Api, "networks", lambda _: 1 / 0)
@@ -326,40 +331,42 @@ def test_an_engine_that_does_not_answer_is_named(
 
 def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
     now = wanted(brokers=1)
-    stranger = SeenContainer("local", "x", "kafka-1", "redis:7", False)
-    assert problems(now, Seen((stranger,))) == [
+    stranger = EngineContainer("local", "x", "kafka-1", "redis:7", False)
+    assert problems(now, EngineObjects((stranger,))) == [
         (
             "the name kafka-1 of node 1 is taken on Docker host local by a container of the image "
             "redis:7. Remove it (`docker rm --force kafka-1` leaves its volumes), or choose "
             "another name: `names: {1: …}`"
         )
     ]
-    network = SeenNetwork("local", "earshot-s")
-    assert problems(now, Seen(networks=(network,))) == [
+    network = EngineNetwork("local", "earshot-s")
+    assert problems(now, EngineObjects(networks=(network,))) == [
         (
             "the network earshot-s exists on Docker host local and is not of this stack. Remove it "
             "(`docker network rm earshot-s`), or name the stack otherwise"
         )
     ]
     theirs = replace(network, labels={labels.STACK: "s", labels.DEPLOYMENT: "other"})
-    assert problems(now, Seen(networks=(theirs,))) == [
+    assert problems(now, EngineObjects(networks=(theirs,))) == [
         (
             "the network earshot-s exists on Docker host local and is another deployment of a "
             "stack s, whose state is kept elsewhere or was lost. Remove it (`docker network rm "
             "earshot-s`), or name the stack otherwise"
         )
     ]
-    assert problems(now, Seen(networks=(replace(network, name="bridge"),))) == []
-    assert problems(now, Seen(volumes=(volume(now, 1, labels={}),))) == [
+    assert problems(now, EngineObjects(networks=(replace(network, name="bridge"),))) == []
+    assert problems(now, EngineObjects(volumes=(volume(now, 1, labels={}),))) == [
         (
             "volume earshot-s-kafka-1 on Docker host local is there already and does not hold node "
             "1 of stack s. Name the stack or the node otherwise, or remove the volume if it "
             "is no longer needed"
         )
     ]
-    assert problems(now, Seen(volumes=(volume(now, 1, host="elsewhere", labels={}),))) == []
+    assert (
+        problems(now, EngineObjects(volumes=(volume(now, 1, host="elsewhere", labels={}),))) == []
+    )
     held = {**volume(now, 1).labels, labels.VOTERS: "1,2,3"}
-    assert problems(now, Seen(volumes=(volume(now, 1, labels=held),))) == [
+    assert problems(now, EngineObjects(volumes=(volume(now, 1, labels=held),))) == [
         (
             "the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
             "node's data when it is formatted, and a static quorum cannot change them. Set "
@@ -372,16 +379,16 @@ def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
 def test_whose_port_it_is_is_told() -> None:
     now = wanted(brokers=2)
     first, second = (now.containers[id].ports[0] for id in (1, 2))
-    other = SeenContainer("local", "x", "other", "i", True, ports=(first,))
-    assert problems(now, Seen((other,))) == [
+    other = EngineContainer("local", "x", "other", "i", True, ports=(first,))
+    assert problems(now, EngineObjects((other,))) == [
         (
             f"port {first.host_port} of Docker host local, for node 1, is taken by container "
             "other. Free the port, or choose another `port` (or `published`) for the listener"
         )
     ]
-    assert problems(now, Seen((replace(other, host="elsewhere"),))) == []
+    assert problems(now, EngineObjects((replace(other, host="elsewhere"),))) == []
     own = container(now, 2, ports=(first, second))
-    assert problems(now, Seen((own,))) == [
+    assert problems(now, EngineObjects((own,))) == [
         (
             f"port {first.host_port} of Docker host local, for node 1, is taken by container "
             "kafka-2, node 2 of this stack. Free the port, or choose another `port` (or "
@@ -406,17 +413,17 @@ def test_only_this_deployment_s_controllers_that_run_keep_their_place() -> None:
         for it in seen.containers
     )
     assert problems(after, replace(seen, containers=unknown)) == []
-    theirs = SeenContainer(
+    theirs = EngineContainer(
         "local", "x", "theirs", "i", True, {**seen.containers[0].labels, labels.DEPLOYMENT: "o"}
     )
-    assert problems(after, Seen((theirs,))) == []
+    assert problems(after, EngineObjects((theirs,))) == []
 
 
 def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
     now = wanted(brokers=1)
     theirs = replace(now, cluster_id=OTHER, deployment="other")
     left = container(theirs, 1, name="old-1", ports=())
-    seen = Seen((left,), (volume(theirs, 1),))
+    seen = EngineObjects((left,), (volume(theirs, 1),))
     assert problems(now, seen) == [
         (
             f"earshot-s-kafka-1 on Docker host local: data of cluster {OTHER}, which a stack "
@@ -431,7 +438,10 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
     (reported,) = on_engines.another_clusters_data("s", None, own, seen)
     assert "this one is a new one. Containers" in reported
     assert list(on_engines.another_clusters_data("other", None, own, seen)) == []
-    assert on_engines.held_by_cluster("s", own, Seen(volumes=(volume(theirs, 1, name="x"),))) == {}
+    assert (
+        on_engines.held_by_cluster("s", own, EngineObjects(volumes=(volume(theirs, 1, name="x"),)))
+        == {}
+    )
 
 
 def test_without_inputs_there_are_no_hosts() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from earshot_pulumi.docker import host_ports, images, on_engines, preflight, running
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflightKind
-from earshot_pulumi.docker.throwaway import NotAsked
+from earshot_pulumi.docker.throwaway import CommandFailed
 
 from earshot.errors import EarshotError
 from earshot.topology.container import PublishedPort
@@ -37,7 +37,7 @@ class Asked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings: list[tuple[str, str, list[int]]] = []
         self.ports: dict[str, list[int | None]] = {}
-        self.seen = Seen()
+        self.seen = EngineObjects()
         self.refusals: dict[int, str] = {}
         self.holders: dict[int, str] = {}
         self.silent = False
@@ -54,7 +54,7 @@ class Asked:
 
     def _refusals(self, client: Any, image: str, given: Mapping[int, str]) -> dict[int, str]:
         if self.silent:
-            raise NotAsked("a container of the image i", observed="it has no Java")
+            raise CommandFailed("a container of the image i", observed="it has no Java")
         self.settings.append((client.name, image, sorted(given)))
         return {id: it for id, it in self.refusals.items() if id in given}
 
@@ -62,7 +62,7 @@ class Asked:
         self, client: Any, _host: Any, image: str | None, wanted: Sequence[PublishedPort], _: Any
     ) -> dict[PublishedPort, str]:
         if image is None or self.silent:
-            raise NotAsked("its ports", observed="it has no image yet to ask them in")
+            raise CommandFailed("its ports", observed="it has no image yet to ask them in")
         self.ports[client.name] = [it.host_port for it in wanted]
         return {
             it: self.holders[it.host_port or 0] for it in wanted if it.host_port in self.holders
@@ -79,7 +79,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return Asked(monkeypatch)
 
 
-def props(of: WantedStack) -> dict[str, Any]:
+def props(of: TargetStack) -> dict[str, Any]:
     own = {"deployment": MINE, "remove": "anyway", "state_dir": "/s"}
     return {**of.to_props(), **own}
 
@@ -151,10 +151,10 @@ def test_a_port_that_a_process_holds_is_told(asked: Asked) -> None:
 def test_ports_that_its_own_container_publishes_are_not_asked(asked: Asked) -> None:
     now = wanted(brokers=2, listeners=PUBLISHED_ONCE)
     (port,) = now.containers[2].ports
-    asked.seen = Seen((container(now, 1), replace(container(now, 2), ports=())))
+    asked.seen = EngineObjects((container(now, 1), replace(container(now, 2), ports=())))
     said({}, props(now))
     assert asked.ports == {"local": [port.host_port]}
-    asked.seen, asked.ports = Seen((container(now, 1), container(now, 2))), {}
+    asked.seen, asked.ports = EngineObjects((container(now, 1), container(now, 2))), {}
     said({}, props(now))
     assert asked.ports == {}
 

@@ -19,7 +19,7 @@ from earshot_pulumi.docker import (
     volume_data,
 )
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 
 from earshot.errors import EarshotError
@@ -102,7 +102,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     return double
 
 
-def props(of: WantedStack, **changes: Any) -> dict[str, Any]:
+def props(of: TargetStack, **changes: Any) -> dict[str, Any]:
     return {
         **of.to_props(),
         "cluster_id": OWN_ID,
@@ -204,7 +204,9 @@ def test_all_are_asked_about_what_is_there(
 
         return problems
 
-    monkeypatch.setattr(on_engines, "look", lambda _, hosts: Seen() if list(hosts) else None)
+    monkeypatch.setattr(
+        on_engines, "look", lambda _, hosts: EngineObjects() if list(hosts) else None
+    )
     monkeypatch.setattr(on_engines, "problems", reported("on_engines"))
     for module, kinds in ((running, ("link", "client")), (volume_data, ("version", "removal"))):
         for kind in kinds:
@@ -216,7 +218,7 @@ def test_all_are_asked_about_what_is_there(
     (failure,) = Called(EnginePreflightKind()).check(olds, news).failures
     assert failure == text
     before, hosts = asked[3][1][3], asked[4][1][3]
-    assert before == WantedStack.from_props(olds)
+    assert before == TargetStack.from_props(olds)
     assert [host.name for host in hosts] == ["a", "b", "c"]
     asked.clear()
     result = Called(EnginePreflightKind()).check({}, props(wanted(hosts=HOSTS)))
@@ -238,9 +240,9 @@ def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch
             raise EarshotError("Docker host c", observed="does not answer")
         return SimpleNamespace()
 
-    def look(_engines: Engines, hosts: Any) -> Seen:
+    def look(_engines: Engines, hosts: Any) -> EngineObjects:
         looked.extend(host.name for host in hosts)
-        return Seen()
+        return EngineObjects()
 
     monkeypatch.setattr(Engines, "of", of)
     monkeypatch.setattr(on_engines, "look", look)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from docker.errors import DockerException
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import WantedStack
-from earshot_pulumi.docker.running import Running, client_problems
+from earshot_pulumi.docker.on_engines import TargetStack
+from earshot_pulumi.docker.running import RunningNode, client_problems
 
 from earshot.listeners.properties import read_environment
 from tests.components.docker.test_on_engines import container, wanted
@@ -37,10 +37,12 @@ def address(id: int) -> str:
     return f"172.18.0.{10 + id}"
 
 
-def running(of: WantedStack) -> list[Running]:
+def running(of: TargetStack) -> list[RunningNode]:
     (host,) = of.hosts
     return [
-        Running(container(of, id), host, dict(read_environment(it.environment).values), (GATEWAY,))
+        RunningNode(
+            container(of, id), host, dict(read_environment(it.environment).values), (GATEWAY,)
+        )
         for id, it in of.containers.items()
     ]
 
@@ -48,8 +50,8 @@ def running(of: WantedStack) -> list[Running]:
 def problems(
     monkeypatch: pytest.MonkeyPatch,
     tables: dict[int, str | Exception],
-    after: WantedStack = AFTER,
-    before: WantedStack = BEFORE,
+    after: TargetStack = AFTER,
+    before: TargetStack = BEFORE,
 ) -> list[str]:
     """With what `cat` says in the containers, by node id; the others have no connections."""
 

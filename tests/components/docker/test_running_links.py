@@ -11,7 +11,7 @@ import pytest
 from docker.errors import DockerException, NotFound
 from earshot_pulumi.docker import running
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.on_engines import Seen, WantedStack
+from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 
 from earshot.errors import EarshotError
 from tests.components.docker.test_on_engines import container, wanted
@@ -25,7 +25,7 @@ ONE = BOTH[:1]
 
 
 def said(
-    monkeypatch: pytest.MonkeyPatch, before: WantedStack, after: WantedStack, **changes: Any
+    monkeypatch: pytest.MonkeyPatch, before: TargetStack, after: TargetStack, **changes: Any
 ) -> str:
     """With all containers of ``before`` as they are, ``changes`` aside."""
     environment = {f"id-{id}": it.environment for id, it in before.containers.items()}
@@ -37,11 +37,13 @@ def said(
 
     client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
-    seen = Seen(tuple(replace(container(before, id), **changes) for id in before.containers))
+    seen = EngineObjects(
+        tuple(replace(container(before, id), **changes) for id in before.containers)
+    )
     return "\n".join(problems(after, seen))
 
 
-def problems(after: WantedStack, seen: Seen) -> list[str]:
+def problems(after: TargetStack, seen: EngineObjects) -> list[str]:
     return running.link_problems(running.running(Engines(), after, seen), after)
 
 
@@ -90,7 +92,7 @@ def test_an_engine_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, reason: 
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
     now = wanted(brokers=1)
     with pytest.raises(EarshotError, match="Docker host local"):
-        problems(now, Seen((container(now, 1),)))
+        problems(now, EngineObjects((container(now, 1),)))
 
 
 def test_what_does_not_count_leaves_the_others_to_be_looked_at(
@@ -116,9 +118,9 @@ def test_what_does_not_count_leaves_the_others_to_be_looked_at(
         replace(first, id="gone"),
     ]
     own = [container(before, id) for id in (1, 2, 3)]
-    assert len(problems(after, Seen((*others, *own)))) == 1
-    assert problems(before, Seen(tuple(own))) == []
-    assert problems(after, Seen((replace(first, id="bare"),))) == []
+    assert len(problems(after, EngineObjects((*others, *own)))) == 1
+    assert problems(before, EngineObjects(tuple(own))) == []
+    assert problems(after, EngineObjects((replace(first, id="bare"),))) == []
 
 
 TLS = [{**ONE[0], "protocol": "SSL"}]

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from docker.errors import APIError, ImageNotFound
 from earshot_pulumi.docker import labels, throwaway
-from earshot_pulumi.docker.throwaway import NotAsked
+from earshot_pulumi.docker.throwaway import CommandFailed
 
 
 class FakeEngine:
@@ -80,7 +80,7 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
 )
 def test_what_cannot_be_asked_is_said_and_leaves_nothing(answer: Any, said: str) -> None:
     engine = FakeEngine(answer)
-    with pytest.raises(NotAsked) as caught:
+    with pytest.raises(CommandFailed) as caught:
         ask(engine)
     assert caught.value.observed == said
     assert engine.left == []
@@ -96,7 +96,7 @@ def test_an_interrupt_leaves_nothing() -> None:
 def test_the_first_image_that_is_there_is_asked() -> None:
     engine: Any = FakeEngine((0, (b"found", None)))
     assert throwaway.ask_any(engine, ["absent", "kafka"], ["look"], volumes={}) == "found"
-    with pytest.raises(NotAsked, match="no image is there"):
+    with pytest.raises(CommandFailed, match="no image is there"):
         throwaway.ask_any(engine, ["absent"], ["look"], volumes={})
 
 
@@ -107,7 +107,7 @@ def test_an_engine_that_answers_no_more_is_no_answer() -> None:
         raise ConnectionResetError("Connection reset by peer")
 
     engine.images.get = lost
-    with pytest.raises(NotAsked, match="Connection reset by peer"):
+    with pytest.raises(CommandFailed, match="Connection reset by peer"):
         throwaway.ask_any(engine, ["kafka"], ["look"], volumes={})
 
 
@@ -170,7 +170,7 @@ def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
     ],
 )
 def test_a_volume_that_cannot_be_filled_is_said(engine: FilledEngine, said: str) -> None:
-    with pytest.raises(NotAsked) as caught:
+    with pytest.raises(CommandFailed) as caught:
         fill(engine)
     assert caught.value.observed == said
     assert engine.left == []

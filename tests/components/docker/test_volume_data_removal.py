@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import inner_listener, labels, throwaway, volume_data
-from earshot_pulumi.docker.on_engines import Seen
-from earshot_pulumi.docker.throwaway import NotAsked
+from earshot_pulumi.docker.on_engines import EngineObjects
+from earshot_pulumi.docker.throwaway import CommandFailed
 
 from earshot.validation.cluster_state import ClusterState, Partition
 from earshot.validation.wire import ExchangeError
@@ -27,7 +27,7 @@ def said(monkeypatch: pytest.MonkeyPatch, listing: str | None) -> tuple[list[str
     def ask_any(_client: object, images: Iterable[str], *_: object, **__: object) -> str:
         tried.extend(images)
         if listing is None:
-            raise NotAsked("the volumes", observed="no image is there")
+            raise CommandFailed("the volumes", observed="no image is there")
         return listing
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
@@ -92,7 +92,7 @@ def test_where_nobody_is_removed_nobody_is_asked(monkeypatch: pytest.MonkeyPatch
 
 def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask_any(*_: object, **__: object) -> str:
-        raise NotAsked("the volumes", observed="no image is there")
+        raise CommandFailed("the volumes", observed="no image is there")
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
     monkeypatch.setattr(volume_data, "_state", lambda *_: None)
@@ -113,5 +113,7 @@ def test_what_others_have_left_is_no_broker_of_ours() -> None:
     before, now = wanted(brokers=2), wanted(brokers=1)
     theirs = container(before, 2, labels={**container(before, 2).labels, labels.DEPLOYMENT: "x"})
     foreign = volume(before, 2, labels={**volume(before, 2).labels, labels.STACK: "other"})
-    assert volume_data.removed(now, Seen((theirs,), (foreign,))) == {}
-    assert volume_data.removed(now, Seen((), (volume(before, 2),))) == {2: [volume(before, 2)]}
+    assert volume_data.removed(now, EngineObjects((theirs,), (foreign,))) == {}
+    assert volume_data.removed(now, EngineObjects((), (volume(before, 2),))) == {
+        2: [volume(before, 2)]
+    }

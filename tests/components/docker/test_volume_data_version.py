@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from earshot_pulumi.docker import labels, throwaway, volume_data
-from earshot_pulumi.docker.on_engines import Seen, WantedStack
-from earshot_pulumi.docker.throwaway import NotAsked
+from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
+from earshot_pulumi.docker.throwaway import CommandFailed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,18 +42,18 @@ def said(
     version: str,
     reported: str | None,
     made_for: str = "4.1.1",
-    before: WantedStack | None = None,
+    before: TargetStack | None = None,
 ) -> list[str]:
     """Of one broker's volume that was made for a version and ``told`` this; None: nobody can."""
 
     def ask_any(_client: object, images: Iterable[str], *_: object, **__: object) -> str:
         assert f"apache/kafka:{version}" in list(images)
         if reported is None:
-            raise NotAsked("the volumes")
+            raise CommandFailed("the volumes")
         return reported
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    seen = Seen(volumes=everything(wanted(brokers=1, kafka_version=made_for)).volumes)
+    seen = EngineObjects(volumes=everything(wanted(brokers=1, kafka_version=made_for)).volumes)
     now = wanted(brokers=1, kafka_version=version)
     return list(volume_data.version_problems(ENGINES, now, seen, before))
 
@@ -108,7 +108,7 @@ def test_volumes_of_others_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    others = Seen(volumes=everything(wanted("other", kafka_version="4.1.1")).volumes)
+    others = EngineObjects(volumes=everything(wanted("other", kafka_version="4.1.1")).volumes)
     now = wanted(kafka_version="4.0.2")
     assert list(volume_data.version_problems(ENGINES, now, others, None)) == []
 
@@ -139,7 +139,7 @@ def test_how_a_volume_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = everything(old)
     stranger = replace(seen.containers[0], image="not ours", labels={})
     elsewhere = replace(seen.containers[0], image="not here", host="elsewhere")
-    seen = Seen((*seen.containers, stranger, elsewhere), seen.volumes[:1])
+    seen = EngineObjects((*seen.containers, stranger, elsewhere), seen.volumes[:1])
     now = wanted(brokers=2, kafka_version="4.0.2")
     assert len(list(volume_data.version_problems(ENGINES, now, seen, old))) == 1
     images = ["apache/kafka:4.0.2", "sha256:1", "sha256:1", "apache/kafka:4.1.1"]
@@ -156,7 +156,7 @@ def test_the_volumes_of_a_stack_are_each_checked_whatever_else_is_there(
     other_stack = replace(there[1], labels={**there[1].labels, labels.STACK: "other"})
     other_node = replace(there[0], labels={**there[0].labels, labels.NODE: "3"})
     now = wanted(brokers=3, kafka_version="4.0.2")
-    seen = Seen(volumes=(alien, other_stack, other_node, there[2]))
+    seen = EngineObjects(volumes=(alien, other_stack, other_node, there[2]))
     (reported,) = volume_data.version_problems(ENGINES, now, seen, None)
     assert reported.startswith("volume earshot-s-kafka-3 on Docker host local was written by")
 
@@ -167,7 +167,7 @@ def test_of_a_volume_without_a_version_the_stack_s_own_decides(
     monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: data(27))
     (made,) = everything(wanted(brokers=1)).volumes
     bare = replace(made, labels={k: v for k, v in made.labels.items() if k != labels.KAFKA})
-    now, seen = wanted(brokers=1, kafka_version="4.0.2"), Seen(volumes=(bare,))
+    now, seen = wanted(brokers=1, kafka_version="4.0.2"), EngineObjects(volumes=(bare,))
     assert list(volume_data.version_problems(ENGINES, now, seen, None)) == []
     assert len(list(volume_data.version_problems(ENGINES, now, seen, wanted(brokers=1)))) == 1
 
