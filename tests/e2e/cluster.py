@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from earshot_pulumi.local.process import Launch, last_words, start, stop
+from earshot_pulumi.local.process import Launch, last_log_lines, start, stop
 from earshot_pulumi.local.record import Record, process_of, read_record, running
 
 from earshot.config.local import LocalSpec
@@ -174,7 +174,9 @@ class Cluster:
 
     def _record(self, id: int) -> Record:
         record = running(self.node_directory(id))
-        assert record is not None, f"node {id} runs no more\n{last_words(self.node_directory(id))}"
+        assert record is not None, (
+            f"node {id} runs no more\n{last_log_lines(self.node_directory(id))}"
+        )
         return record
 
     def _start(self, id: int) -> None:
@@ -200,8 +202,8 @@ class Cluster:
         while not (log.exists() and "Kafka Server started" in log.read_text(errors="replace")):
             if running(directory) is None:
                 seen = f"{read_record(directory)}, {process_of(directory)}"
-                raise AssertionError(f"node {id} ended ({seen})\n{last_words(directory)}")
-            assert time.monotonic() < end, f"node {id} is not ready\n{last_words(directory)}"
+                raise AssertionError(f"node {id} ended ({seen})\n{last_log_lines(directory)}")
+            assert time.monotonic() < end, f"node {id} is not ready\n{last_log_lines(directory)}"
             time.sleep(0.1)
 
 

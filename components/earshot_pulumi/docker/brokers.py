@@ -68,7 +68,7 @@ class DockerBrokers(Brokers):
         super().__init__("docker:DockerCluster", at, spec, begin)
         name = self.stack
         self._planned, self.plan = planned, planned.plan
-        self._wanted = TargetStack(
+        self._target = TargetStack(
             name, "", "", self.plan, planned.containers, planned.hosts, spec.network or ""
         )
         self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
@@ -86,7 +86,7 @@ class DockerBrokers(Brokers):
             lambda deployment: labelled(labels.of_deployment(name, deployment))
         )
         self._addresses = {
-            node.id: self._wanted.address_of(node.id, self.root) for node in self.plan.nodes
+            node.id: self._target.address_of(node.id, self.root) for node in self.plan.nodes
         }
         self._hosts = {
             index: HostResources(
@@ -161,7 +161,7 @@ class DockerBrokers(Brokers):
         return EnginePreflight(
             self.stack,
             {
-                **self._wanted.to_props(),
+                **self._target.to_props(),
                 "plan": kept(self.plan),
                 "last": kept(last_plan) if last_plan and last_plan != self.plan else None,
                 "cluster_id": None,

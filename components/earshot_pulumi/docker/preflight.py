@@ -288,7 +288,7 @@ class _HostPreflight:
         absent: Collection[str],
         say: Callable[[str], None],
     ) -> None:
-        self._wanted, self._index, self._say = target, index, say
+        self._target, self._index, self._say = target, index, say
         self._host = target.hosts[index]
         self._client = engines.of(self._host)
         images = (
@@ -305,7 +305,7 @@ class _HostPreflight:
         published = [port for ports in running.values() for port in ports]
         nodes_by_port = {
             port: id
-            for id, container in self._wanted.containers.items()
+            for id, container in self._target.containers.items()
             for port in container.ports
             if container.host == self._index
             and port.host_port
@@ -332,7 +332,7 @@ class _HostPreflight:
         texts = {
             id: without_references(text)
             for id, (text, _) in changed.items()
-            if self._wanted.containers[id].host == self._index
+            if self._target.containers[id].host == self._index
         }
         if self._image is None or not texts:
             return {}  # the image is still to be pulled

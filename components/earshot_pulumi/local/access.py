@@ -1,4 +1,4 @@
-"""How brokers of this machine are asked: as themselves, or by a file of client properties."""
+"""Client settings to connect to brokers of this machine, from their own keys or a client file."""
 
 from __future__ import annotations
 
@@ -25,16 +25,20 @@ _LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def client_properties(props: Mapping[str, Any]) -> dict[str, str]:
-    """Those in the file that a resource's inputs name; none without one. Raises EarshotError."""
+    """Properties in the client file that a resource's inputs name, empty without one.
+
+    Raises EarshotError.
+    """
     path = props.get(KEY)
     return read_client_file(Path(path), f"{KEY}: {path}") if path else {}
 
 
 def access(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, Any]:
-    """Librdkafka's settings to come in where brokers reach a node, started with ``values``.
+    """Librdkafka's settings to connect to the inter-broker listener of a node.
 
-    ``client`` are Kafka's client properties. Empty where nothing is asked for. Raises EarshotError
-    for properties that librdkafka has no counterpart of.
+    ``values`` are the settings that the node was started with, ``client`` Kafka's client
+    properties. Empty for a plaintext listener. Raises EarshotError for properties without an
+    equivalent in librdkafka.
     """
     if own := own_access(values):
         return own
@@ -46,7 +50,7 @@ def access(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, An
 
 
 def accepts_connections(address: Address) -> bool:
-    """Whether something listens at ``address``."""
+    """True if a process accepts connections at ``address``."""
     try:
         socket.create_connection(address, CONNECT_SECONDS).close()
     except OSError:
@@ -57,14 +61,14 @@ def accepts_connections(address: Address) -> bool:
 def of_clients(
     values: Mapping[str, str], client: Mapping[str, str], folder: Path
 ) -> dict[str, dict[str, Any]]:
-    """Librdkafka's settings to connect through each listener for clients, by its name.
+    """Librdkafka's settings to connect to each client listener of a broker, by listener name.
 
-    ``values`` are the settings that the broker was started with, ``folder`` the stack's keys and
-    logins. The addresses are those that the broker binds: the validation proves the names. Raises
-    EarshotError as `access` does.
+    ``values`` are the settings that the broker was started with, ``folder`` holds the stack's keys
+    and logins. The addresses are those that the broker binds; the validation checks the advertised
+    ones. Raises EarshotError like `access`.
     """
     if "listeners" not in values:
-        return {}  # its settings are not known
+        return {}  # its settings are lost
     links = Links.of_settings(values)
     return {
         name: {
@@ -92,7 +96,7 @@ def _credentials(
     if protocol.sasl:
         file = folder / VALIDATOR_FILE
         own = translate(read_client_file(file, str(file)))
-        # the broker may run with an earlier authority than the stack's newest
+        # the broker may use an earlier authority than the stack's newest
         own["ssl.ca.location"] = stores["ssl.truststore.location"]
     else:
         own = {
@@ -104,30 +108,35 @@ def _credentials(
 
 
 def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
-    """Why the listeners of ``plan``, a step's, cannot be proved: credentials that are missing.
+    """Credentials for the listeners of ``plan`` that the client file lacks, one message each.
 
-    Raises EarshotError for a file that cannot be read.
+    Raises EarshotError if the file cannot be read.
     """
     if plan.security is not None:
-        return  # it makes credentials, and comes in with them
+        return  # the stack issues credentials itself
     client = client_properties(props)
-    secured = [it for it in plan.brokers[0].listeners if it.protocol is not Protocol.PLAINTEXT]
-    asked = [it for it in secured if it.protocol.sasl]
-    listed = ", ".join(f"{it.name} ({it.protocol})" for it in asked)
-    if asked and not client:
+    secured = [
+        listener
+        for listener in plan.brokers[0].listeners
+        if listener.protocol is not Protocol.PLAINTEXT
+    ]
+    with_login = [listener for listener in secured if listener.protocol.sasl]
+    listed = ", ".join(f"{listener.name} ({listener.protocol})" for listener in with_login)
+    if with_login and not client:
         yield (
             f"{KEY}: is missing, and {listed} ask for credentials: neither a broker's start nor "
             "these listeners could be proved. Let the key name a file of Kafka's client "
             "properties, and stay until they are gone"
         )
-    elif asked and "sasl.mechanism" not in client:
+    elif with_login and "sasl.mechanism" not in client:
         yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listed} ask for one"
     elif client:
-        for item in secured:
-            try:  # it opens no connection
+        for listener in secured:
+            try:  # opens no connection
                 AdminClient(
-                    {**translate(client), "security.protocol": item.protocol, "log_level": 0}
+                    {**translate(client), "security.protocol": listener.protocol, "log_level": 0}
                 )
             except KafkaException as reason:
-                said = failure_of(reason).text
-                yield f"{KEY}: {props[KEY]} is no way into {item.name} ({item.protocol}): {said}"
+                cause = failure_of(reason).text
+                way = f"{listener.name} ({listener.protocol})"
+                yield f"{KEY}: {props[KEY]} is no way into {way}: {cause}"

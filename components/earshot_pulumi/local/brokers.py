@@ -1,4 +1,4 @@
-"""The brokers of the `local` placement: gate, preflight, nodes in turn, a last readiness check."""
+"""The brokers of the `local` placement: gate, preflight, each node in turn, final readiness."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class LocalBrokers(Brokers):
         spec: LocalSpec,
         local: LocalPlan,
         *,
-        wanted: ClusterPlan | None = None,
+        last_plan: ClusterPlan | None = None,
         begin: Begin | None = None,
         client_config: Path | None = None,
     ) -> None:
-        """``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
+        """``last_plan`` is the plan at the end of a change of which ``local`` is a step.
 
-        ``client_config`` is a file of client properties, for brokers that ask for credentials.
+        ``client_config`` is a file of client properties, for brokers that require credentials.
         """
         super().__init__("local:LocalCluster", at, spec, begin)
         self.root = local.root
@@ -70,7 +70,7 @@ class LocalBrokers(Brokers):
                 "root": str(local.root),
                 "data": spec.data,
                 "remove": spec.remove,
-                "wanted": kept(wanted) if wanted and wanted != self.plan else None,
+                "wanted": kept(last_plan) if last_plan and last_plan != self.plan else None,
                 "gate": self.gate.approved,
                 "cluster_id": None,
                 **self._access,
@@ -91,8 +91,8 @@ class LocalBrokers(Brokers):
     def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:
         certificate = {}
         if self.certificates is not None:
-            # a restart: Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log, see
-            # docs/certificates.md
+            # a new certificate restarts the node: Kafka 4.1.1 reloads it for listeners, but not
+            # for fetching the quorum's log, see docs/certificates.md
             certificate["certificate"] = self.certificates.of_node(node.id)
         resource = LocalNode(
             name,

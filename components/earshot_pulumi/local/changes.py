@@ -1,4 +1,4 @@
-"""Checks before the first broker is stopped: what a change needs, and whether Kafka accepts it."""
+"""Checks before the first broker is stopped: Kafka and Java, and Kafka's own check of settings."""
 
 import functools
 from collections import Counter
@@ -28,17 +28,17 @@ REMOVAL = "`data: delete` and `pulumi destroy`"
 
 @dataclass(frozen=True)
 class Kafka:
-    """What is needed to run one version of Kafka on this machine."""
+    """The Java and the jars to run one version of Kafka on this machine."""
 
     version: str
     java: Java
     jars: tuple[Path, ...]
 
 
-def kafka_at_hand(version: str, *, fetching: bool = True) -> Kafka:
-    """Kafka ``version``, verified once per process; fetched where it is not in the cache.
+def find_kafka(version: str, *, fetching: bool = True) -> Kafka:
+    """Kafka ``version``, verified once per process; fetched if it is not in the cache.
 
-    Raises EarshotError where anything is missing.
+    Raises EarshotError if anything is missing.
     """
     try:
         return _verified(version)
@@ -54,71 +54,72 @@ def _verified(version: str) -> Kafka:
     return Kafka(version, find_java(), kafka_broker_jars(version, fetching=False))
 
 
-def problems(root: Path, plan: ClusterPlan, wanted: ClusterPlan | None = None) -> Iterator[str]:
-    """Why running nodes must not be changed to ``plan``; fetches nothing, so a preview can call it.
+def problems(root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None = None) -> Iterator[str]:
+    """Why running nodes must not be changed to ``plan``; fetches nothing, for previews.
 
-    Kafka itself is asked where its jars are in the cache; `prepare` always asks it. ``wanted`` is
-    the plan of a later step, which it must accept too: or the change would end half-way.
+    Kafka checks the settings if its jars are in the cache; `prepare` always runs that check.
+    ``last_plan`` is the plan at the end of the change; Kafka must accept it too, so that the change
+    does not stop half-way.
     """
     links = {
         id: Links.of_settings(read_properties(text).values)
         for id, text in _running_settings(root, plan)
-        if text  # else its settings are not known
+        if text  # else its settings are lost
     }
     yield from unrollable(links, Links.of_plan(plan), STOP_FIRST)
-    yield from _all_kafka_problems(root, plan, wanted, fetching=False)
+    yield from _all_kafka_problems(root, plan, last_plan, fetching=False)
 
 
-def prepare(root: Path, plan: ClusterPlan, wanted: ClusterPlan | None = None) -> None:
-    """Fetches what ``plan`` needs, and checks that Kafka accepts the nodes' settings and data.
+def prepare(root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None = None) -> None:
+    """Fetches the Kafka of ``plan``, and checks that it accepts the nodes' settings and data.
 
-    Raises EarshotError before any node is touched.
+    Raises EarshotError.
     """
-    kafka_at_hand(plan.kafka_version)
-    refuse(_all_kafka_problems(root, plan, wanted, fetching=True))
+    find_kafka(plan.kafka_version)
+    refuse(_all_kafka_problems(root, plan, last_plan, fetching=True))
 
 
 def _all_kafka_problems(
-    root: Path, plan: ClusterPlan, wanted: ClusterPlan | None, fetching: bool
+    root: Path, plan: ClusterPlan, last_plan: ClusterPlan | None, fetching: bool
 ) -> list[str]:
-    plans = [plan] if wanted is None else [plan, wanted]
-    found: list[str] = []
-    for version in dict.fromkeys(item.kafka_version for item in plans):
-        same = [item for item in plans if item.kafka_version == version]
-        found += _kafka_problems(root, version, same, fetching)
-    return list(dict.fromkeys(found))
+    plans = [plan] if last_plan is None else [plan, last_plan]
+    messages: list[str] = []
+    for version in dict.fromkeys(candidate.kafka_version for candidate in plans):
+        of_version = [candidate for candidate in plans if candidate.kafka_version == version]
+        messages += _kafka_problems(root, version, of_version, fetching)
+    return list(dict.fromkeys(messages))
 
 
 def _kafka_problems(
     root: Path, version: str, plans: Sequence[ClusterPlan], fetching: bool
 ) -> Iterator[str]:
-    """Why Kafka ``version`` refuses the settings or the data; ``plans`` are of this version.
+    """Why Kafka ``version`` refuses the settings of ``plans`` or the data under ``root``.
 
-    Empty where no running node would change, or where Kafka's jars would have to be fetched.
+    Empty if no running node would change, or if Kafka's jars are missing and ``fetching`` is false.
     """
-    settings = [{node.id: server_properties(it, node) for node in it.nodes} for it in plans]
+    settings = [{node.id: server_properties(each, node) for node in each.nodes} for each in plans]
     runs = {id: as_written(text) for id, text in _running_settings(root, plans[0])}
-    changed = [it for it in settings if runs and runs != it]
+    changed = [texts_by_id for texts_by_id in settings if runs and runs != texts_by_id]
     memory = recall(root)
     older = memory is not None and goes_back(version, memory.kafka_version)
     if not changed and not older:
         return
     try:
-        kafka = kafka_at_hand(version, fetching=fetching)
+        kafka = find_kafka(version, fetching=fetching)
     except EarshotError:
         if fetching:
             raise
         return
-    # one question for all plans: what takes the time is Kafka's start
-    texts = tuple(dict.fromkeys(text for it in settings for text in it.values()))
+    # one check for all plans, as most of its time is Kafka's start
+    texts = tuple(dict.fromkeys(text for texts_by_id in settings for text in texts_by_id.values()))
     try:
         answer = _answer(kafka, texts)
     except EarshotError as error:
         yield error.line
         return
     refused = {texts[index]: why for index, why in answer.refusals.items()}
-    for it in changed:
-        why = {id: refused[text] for id, text in it.items() if text in refused}
+    for texts_by_id in changed:
+        why = {id: refused[text] for id, text in texts_by_id.items() if text in refused}
         yield from refused_settings(version, why)
     if memory is not None and older:
         folders = [path / "log" for path in root.glob("node-*")]
@@ -129,15 +130,15 @@ def _kafka_problems(
 
 @functools.cache
 def _answer(kafka: Kafka, texts: tuple[str, ...]) -> ParserAnswer:
-    """Kafka's answer by the place of each text of properties, asked once per process.
+    """Kafka's answer for texts of properties files, by their index.
 
-    A check and the update after it need the same.
+    Cached, as a check and the update after it ask the same.
     """
     return ask_kafka(kafka.java, kafka.jars, dict(enumerate(texts)))
 
 
 def _running_settings(root: Path, plan: ClusterPlan) -> Iterator[tuple[int, str]]:
-    """By id of each running node of ``plan``, the settings that it was started with."""
+    """The id of each running node of ``plan``, and the properties that it was started with."""
     for node in plan.nodes:
         directory = node_directory(root, node.id)
         if running(directory) is not None:
@@ -145,9 +146,9 @@ def _running_settings(root: Path, plan: ClusterPlan) -> Iterator[tuple[int, str]
 
 
 def settings_of_running(root: Path) -> dict[int, NodeSettings]:
-    """By id of each running node under ``root``, the settings that it was started with.
+    """The settings that each running node under ``root`` was started with, by node id.
 
-    Raises EarshotError where this user may not see which nodes run.
+    Raises EarshotError if this user may not see which nodes run.
     """
     return {
         int(id): read_properties(started_with(directory))
@@ -157,7 +158,7 @@ def settings_of_running(root: Path) -> dict[int, NodeSettings]:
 
 
 def started_with(directory: Path) -> str:
-    """The text of the properties that a node was last started with; empty where there is none."""
+    """The properties file that a node was last started with, as text; empty if there is none."""
     try:
         return (directory / PROPERTIES).read_text(encoding="latin-1")
     except OSError:
@@ -165,15 +166,15 @@ def started_with(directory: Path) -> str:
 
 
 def version_of(directory: Path) -> str:
-    """The Kafka version that a node was last started with; empty where that is not known."""
+    """The Kafka version that a node was last started with; empty if unknown."""
     return read_properties(started_with(directory)).notes.get("kafka_version", "")
 
 
 def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
-    """Listeners of running nodes that ``plan`` lacks, or has with another protocol, and that
-    clients are connected to.
+    """One message per listener with connected clients that ``plan`` removes or changes the protocol
+    of.
 
-    Other nodes of the cluster are no clients: a broker that is restarted connects again.
+    Connections from other nodes of the cluster do not count: a restarted broker reconnects.
     """
     directories = {node.id: node_directory(root, node.id) for node in plan.brokers}
     pids = {
@@ -181,12 +182,12 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
         for id, directory in directories.items()
         if (record := running(directory)) is not None
     }
-    found: dict[str, Counter[str]] = {}
+    origins_by_listener: dict[str, Counter[str]] = {}
     for id, pid in pids.items():
-        # its settings are lost, so its listeners are unknown
         values = read_properties(started_with(directories[id])).values
         try:
-            going = leaving.leaving(values, plan, id) if values else {}
+            # without its settings, a node's listeners are unknown
+            leaving_ports = leaving.leaving(values, plan, id) if values else {}
         except AddressError as error:
             yield (
                 f"{directories[id] / PROPERTIES} is not what node {id} was started with, as "
@@ -194,8 +195,8 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                 "the node, and the same command writes the file again and starts it"
             )
             continue
-        for connection in sockets.connected(pid, going) if going else ():
+        for connection in sockets.connected(pid, leaving_ports) if leaving_ports else ():
             if connection.pid not in pids.values():
-                origins = found.setdefault(going[connection.port], Counter())
+                origins = origins_by_listener.setdefault(leaving_ports[connection.port], Counter())
                 origins[connection.origin] += 1
-    yield from leaving.problems(found)
+    yield from leaving.problems(origins_by_listener)

@@ -7,7 +7,7 @@ from earshot_pulumi.cluster_args import LocalClusterArgs
 
 
 class LocalCluster(Cluster):
-    """Kafka brokers as processes of this machine; a change restarts one after the other."""
+    """Kafka brokers as processes of this machine; changes restart one broker at a time."""
 
     _placement = "local"
 

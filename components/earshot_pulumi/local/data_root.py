@@ -1,4 +1,4 @@
-"""The directory of the nodes' data: whether this user can write there, and how to fix errors."""
+"""The directory of the nodes' data: its removal, and whether this user can write there."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ _READ_ONLY = OSError(errno.EROFS, "read-only")
 
 
 def remove(root: Path) -> None:
-    """Removes all data; raises EarshotError for what cannot be removed."""
+    """Removes all data under ``root``. Raises EarshotError if a file cannot be removed."""
     if root.is_symlink():
         raise EarshotError(
             f"data in {root}",
@@ -23,7 +23,7 @@ def remove(root: Path) -> None:
     try:
         shutil.rmtree(root)
     except FileNotFoundError:
-        if root.exists():  # a process that ends removes files of its own
+        if root.exists():  # a process that ends removed one of its files meanwhile
             remove(root)
     except OSError as reason:
         failed = Path(reason.filename or root)
@@ -35,7 +35,7 @@ def remove(root: Path) -> None:
 
 
 def obstacles(root: Path, directories: Iterable[Path]) -> Iterator[str]:
-    """Why nothing could be written below ``root`` or one of the nodes' ``directories``."""
+    """Why ``root`` or one of the nodes' ``directories`` cannot be written."""
     paths = [root, *(path for folder in directories for path in (folder, folder / "log"))]
     # several nodes often have the same obstacle
     yield from dict.fromkeys(problem for path in paths if (problem := _obstacle(path)))

@@ -1,4 +1,4 @@
-"""A cluster of placement local: its brokers, its outputs, and the proof of its listeners."""
+"""Deploys a cluster of placement local: brokers, outputs, and validation of its listeners."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,25 +17,25 @@ from earshot_pulumi.validation import check_spark
 
 
 def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
-    """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
-    folder_of("pyspark", "placement local")  # it fetches Kafka, and asks it about settings
+    """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
+    folder_of("pyspark", "placement local")  # fetches Kafka and checks settings with it
     check_spark(spec.validation.records)
     name, state = at.name, at.folder
-    wanted = plan_local(spec, state / "kafka")
-    change = Change(wanted.plan)
-    if runs := settings_of_running(wanted.root):
-        as_it_runs(state, wanted.plan, runs)
-        change = Change.of(state, wanted.plan)
-    planned = replace(wanted, plan=change.plan)
+    target = plan_local(spec, state / "kafka")
+    change = Change(target.plan)
+    if runs := settings_of_running(target.root):
+        as_it_runs(state, target.plan, runs)
+        change = Change.of(state, target.plan)
+    planned = replace(target, plan=change.plan)
     contract = at.announced(spec, planned, change)
-    named = spec.client_config
-    client_config = Project.find().root / named if named else None
+    file = spec.client_config
+    client_config = Project.find().root / file if file else None
     begun = (Made(planned.plan, {}),)
     brokers = LocalBrokers(
         at,
         spec,
         planned,
-        wanted=wanted.plan,
+        last_plan=target.plan,
         begin=partial(BegunChange, name, begun, state),
         client_config=client_config,
     )

@@ -1,4 +1,4 @@
-"""Kinds of the `local` placement: the preflight, the nodes, their readiness."""
+"""Resource kinds of the `local` placement: preflight, node, readiness."""
 
 import contextlib
 from collections.abc import Iterator
@@ -32,18 +32,18 @@ class LocalPreflightKind(CheckedKind):
         "`pulumi up` does the rest"
     )
     DECISIVE = ("plan", "root", "data")
-    """Not the gate's digest: a new evaluation of the plan is no change here."""
+    """The gate's digest is missing, as a new evaluation of the plan needs no update."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
         yield from quorum.problems(root, plan)
         yield from access.problems(plan, news)
-        yield from changes.problems(root, plan, _wanted(news))
+        yield from changes.problems(root, plan, _last_plan(news))
         if leaving.matters(news["remove"]):
             yield from changes.client_problems(root, plan)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        return {**news, "cluster_id": _settled(operation, news)}
+        return {**news, "cluster_id": _decide_cluster_id(operation, news)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         root = _root(olds)
@@ -54,7 +54,7 @@ class LocalPreflightKind(CheckedKind):
 
 
 class LocalNodeKind(InternalKind):
-    """One Kafka process; its data outlives it."""
+    """One Kafka process; its data outlives the resource."""
 
     interrupted = (
         "interrupted while the node was stopped or started: it may be down, or run with its new "
@@ -64,16 +64,16 @@ class LocalNodeKind(InternalKind):
     DECISIVE = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        return super().differs(operation, olds, news) or not _runs_so(news)
+        return super().differs(operation, olds, news) or not _runs_with(news)
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
-        _, made = super().create(operation, news)
-        return f"node-{int(news['node_id'])}", made
+        _, outputs = super().create(operation, news)
+        return f"node-{int(news['node_id'])}", outputs
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        launch = _launch(news)  # fetches what is missing, before anything is stopped
+        launch = _launch(news)  # fetches missing files before the node is stopped
         client = access.client_properties(news)
-        # it may run although there are no olds: a state that was lost does not know it
+        # after a lost state, the node may run although there are no olds
         previous = _previous(olds) if olds else None
         record = restart.restart(
             _root(news), launch, previous, news["cluster_id"], client, operation.log
@@ -105,7 +105,7 @@ class LocalReadinessKind(InternalKind):
         root, whole = _root(news), bool(news["whole"])
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):
-            return news  # a first start: all voters start together, and the whole is waited for
+            return news  # at a first start all voters start together, before one wait for all
         client, cluster = access.client_properties(news), news["cluster_id"]
         readiness.wait_for(root, nodes, cluster, client, operation.log)
         reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
@@ -113,32 +113,32 @@ class LocalReadinessKind(InternalKind):
         return news
 
 
-def _wanted(props: Properties) -> ClusterPlan | None:
-    """The plan at the end of a change that takes more steps than this one."""
-    wanted = props.get("wanted")
-    return ClusterPlan.model_validate(wanted) if wanted else None
+def _last_plan(props: Properties) -> ClusterPlan | None:
+    """The plan at the end of the change, or None if this step is the last."""
+    plan = props.get("wanted")
+    return ClusterPlan.model_validate(plan) if plan else None
 
 
-def _settled(operation: Operation, props: Properties) -> str:
-    """The cluster's id, after the checks of `changes.prepare`; removed brokers are stopped.
+def _decide_cluster_id(operation: Operation, props: Properties) -> str:
+    """Runs `changes.prepare`, stops removed brokers, and returns the cluster id.
 
-    Where `cluster.json` is lost, the id comes from the nodes' data.
+    If `cluster.json` is lost, the id comes from the nodes' data. Raises EarshotError.
     """
     root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
-    changes.prepare(root, plan, _wanted(props))
+    changes.prepare(root, plan, _last_plan(props))
     for id in quorum.removed(root, plan):
-        # Pulumi deletes it only after the validation, which must not find it any more
+        # Pulumi deletes it only after the validation, which must not reach it any more
         process.stop(quorum.node_directory(root, id))
-    lost = quorum.kept(root) is None
-    settled = quorum.settle(root, plan)
-    if lost and on_disk.found(root) is not None:
+    lost = quorum.read_memory(root) is None
+    memory = quorum.settle(root, plan)
+    if lost and on_disk.reconstruct(root) is not None:
         operation.log(f"cluster.json in {root} was lost; made again from the nodes' own files")
-    return settled.cluster_id
+    return memory.cluster_id
 
 
 def _launch(props: Properties, *, fetching: bool = True) -> process.Launch:
-    """Raises EarshotError where Java or Kafka's jars are missing."""
-    kafka = changes.kafka_at_hand(props["kafka_version"], fetching=fetching)
+    """How to start the node. Raises EarshotError if Java or Kafka's jars are missing."""
+    kafka = changes.find_kafka(props["kafka_version"], fetching=fetching)
     return process.Launch(
         id=int(props["node_id"]),
         directory=_directory(props),
@@ -151,21 +151,21 @@ def _launch(props: Properties, *, fetching: bool = True) -> process.Launch:
     )
 
 
-def _runs_so(props: Properties) -> bool:
-    """Whether the node runs, and with the settings of ``props``.
+def _runs_with(props: Properties) -> bool:
+    """True if the node runs with the settings of ``props``.
 
-    It may have been killed, or started by a run that was killed: the state knows of neither.
+    The state does not show whether the node was killed, or was started by an interrupted run.
     """
     record = running(_directory(props))
     certificate = props.get("certificate") or ""
-    wanted = process.digest(props["properties"], props["heap"], props["kafka_version"], certificate)
-    return record is not None and record.digest == wanted
+    digest = process.digest(props["properties"], props["heap"], props["kafka_version"], certificate)
+    return record is not None and record.digest == digest
 
 
 def _previous(olds: Properties) -> process.Launch | None:
-    """How the node was last started, or None where that cannot be repeated."""
+    """How the node was last started, or None if it cannot be started so again."""
     if Path(olds["root"]) != _root(olds):
-        return None  # its settings name another checkout's data, or where this one was before
+        return None  # its settings name the data of another or of the moved checkout
     try:
         return _launch(olds, fetching=False)
     except EarshotError:

@@ -1,10 +1,10 @@
-"""Files that a node's settings name, kept by the node itself for as long as it runs with them.
+"""Copies of the files that a node's settings name, kept while the node runs with them.
 
-    node-1/files/3f2a91c07be4-node-1.pem  what `ssl.keystore.location` named when the node started
+    node-1/files/3f2a91c07be4-node-1.pem  a copy of the file in `ssl.keystore.location`
 
-The name begins with a digest of the content. So a certificate or a password file that changes while
-the node runs never takes away what the node needs to start again as it was. `server.properties`
-names the copies, and notes what was written in their places.
+The name begins with a digest of the content. So a node can start again with its former settings
+after a certificate or a password file has changed. `server.properties` names the copies, and has
+the original paths in its notes.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from earshot_pulumi.writing import writing
 
 FOLDER: Final = "files"
 _WRITTEN: Final = "written."
-"""Before a property's name in the note with its value as it was written."""
+"""Prefix of the note with a property's original value."""
 _LOCATION, _LOGIN = ".location", "sasl.jaas.config"
 _QUOTED: Final = re.compile(r'"(/[^"\n]+)"')
 _MOST: Final = 1 << 20
-"""Bytes of a file that is copied; key stores have a few thousand."""
+"""Maximum size in bytes of a file that is copied; key stores have a few thousand."""
 
 
 def with_own_files(directory: Path, properties: str) -> str:
-    """``properties``, with copies in ``directory`` in the place of the files that they name.
+    """``properties`` with the paths of files replaced by those of copies in ``directory``.
 
-    The path of an unreadable file is kept, and Kafka reports the reason. Raises EarshotError if a
+    The path of an unreadable file stays, and Kafka reports the reason. Raises EarshotError if a
     copy cannot be written.
     """
     settings = read_properties(properties)
@@ -51,7 +51,7 @@ def with_own_files(directory: Path, properties: str) -> str:
 
 
 def as_written(properties: str) -> str:
-    """The text that `with_own_files` has made ``properties`` from."""
+    """The inverse of `with_own_files`: ``properties`` with the original paths."""
     settings = read_properties(properties)
     values, notes = dict(settings.values), dict[str, str]()
     for key, value in settings.notes.items():
@@ -60,9 +60,9 @@ def as_written(properties: str) -> str:
 
 
 def keep(directory: Path) -> None:
-    """Let the node in ``directory`` have copies of what its `server.properties` names now.
+    """Copy the files that `server.properties` in ``directory`` names, if it names no copies yet.
 
-    A node that an earlier release has started has none. Raises EarshotError.
+    Earlier releases started nodes without copies. Raises EarshotError.
     """
     path = directory / PROPERTIES
     try:
@@ -84,16 +84,16 @@ def prune(directory: Path) -> None:
 
 
 def _replaced(key: str, value: str, own: Callable[[str], str]) -> str:
-    """``value`` of the property ``key`` with another path in the place of each that it names."""
+    """``value`` of the property ``key``, with ``own`` applied to each path in it."""
     if key.endswith(_LOCATION):
         return own(value)
     if key.endswith(_LOGIN):
-        return _QUOTED.sub(lambda found: f'"{own(found[1])}"', value)
+        return _QUOTED.sub(lambda path: f'"{own(path[1])}"', value)
     return value
 
 
 def _copied(directory: Path, name: str) -> str:
-    """The path of a copy of the file ``name``; ``name`` itself where there is no such file."""
+    """Copies the file ``name`` and returns the copy's path; ``name`` if it cannot be copied."""
     path, folder = directory / name, directory / FOLDER
     if not name.strip() or path.parent == folder:
         return name

@@ -1,7 +1,7 @@
-"""The cluster as the nodes' own directories describe it, if `cluster.json` is lost.
+"""Reconstructs a lost `cluster.json` from the nodes' own directories.
 
-node-1/log/meta.properties  Kafka's own: cluster.id, node.id
-node-1/server.properties    what it was last started with: roles, voters, version
+node-1/log/meta.properties  written by Kafka: cluster.id, node.id
+node-1/server.properties    the settings of the last start: roles, voters, version
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _Version = Annotated[str, Field(pattern=r"^\d+\.\d+")]
 
 @dataclass(frozen=True)
 class QuorumMemory:
-    """What was decided when the cluster was formatted, and whether it serves."""
+    """The contents of `cluster.json`: decisions at the first start, and whether it serves."""
 
     cluster_id: str
     voters: dict[_Id, str]
     """host:port by node id."""
     kafka_version: _Version
-    """The newest that a broker has served with; before that, the first one planned."""
+    """The newest version that a broker has served with, or the first one planned."""
     brokers: tuple[int, ...]
     serving: bool = False
-    """Whether there was a quorum since the last orderly stop."""
+    """True if there was a quorum since the last orderly stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +54,10 @@ class _Node:
         return self.directory.name.removeprefix("node-")
 
 
-def found(root: Path) -> QuorumMemory | None:
-    """The cluster whose nodes have data under ``root``, or None where there are none.
+def reconstruct(root: Path) -> QuorumMemory | None:
+    """The memory of the cluster whose nodes have data under ``root``, or None without data.
 
-    Raises EarshotError where the nodes contradict each other, or their files lack a value.
+    Raises EarshotError if the nodes contradict each other or their files lack a value.
     """
     nodes = [
         _Node(meta.parent.parent, _settings(meta), _settings(meta.parent.parent / PROPERTIES))
@@ -73,42 +73,59 @@ def found(root: Path) -> QuorumMemory | None:
     voters = {
         node: addresses(node.server.values.get("controller.quorum.voters", "")) for node in nodes
     }
-    voter_ids = {node: ", ".join(sorted(them)) for node, them in voters.items()}
+    voter_ids = {
+        node: ", ".join(sorted(addresses_by_id)) for node, addresses_by_id in voters.items()
+    }
     own = {id: address for node in nodes for id, address in voters[node].items() if id == node.id}
     cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
-    versions = [version for it in nodes if (version := it.server.notes.get("kafka_version"))]
+    versions = [version for node in nodes if (version := node.server.notes.get("kafka_version"))]
     if not versions:
         raise _refusal(root, f"no node's {PROPERTIES} names its version of Kafka")
     return QuorumMemory(
         cluster_id=cluster_id,
-        # each voter's own address counts: a change of addresses may have reached only some nodes
-        voters={id: own.get(id, at) for them in voters.values() for id, at in them.items()},
+        # each voter's own address counts, as a change of addresses may be incomplete
+        voters={
+            id: own.get(id, at)
+            for addresses_by_id in voters.values()
+            for id, at in addresses_by_id.items()
+        },
         kafka_version=max(versions, key=release),
         brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
-        serving=True,  # assumed: then a change waits for each broker
+        serving=True,  # assumed, so that a change waits for each broker
     )
 
 
 def stored(root: Path, key: str) -> dict[str, str]:
-    """By name of a node's directory, what Kafka's own file in its data has for ``key``."""
+    """The value of ``key`` in each node's `meta.properties`, by the name of its directory."""
     settings = {meta.parent.parent.name: _settings(meta) for meta in _formatted(root)}
-    return {name: value for name, it in settings.items() if (value := it.values.get(key))}
+    return {
+        name: value
+        for name, settings_of_node in settings.items()
+        if (value := settings_of_node.values.get(key))
+    }
 
 
 def _formatted(root: Path) -> list[Path]:
-    found = sorted(root.glob("node-*/log/meta.properties"))
-    return [path for path in found if path.parts[-3].removeprefix("node-").isdigit()]
+    paths = sorted(root.glob("node-*/log/meta.properties"))
+    return [path for path in paths if path.parts[-3].removeprefix("node-").isdigit()]
 
 
 def _agreed(root: Path, reported: dict[_Node, str], what: str) -> str:
-    """The one value that the nodes have for ``what``. Raises EarshotError."""
+    """The value of ``what`` on which the nodes agree; empty values do not count.
+
+    Raises EarshotError.
+    """
     values = sorted({value for value in reported.values() if value})
     if len(values) == 1:
         return values[0]
     if not values:
         raise _refusal(root, f"no node's files tell the {what}")
-    held = (f"{node.directory.name}: {value}" for node, value in reported.items() if value)
-    raise _refusal(root, f"the nodes contradict each other about the {what} ({'; '.join(held)})")
+    values_by_node = (
+        f"{node.directory.name}: {value}" for node, value in reported.items() if value
+    )
+    raise _refusal(
+        root, f"the nodes contradict each other about the {what} ({'; '.join(values_by_node)})"
+    )
 
 
 def _refusal(root: Path, observed: str) -> EarshotError:
@@ -121,7 +138,7 @@ def _refusal(root: Path, observed: str) -> EarshotError:
 
 def _settings(path: Path) -> NodeSettings:
     try:
-        return read_properties(path.read_text(encoding="latin-1"))  # as Java reads it
+        return read_properties(path.read_text(encoding="latin-1"))  # Java's encoding
     except FileNotFoundError:
         return NodeSettings({})
     except OSError as reason:
@@ -129,12 +146,12 @@ def _settings(path: Path) -> NodeSettings:
 
 
 def addresses(voters: str) -> dict[str, str]:
-    """By id, the host:port of each of ``voters``, as Kafka's settings list them."""
+    """The host:port of each voter by node id, from a value of `controller.quorum.voters`."""
     parts = (entry.partition("@") for entry in voters.split(",") if "@" in entry)
     return {id: address for id, _, address in parts}
 
 
 def _is_broker(node: _Node) -> bool:
     roles = node.server.values.get("process.roles", "")
-    # a node whose roles are not known may hold replicas: it counts as a broker
+    # a node of unknown roles may hold replicas, so it counts as a broker
     return Role.BROKER in roles.split(",") if roles else int(node.id) < FIRST_SEPARATE_CONTROLLER

@@ -1,13 +1,13 @@
-"""Kafka processes of this machine: format once, start detached, recognise, stop exactly that one.
+"""Kafka processes of this machine: format storage, start detached, stop. Does not use Pulumi.
 
-This module does without Pulumi. Each node has its own directory:
+Each node has its own directory:
 
     node-1/log                data (Kafka's log.dirs); outlives the process
-    node-1/server.properties  what it was started with
-    node-1/files/             copies of files that those name: see earshot_pulumi.local.node_files
+    node-1/server.properties  the settings of the last start
+    node-1/files/             copies of files in the settings: see earshot_pulumi.local.node_files
     node-1/server.log         the broker's log, rotated
-    node-1/console.log        what the JVM itself prints
-    node-1/process.json       which process it is: see earshot_pulumi.local.record
+    node-1/console.log        output of the JVM
+    node-1/process.json       the node's process: see earshot_pulumi.local.record
 """
 
 from __future__ import annotations
@@ -51,20 +51,21 @@ from earshot_pulumi.writing import user, writing
 _HERE = Path(__file__).parent
 KAFKA_LOG, JVM_LOG = "server.log", "console.log"
 MTIME_SLACK = 1.0
-"""Seconds by which a file's time may lag behind the clock."""
+"""Seconds by which a file's modification time may lag behind the clock."""
 FORMAT_SECONDS = 120
 LEAST_ROOM = 2**16
+"""Free bytes below which a disk counts as full."""
 KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.2
 _ROOM = 1 << 20
-"""Bytes: settings, a record and what the JVM says take a tenth of it."""
+"""Bytes that must be free before a start; its files take about a tenth."""
 _UMASK = 0o077
 """Kafka's umask: its logs contain the secrets in `extra`."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """All that decides how a node runs; see `digest` for what means a restart."""
+    """How to start a node; a change of its `digest` restarts the node."""
 
     id: int
     directory: Path
@@ -74,14 +75,14 @@ class Launch:
     java: Path
     jars: tuple[Path, ...]
     certificate: str = ""
-    """Which one the key store that `properties` name holds; empty where they name none."""
+    """The version of the certificate in the node's key store; empty without one."""
     started_with: str = ""
-    """The text of `server.properties` that the node ran with, which names its own files; empty: one
-    is made of `properties`."""
+    """`server.properties` of the node's former run, with its own copies of files; if it is empty,
+    `properties` is used."""
 
     @property
     def digest(self) -> str:
-        # not the jars' paths: a moved cache is no reason to restart a broker
+        # without the jars' paths, so that a moved cache restarts no broker
         return digest(self.properties, self.heap, self.kafka_version, self.certificate)
 
     @property
@@ -90,16 +91,16 @@ class Launch:
 
 
 def digest(properties: str, heap: str, kafka_version: str, certificate: str) -> str:
-    """What is recorded of how a node was started; another one means a restart."""
+    """A digest of a node's settings; a node with another one is restarted."""
     parts = [properties, heap, kafka_version]
     text = "\0".join([*parts, certificate] if certificate else parts)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check_room(launch: Launch) -> None:
-    """Raises EarshotError where the files of a start would find no room on the disk.
+    """Raises EarshotError if the disk lacks room for the files of a start.
 
-    Asked while the node still runs: without them it could not be started as before either.
+    Called before the node is stopped, as it could not be put back without room either.
     """
     with (
         writing(f"node {launch.id}", launch.directory),
@@ -110,9 +111,9 @@ def check_room(launch: Launch) -> None:
 
 
 def check_java(launch: Launch) -> None:
-    """Raises EarshotError where Java does not run with the node's options, its heap among them.
+    """Raises EarshotError if Java does not run with the node's options, e.g. its heap size.
 
-    Asked while the node still runs, as `check_room` is.
+    Called before the node is stopped, like `check_room`.
     """
     command = [*_java(launch, class_path(launch.jars), _options(launch)), "-version"]
     with _starting(launch):
@@ -130,9 +131,9 @@ def check_java(launch: Launch) -> None:
 def start(launch: Launch, cluster_id: str) -> Record:
     """The node's process: the one that already runs with these settings, or a new one.
 
-    Returns as soon as the JVM has started: one voter of three cannot answer on its own.
-    Raises EarshotError where storage cannot be formatted, the old process cannot be stopped, the
-    directory cannot be written, or Java cannot be run.
+    Returns once the JVM has started, as a single voter of three cannot answer. Raises EarshotError
+    if storage cannot be formatted, the old process cannot be stopped, the directory cannot be
+    written, or Java cannot be run.
     """
     alive = running(launch.directory)
     if alive is not None and alive.digest == launch.digest:
@@ -161,7 +162,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
             cwd=launch.directory,
             env=jvm_environment(),
             umask=_UMASK,
-            # a new session: the engine signals its plugins' process groups when it ends
+            # a new session, as Pulumi's engine signals its plugins' process groups when it ends
             start_new_session=True,
         )
     try:
@@ -169,16 +170,16 @@ def start(launch: Launch, cluster_id: str) -> Record:
         with writing(f"node {launch.id}", launch.directory):
             cache.write(launch.directory / FILE, json.dumps(asdict(record)))
     except BaseException:
-        process.kill()  # it would run without a record
+        process.kill()  # without a record, it would run unnoticed
         process.wait()
         raise
-    process.returncode = 0  # it outlives this handle, which would warn about that
+    process.returncode = 0  # suppresses the handle's warning that the process still runs
     return record
 
 
 @contextlib.contextmanager
 def _starting(launch: Launch) -> Iterator[None]:
-    """A context in which an OSError, as Java cannot be started, becomes an EarshotError."""
+    """Turns an OSError into an EarshotError: Java cannot be started."""
     try:
         yield
     except OSError as reason:
@@ -192,9 +193,9 @@ def _starting(launch: Launch) -> Iterator[None]:
 
 
 def stop(directory: Path, grace: float = 30.0) -> bool:
-    """Stops the node's process; True where there was one. Waits ``grace`` s before SIGKILL.
+    """Stops the node's process, with SIGKILL after ``grace`` seconds; False if there is none.
 
-    Raises EarshotError where this user may not stop it, or it does not end.
+    Raises EarshotError if this user may not stop it or it does not end.
     """
     process = process_of(directory)
     if process is None:
@@ -202,7 +203,7 @@ def stop(directory: Path, grace: float = 30.0) -> bool:
     for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
         try:
             process.send_signal(send)
-            if _ends(process, patience):
+            if _ends_within(process, patience):
                 return True
         except psutil.NoSuchProcess:
             return True
@@ -216,19 +217,19 @@ def stop(directory: Path, grace: float = 30.0) -> bool:
     )
 
 
-def _ends(process: psutil.Process, seconds: float) -> bool:
-    """Whether ``process`` ends within ``seconds``.
+def _ends_within(process: psutil.Process, seconds: float) -> bool:
+    """True if ``process`` ends within ``seconds``.
 
-    Where a container's first process collects no children, one that has ended stays a zombie.
+    In a container whose first process collects no children, an ended process stays a zombie.
     """
     end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
+    while (seconds_left := end - time.monotonic()) > 0:
         with contextlib.suppress(psutil.TimeoutExpired):
-            process.wait(min(left, _POLL_SECONDS))
+            process.wait(min(seconds_left, _POLL_SECONDS))
             return True
         if process.status() == psutil.STATUS_ZOMBIE:
             with contextlib.suppress(psutil.TimeoutExpired):
-                process.wait(0)  # collects it where it is a child of ours
+                process.wait(0)  # collects a child of this process
             return True
     return False
 
@@ -250,7 +251,7 @@ def _node(directory: Path) -> str:
 
 
 def settings_of(pid: int | None) -> str:
-    """The path of the server.properties of the Kafka process ``pid``; empty if it is none."""
+    """The path of server.properties of the Kafka process ``pid``; empty for other processes."""
     try:
         command = psutil.Process(pid).cmdline() if pid else []
     except psutil.Error:
@@ -259,17 +260,17 @@ def settings_of(pid: int | None) -> str:
 
 
 def why_ended(directory: Path) -> str:
-    """Why the node in ``directory`` ended, or else its last log lines; then where its logs are."""
+    """Why the node in ``directory`` ended, or its last log lines; then the paths of its logs."""
     record = read_record(directory)
     since = record.started if record is not None else 0.0
-    log, console = (_written(directory / name, since) for name in (KAFKA_LOG, JVM_LOG))
-    cause = cause_of_end(log, console) or f"its last lines:\n{last_words(directory)}"
-    if _is_full(directory):  # then the log lacks its end, too
+    log, console = (_log_text(directory / name, since) for name in (KAFKA_LOG, JVM_LOG))
+    cause = cause_of_end(log, console) or f"its last lines:\n{last_log_lines(directory)}"
+    if _is_full(directory):  # the end of the log is missing then
         cause = f"the disk of {directory} is full; {cause}"
     return f"{cause}\n  logs: {directory / KAFKA_LOG}, {JVM_LOG}"
 
 
-def _written(path: Path, since: float) -> str:
+def _log_text(path: Path, since: float) -> str:
     """The text of a log; empty if only an earlier run, before ``since`` (s), wrote it."""
     try:
         if path.stat().st_mtime < since - MTIME_SLACK:
@@ -287,29 +288,30 @@ def _is_full(directory: Path) -> bool:
         return False
 
 
-def last_words(directory: Path, lines: int = 12) -> str:
-    """The last ``lines`` of the broker's log and of the JVM's own output, stack frames left out."""
-    found: list[str] = []
+def last_log_lines(directory: Path, lines: int = 12) -> str:
+    """The last ``lines`` of the broker's log and of the JVM's output, without stack frames."""
+    shown: list[str] = []
     for name in (KAFKA_LOG, JVM_LOG):
         try:
             text = (directory / name).read_text(errors="replace")
         except OSError:
             continue
-        found += [f"  {name}: {line}" for line in without_frames(text)[-lines:]]
-    return "\n".join(found) or "  (it wrote no log)"
+        shown += [f"  {name}: {line}" for line in without_frames(text)[-lines:]]
+    return "\n".join(shown) or "  (it wrote no log)"
 
 
 def _format(launch: Launch, classes: str, cluster_id: str) -> None:
-    """Formats the node's storage; the first time, what this JVM loads is kept for those after it.
+    """Formats the node's storage. The first run also records a class data archive for later JVMs.
 
-    About half of a broker's classes: three brokers are there in four seconds, and not in five.
+    The archive has about half of a broker's classes: three brokers start in four seconds instead of
+    five.
     """
     recorded = recording(launch.java, launch.jars)
     try:
         options = recorded.options if recorded else start_options(launch.java, launch.jars)
         _run_format(launch, _java(launch, classes, options), cluster_id)
         if recorded:
-            with contextlib.suppress(OSError):  # a start that is slower, and nothing else
+            with contextlib.suppress(OSError):  # without the archive, starts are only slower
                 recorded.keep()
     finally:
         if recorded:
@@ -336,7 +338,7 @@ def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
 
 
 def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[str]]:
-    """The exit status of a Java that does not stay, and what it wrote; None: it did not end."""
+    """The exit status and output lines of a Java command; the status is None after a timeout."""
     try:
         done = subprocess.run(
             command,
@@ -355,7 +357,7 @@ def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[
 
 
 def _options(launch: Launch) -> tuple[str, ...]:
-    """Of a node's JVM, besides those that all have."""
+    """The options of a node's JVM for its archive and its OAuth settings."""
     settings = read_properties(launch.properties).values
     return (*start_options(launch.java, launch.jars), *token_options(settings))
 

@@ -1,7 +1,7 @@
-"""What a cluster of this machine must keep: its id, its voters, its newest Kafka version.
+"""The memory of a cluster of this machine: its id, its voters, its newest Kafka version.
 
-`cluster.json` in the data root holds it, and not Pulumi's state: data outlives a stack. Where it is
-lost, it is made again from the nodes' own files.
+It is stored in `cluster.json` in the data root rather than in Pulumi's state, as data outlives a
+stack. A lost file is reconstructed from the nodes' own files.
 """
 
 import contextlib
@@ -34,13 +34,16 @@ _MEMORY = TypeAdapter(QuorumMemory)
 def recall(root: Path) -> QuorumMemory | None:
     """The memory of the cluster under ``root``, or None before its first start.
 
-    Raises EarshotError where it is lost and cannot be made again from the nodes' data.
+    Raises EarshotError if it is lost and cannot be reconstructed from the nodes' data.
     """
-    return kept(root) or on_disk.found(root)
+    return read_memory(root) or on_disk.reconstruct(root)
 
 
-def kept(root: Path) -> QuorumMemory | None:
-    """What `cluster.json` holds, or None where it is missing, cut short or something else."""
+def read_memory(root: Path) -> QuorumMemory | None:
+    """The contents of `cluster.json`, or None if it is missing or invalid.
+
+    Raises EarshotError if this user may not read it.
+    """
     path = root / "cluster.json"
     try:
         return _MEMORY.validate_json(path.read_bytes())
@@ -60,12 +63,12 @@ def remember(root: Path, memory: QuorumMemory) -> None:
 
 
 def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
-    """The memory for ``plan``: a new cluster id on the first start, else the old one."""
+    """Writes and returns the memory for ``plan``, with a new cluster id on the first start."""
     old = recall(root)
     memory = QuorumMemory(
         cluster_id=old.cluster_id if old else new_cluster_id(),
         voters=on_disk.addresses(voters(plan)),
-        # the wanted version may never run
+        # the plan's version may never run
         kafka_version=old.kafka_version if old else plan.kafka_version,
         brokers=tuple(node.id for node in plan.brokers),
         serving=old.serving if old else False,
@@ -75,32 +78,32 @@ def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
 
 
 def mark_stopped(root: Path) -> None:
-    """Record that all nodes stop, so that the next start starts all voters together."""
+    """Record that the cluster stops, so that the next start starts all voters together."""
     memory = recall(root)
     if memory is not None and memory.serving:
         remember(root, replace(memory, serving=False))
 
 
 def mark_serving(root: Path, versions: Collection[str], whole: bool) -> None:
-    """Record that nodes with these Kafka ``versions`` serve: with ``whole``, all of the cluster."""
+    """Record that nodes with these Kafka ``versions`` serve; with ``whole``, all nodes of it."""
     memory = recall(root)
     if memory is None:
         return
-    seen = versions if whole and versions else (*versions, memory.kafka_version)
-    newest = max(seen, key=release)
+    candidates = versions if whole and versions else (*versions, memory.kafka_version)
+    newest = max(candidates, key=release)
     changed = replace(memory, kafka_version=newest, serving=memory.serving or whole)
     if changed != memory:
         remember(root, changed)
 
 
 def serves(root: Path) -> bool:
-    """Whether there is a quorum that a started node can join."""
+    """True if there is a quorum that a started node can join."""
     memory = recall(root)
     return memory is not None and memory.serving and majority_runs(root)
 
 
 def majority_runs(root: Path) -> bool:
-    """Whether enough voters run for a quorum; a lone voter of three never answers."""
+    """True if enough voters run for a quorum."""
     memory = recall(root)
     if memory is None:
         return False
@@ -109,26 +112,26 @@ def majority_runs(root: Path) -> bool:
 
 
 def ended(root: Path, but: int) -> list[int]:
-    """The nodes of the cluster under ``root`` that ran once and do not now, but for one."""
+    """Ids of the nodes under ``root``, except ``but``, that have data and do not run."""
     return [id for id in _others(root, but) if _has_ended(root, id)]
 
 
 def suspended(root: Path, but: int) -> list[int]:
-    """The processes of the same nodes that are stopped until they get a SIGCONT."""
-    found = (process_of(node_directory(root, id)) for id in _others(root, but))
-    return [process.pid for process in found if process is not None and is_suspended(process)]
+    """Pids of the nodes under ``root``, except ``but``, that are suspended until a SIGCONT."""
+    processes = (process_of(node_directory(root, id)) for id in _others(root, but))
+    return [process.pid for process in processes if process is not None and is_suspended(process)]
 
 
 def _others(root: Path, but: int) -> list[int]:
     memory = recall(root)
-    known = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
-    return sorted(known - {but})
+    ids = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
+    return sorted(ids - {but})
 
 
 def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:
-    """``nodes`` in the order in which a change takes them: those that have ended come first.
+    """``nodes`` in the order of a change: those that have ended come first.
 
-    So no further one is stopped before they serve again.
+    So no other node is stopped before they serve again.
     """
     return sorted(nodes, key=lambda node: not _has_ended(root, node.id))
 
@@ -139,7 +142,7 @@ def _has_ended(root: Path, id: int) -> bool:
 
 
 def any_runs(root: Path) -> bool:
-    """Whether a node of the cluster under ``root`` runs. Raises EarshotError."""
+    """True if a node of the cluster under ``root`` runs. Raises EarshotError."""
     return any(running(directory) is not None for directory in root.glob("node-*"))
 
 
@@ -148,10 +151,9 @@ def node_directory(root: Path, id: int) -> Path:
 
 
 def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
-    """Why ``plan`` must not be applied over the data under ``root``.
+    """Why ``plan`` must not be applied to the data under ``root``, one message each.
 
-    Each text says what was found, what is allowed and how to fix it. Raises EarshotError where the
-    data cannot be read.
+    Raises EarshotError if the data cannot be read.
     """
     if blocked := list(obstacles(root, [node_directory(root, node.id) for node in plan.nodes])):
         yield from blocked
@@ -162,8 +164,8 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
         yield from _quorum_problems(root, memory, plan)
         for id in removed(root, plan):
             folders = (node_directory(root, id) / "log").glob("*-*")
-            if held := replicas(path.name for path in folders if path.is_dir()):
-                yield holds_replicas(id, held)
+            if partitions := replicas(path.name for path in folders if path.is_dir()):
+                yield holds_replicas(id, partitions)
     yield from _open_quorum(root, plan)
     yield from _port_problems(root, plan)
 
@@ -186,23 +188,23 @@ def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
 
 
 def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
-    wanted = on_disk.addresses(voters(plan))
-    if set(wanted) != set(memory.voters):
+    target = on_disk.addresses(voters(plan))
+    if set(target) != set(memory.voters):
         yield other_voters(
-            map(int, memory.voters), map(int, wanted), "`data: delete` and `pulumi destroy`"
+            map(int, memory.voters), map(int, target), "`data: delete` and `pulumi destroy`"
         )
-    elif wanted != memory.voters and any(
+    elif target != memory.voters and any(
         running(node_directory(root, int(id))) for id in memory.voters
     ):
         yield moving_controllers(
             ", ".join(memory.voters.values()),
-            ", ".join(wanted.values()),
+            ", ".join(target.values()),
             "Stop the cluster first (`pulumi destroy`; data is kept)",
         )
 
 
 def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
-    """That the quorum of a secured cluster would be in plain text without need."""
+    """A message if a secured cluster that does not run would have a plaintext quorum."""
     plain = plan.controller_protocol is Protocol.PLAINTEXT
     if plan.security is not None and plain and not any_runs(root):
         yield (
@@ -214,38 +216,38 @@ def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
 
 
 def removed(root: Path, plan: ClusterPlan) -> list[int]:
-    """Brokers of the cluster under ``root`` that ``plan`` no longer has."""
+    """Ids of brokers of the cluster under ``root`` that ``plan`` no longer has."""
     memory = recall(root)
-    held = memory.brokers if memory is not None else ()
-    return sorted(set(held) - {node.id for node in plan.brokers})
+    brokers = memory.brokers if memory is not None else ()
+    return sorted(set(brokers) - {node.id for node in plan.brokers})
 
 
 def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     directories = {*root.glob("node-*"), *(node_directory(root, node.id) for node in plan.nodes)}
     listening = sockets.listening()
     for node in plan.nodes:
-        for item in node.listeners:
-            if (wanted := _wanted(item)) is None:
+        for listener in node.listeners:
+            if (bound := _bind_address(listener)) is None:
                 continue
-            remedy = f"Free the port, or choose another `port` for {item.name}"
-            holders = [held for held in listening if sockets.clash(wanted, held.bound)]
+            remedy = f"Free the port, or choose another `port` for {listener.name}"
+            holders = [socket for socket in listening if sockets.clash(bound, socket.bound)]
             for holder in holders:
                 neighbour = _node_of(holder.pid, directories)
                 if neighbour != node.id:
                     settings = settings_of(holder.pid)
                     yield (
-                        f"listener {item.name} of node {node.id}: {holder}"
+                        f"listener {listener.name} of node {node.id}: {holder}"
                         + (f" (Kafka with {settings})" if settings and not neighbour else "")
                         + (f", which is node {neighbour} of this cluster" if neighbour else "")
                         + f". {remedy}"
                     )
                     break
-            if not holders and (keeper := sockets.kept(wanted)):
-                yield _held(f"listener {item.name} of node {node.id}", keeper, remedy)
+            if not holders and (keeper := sockets.kept(bound)):
+                yield _reserved(f"listener {listener.name} of node {node.id}", keeper, remedy)
 
 
-def _held(subject: str, holder: sockets.Holder, remedy: str) -> str:
-    """Why the port of ``subject`` is not free though no socket listens there."""
+def _reserved(subject: str, holder: sockets.Holder, remedy: str) -> str:
+    """A message that the port of ``subject`` is taken although no socket listens on it."""
     if holder.passing:
         remedy = remedy.replace(
             "Free the port", "It is free within a minute: run the same command again then"
@@ -256,9 +258,9 @@ def _held(subject: str, holder: sockets.Holder, remedy: str) -> str:
 
 
 def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
-    """The id of the node whose process ``pid`` is, or None.
+    """The id of the node whose process is ``pid``, or None.
 
-    A process without a record counts too: its starter was killed before it could write one.
+    A process without a record counts too: its starter was killed before it wrote one.
     """
     for directory in directories if pid else ():
         record = read_record(directory)
@@ -269,9 +271,9 @@ def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
     return None
 
 
-def _wanted(listener: Listener) -> sockets.Bound | None:
-    """What a JVM binds for ``listener``."""
+def _bind_address(listener: Listener) -> sockets.Bound | None:
+    """The address that a JVM binds for ``listener``; None if its host does not resolve."""
     try:
         return sockets.of_java(listener.bind_host, listener.bind_port)
     except OSError:
-        return None  # the name does not resolve: the broker's log reports it
+        return None  # the broker's log reports it

@@ -21,14 +21,17 @@ from earshot_pulumi.driver import BEHIND, ListeningNode, Say
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.access import accepts_connections, access, of_clients
 from earshot_pulumi.local.changes import started_with
-from earshot_pulumi.local.process import last_words, why_ended
+from earshot_pulumi.local.process import last_log_lines, why_ended
 from earshot_pulumi.local.record import running
 
 DEADLINE = 120.0
-"""Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
+"""Seconds; a single voter of three gives up after 67 s, so longer waits are of no use."""
 NO_ANSWER = "no answer"
 _NOT_SERVING = ("refused", "timeout", "disconnected", "unreachable", "unresolvable")
-"""Failures of a listener whose credentials are not earshot's; with any other one, it answers."""
+"""Failures by which a listener does not serve, if earshot has no credentials for it.
+
+With any other failure the broker has answered.
+"""
 AGAIN = "correct what the cause names, then run the same command again"
 NOT_LISTENING = Failure("refused", "the node does not listen there")
 _SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
@@ -39,9 +42,8 @@ _SILENT.propagate = False
 class LocalDriver(ListeningNode):
     """A node as a process of this machine.
 
-    A broker is ready when it answers where the other nodes reach it, is in sync with all of its
-    replicas and serves clients. A controller alone answers no clients: it is ready when it accepts
-    connections.
+    A broker is ready when it answers on its inter-broker listener, all its replicas are in sync and
+    it serves clients. A separate controller is ready when it accepts connections.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class LocalDriver(ListeningNode):
         client: Mapping[str, str],
         say: Say,
     ) -> None:
-        """``client`` are Kafka's client properties, for brokers that ask for credentials."""
+        """``client`` are Kafka's client properties, for brokers that require credentials."""
         self._root, self._id, self._cluster_id, self._client = root, id, cluster_id, client
         self._directory = quorum.node_directory(root, id)
         self._values = values = _started_with(self._directory)
@@ -61,9 +63,9 @@ class LocalDriver(ListeningNode):
         self._is_broker = "inter.broker.listener.name" in values
         key = "inter.broker.listener.name" if self._is_broker else "controller.listener.names"
         self._listener = values.get(key, "")
-        self._address = listeners.get(self._listener)  # None where its settings are lost
-        self._ways = of_clients(values, client, root / FOLDER) if self._is_broker else {}
-        super().__init__(f"node {id}", self._ways, say)
+        self._address = listeners.get(self._listener)  # None if its settings are lost
+        self._clients = of_clients(values, client, root / FOLDER) if self._is_broker else {}
+        super().__init__(f"node {id}", self._clients, say)
 
     @functools.cached_property
     def _admin(self) -> AdminClient:
@@ -84,15 +86,15 @@ class LocalDriver(ListeningNode):
         return "" if not self._address or accepts_connections(self._address) else NO_ANSWER
 
     def last_lines(self, count: int) -> str:
-        return last_words(self._directory, count)
+        return last_log_lines(self._directory, count)
 
     def shown(self, listener: str) -> str:
-        return f"{listener} at {self._ways[listener]['bootstrap.servers']}"
+        return f"{listener} at {self._clients[listener]['bootstrap.servers']}"
 
     def asked(self, listener: str) -> Failure | None:
         if not _listens(self._directory, listener):
             return NOT_LISTENING
-        failure = login_failure(self._ways[listener])
+        failure = login_failure(self._clients[listener])
         if failure is None or own_access(self._values) or failure.error in _NOT_SERVING:
             return failure
         return None
@@ -140,9 +142,9 @@ def wait_for(
     progress: Say = lambda _: None,
     deadline: float = DEADLINE,
 ) -> None:
-    """Returns when all ``nodes`` of the cluster under ``root`` are ready, by their id.
+    """Returns when all ``nodes`` (ids) of the cluster under ``root`` are ready.
 
-    Raises EarshotError as `driver.wait_for` does, and where another cluster answers.
+    Raises EarshotError like `driver.wait_for`, and if another cluster answers.
     """
     drivers = [LocalDriver(root, id, cluster_id, client or {}, progress) for id in nodes]
     driver.wait_for(drivers, deadline, progress, AGAIN)
@@ -160,16 +162,16 @@ def _admin(address: str, access: Mapping[str, Any]) -> AdminClient:
 
 
 def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: str) -> str:
-    """What the broker lacks; empty if it is ready."""
+    """Why the broker is not ready; empty if it is. Raises EarshotError if it is another one's."""
     try:
         metadata = admin.list_topics(timeout=2)
     except KafkaException:
         return NO_ANSWER
-    found: str | None = metadata.cluster_id  # the stubs have it as always None
-    if found and found != cluster_id:
+    answering: str | None = metadata.cluster_id  # the stubs have it as always None
+    if answering and answering != cluster_id:
         raise EarshotError(
             f"broker {id}",
-            observed=f"cluster {found} answers at {address}",
+            observed=f"cluster {answering} answers at {address}",
             allowed=f"cluster {cluster_id}, which this stack has formatted",
             remedy="see whose brokers listen there (another checkout of the stack, a container): "
             "stop them, or give one of the two other ports; then run the same command again",
@@ -179,9 +181,13 @@ def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: st
     partitions = (
         partition for topic in metadata.topics.values() for partition in topic.partitions.values()
     )
-    behind = [it.isrs for it in partitions if id in it.replicas and id not in it.isrs]
+    behind = [
+        partition.isrs
+        for partition in partitions
+        if id in partition.replicas and id not in partition.isrs
+    ]
     if not behind:
         return ""
     # data that only stopped nodes have cannot be replicated before they run
-    gone = set(quorum.ended(root, but=id))
-    return "" if gone and all(gone >= set(it) for it in behind) else BEHIND
+    ended = set(quorum.ended(root, but=id))
+    return "" if ended and all(ended >= set(isrs) for isrs in behind) else BEHIND

@@ -1,8 +1,7 @@
-"""Which process is a node's: the recorded one, if it is alive and runs in the node's directory.
+"""Finds a node's process: the recorded one, if it is alive and runs in the node's directory.
 
-The pid may have been reused, the wall clock may have been set, and the directory may have been
-copied with its record. So the pid, the start time in the kernel's ticks, and the directory that the
-process runs in decide together.
+A pid may be reused, the wall clock may be set, and a directory may be copied with its record. So
+the pid, the start time in the kernel's ticks, and the process's working directory must all match.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Record:
     """Seconds since the epoch, by the clock at that time; shown to users, and compared only where
     the kernel's ticks are not known."""
     digest: str
-    """Of the settings that it was started with."""
+    """Digest of the settings that it was started with."""
     ticks: int | None = None
     """When it was started, in ticks since the kernel's start; no clock changes it."""
     boot: str | None = None
@@ -51,7 +50,7 @@ class Record:
         return f"{self.pid}@{self.started:.2f}"
 
     def process(self, directory: Path) -> psutil.Process | None:
-        """The living process, or None when it is gone, another's, or of another directory."""
+        """The living process, or None if it has ended or the pid is another process's."""
         try:
             process = psutil.Process(self.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
@@ -65,18 +64,18 @@ class Record:
         if self.ticks is not None and (ticks := start_ticks(self.pid)) is not None:
             return (self.ticks, self.boot) == (ticks, boot_id())
         if here:
-            return True  # this pid runs a broker in this directory: the clock does not matter
+            return True  # a broker in this directory has the pid, so the clock does not matter
         return abs(process.create_time() - self.started) < START_TIME_SLACK
 
 
 def read_record(directory: Path) -> Record | None:
-    """The process last started in ``directory``, alive or not; None where that is not known.
+    """The process last started in ``directory``, alive or not; None without a valid record.
 
-    Raises EarshotError where this user may not read it.
+    Raises EarshotError if this user may not read the record.
     """
     path = directory / FILE
     try:
-        found = Record(**json.loads(path.read_text()))
+        record = Record(**json.loads(path.read_text()))
     except PermissionError:
         raise EarshotError(
             str(path),
@@ -86,12 +85,14 @@ def read_record(directory: Path) -> Record | None:
         ) from None
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    valid = isinstance(found.pid, int) and isinstance(found.started, int | float) and found.pid > 0
-    return found if valid else None
+    valid = (
+        isinstance(record.pid, int) and isinstance(record.started, int | float) and record.pid > 0
+    )
+    return record if valid else None
 
 
 def running(directory: Path) -> Record | None:
-    """The node's record where its process is alive."""
+    """The node's record if its process is alive, else None."""
     record = read_record(directory)
     return record if record is not None and record.process(directory) is not None else None
 
@@ -121,7 +122,7 @@ def unrecorded(directory: Path) -> psutil.Process | None:
 
 
 def is_suspended(process: psutil.Process) -> bool:
-    """Whether a signal or a debugger holds ``process``."""
+    """True if a signal or a debugger has stopped ``process``."""
     try:
         return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
     except psutil.Error:
@@ -129,9 +130,10 @@ def is_suspended(process: psutil.Process) -> bool:
 
 
 def runs_from(process: psutil.Process, directory: Path) -> bool | None:
-    """Whether ``process`` is a broker started in ``directory``; None where that is not known.
+    """True if ``process`` is a broker started in ``directory``; None if unknown.
 
-    Its working directory counts before its command line, which is wrong after a directory moved.
+    The working directory takes precedence over the command line, which is wrong after the directory
+    was moved.
     """
     try:
         command = process.cmdline()
@@ -140,24 +142,24 @@ def runs_from(process: psutil.Process, directory: Path) -> bool | None:
     if command and command[-2:-1] != [MAIN_CLASS]:
         return False
     try:
-        wanted = directory.stat()
+        expected = directory.stat()
     except OSError:
         return False
     works_in = _working_directory(process)
     if works_in is not None and works_in.st_nlink > 0:
-        if not os.path.samestat(works_in, wanted):
+        if not os.path.samestat(works_in, expected):
             return False
         return True if command else None
     if not command:
-        return None  # it is starting or ending, or its command line is hidden
+        return None  # the process starts or ends, or hides its command line
     try:
-        return os.path.samestat(Path(command[-1]).parent.stat(), wanted)
+        return os.path.samestat(Path(command[-1]).parent.stat(), expected)
     except OSError:
         return None  # the directory moved, and its working directory cannot be read
 
 
 def start_ticks(pid: int) -> int | None:
-    """When ``pid`` was started, in ticks since the kernel's start; None without a Linux /proc."""
+    """Start time of ``pid`` in ticks since the kernel's start; None without a Linux /proc."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
         return int(text[text.rindex(b")") + 1 :].split()[_STARTED])
@@ -174,14 +176,14 @@ def boot_id() -> str | None:
 
 
 def _working_directory(process: psutil.Process) -> os.stat_result | None:
-    """Its working directory; None where that is not known. st_nlink is 0 if it was removed since.
+    """The working directory of ``process``; None if unknown. st_nlink is 0 if it was removed.
 
     A starting JVM works in ``hsperfdata_USER`` for some milliseconds, to remove files of dead JVMs
-    (OpenJDK, ``perfMemory_posix.cpp``): that says nothing about the node.
+    (OpenJDK, ``perfMemory_posix.cpp``); that directory counts as unknown.
     """
     try:
         link = f"/proc/{process.pid}/cwd"
-        # open the link itself: another directory may have the name in its text by now
+        # open the link itself, as another directory may have its target's name by now
         opened = os.open(link if os.path.lexists(link) else process.cwd(), os.O_DIRECTORY)
         try:
             descriptor = Path(f"/proc/self/fd/{opened}")

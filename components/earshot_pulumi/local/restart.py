@@ -1,4 +1,4 @@
-"""Changing one node of a cluster: stop, start, wait; if it fails, start it as before."""
+"""Restarts one node of a cluster, and puts its former settings back if it does not come up."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from earshot_pulumi.local.readiness import wait_for
 from earshot_pulumi.local.record import Record, running
 
 GRACE = 30.0
-"""Seconds that a broker gets to hand its partitions over."""
+"""Seconds for a broker to hand over its leaderships."""
 GRACE_ALONE = 3.0
-"""The same without a quorum: nothing can be handed over, and all data is on disk."""
+"""Seconds if there is no quorum: leaderships cannot be handed over, and all data is on disk."""
 Progress = Callable[[str], None]
 
 
@@ -30,12 +30,12 @@ def restart(
     client: Mapping[str, str],
     progress: Progress = print,
 ) -> Record:
-    """The node's process, running as ``launch`` says; one that already does is left alone.
+    """The node's process, started by ``launch`` unless it already runs so.
 
-    Where the cluster serves, this waits for the node. If the node does not come up, it is started
-    again as ``previous``, with the files that it had, provided that it ran so before. A node that
-    serves but is not in sync yet counts as up: the readiness after it waits for the rest.
-    ``client`` are Kafka's client properties, for nodes that ask each other for credentials. Raises
+    If the cluster serves, this waits for the node. If the node does not come up, it is started
+    again by ``previous`` with its former files, provided that it ran so before. A node that serves
+    but is not in sync yet counts as up; its readiness resource waits for the rest. ``client`` are
+    Kafka's client properties, for nodes that require credentials of each other. Raises
     EarshotError, which says how the node was left.
     """
     serving = quorum.serves(root)
@@ -67,29 +67,28 @@ def restart(
 
 
 def _check_others(root: Path, id: int) -> None:
-    """Raises EarshotError where another node has ended or is suspended: two at a time are too many
-    to miss."""
-    if gone := quorum.ended(root, but=id):
-        nodes = f"node {listed(gone)}"
+    """Raises EarshotError if another node has ended or is suspended."""
+    if ended := quorum.ended(root, but=id):
+        nodes = f"node {listed(ended)}"
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
-    if held := " ".join(map(str, quorum.suspended(root, but=id))):
-        again = f"let it go on (`kill -CONT {held}`), then run the same command again"
-        raise not_stopped(f"node {id}", "suspended by a signal", f"process {held}", again)
+    if pids := " ".join(map(str, quorum.suspended(root, but=id))):
+        again = f"let it go on (`kill -CONT {pids}`), then run the same command again"
+        raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
 
 
 def grace(root: Path) -> float:
-    """Seconds that a node gets to end after SIGTERM."""
+    """Seconds for a node to end after SIGTERM."""
     try:
         return GRACE if quorum.majority_runs(root) else GRACE_ALONE
     except EarshotError:
-        return GRACE  # its voters are not known
+        return GRACE  # the voters are unknown
 
 
 def _put_back(
     root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Progress
 ) -> str:
-    """How the node is left, after an attempt to start it as before."""
+    """Starts the node by ``previous``; returns how it is left."""
     progress(f"node {previous.id} did not come up: starting it again as it was")
 
     def start_again() -> None:

@@ -1,4 +1,4 @@
-"""Certificates of a cluster on this machine, whose nodes keep the files that they run with."""
+"""Certificates of a cluster on this machine, whose nodes keep copies of the files that they use."""
 
 from earshot_pulumi.certificates import Certificates, CertificatesKind
 from earshot_pulumi.local import node_files
@@ -7,13 +7,13 @@ from earshot_pulumi.provider.kind import Operation, Properties
 
 
 class LocalCertificates(Certificates):
-    """The authority of a stack on this machine, and what it has issued."""
+    """The authority of a stack on this machine, and the certificates that it has issued."""
 
     FORMER_NAMES = ("Certificates",)
 
 
 class LocalCertificatesKind(CertificatesKind):
-    """Lets each node have copies of its files before those are rewritten."""
+    """Copies each node's files before it rewrites them."""
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for directory in sorted(here(news["root"]).glob("node-*")):

@@ -1,4 +1,4 @@
-"""Makes users and permissions of the brokers of this machine."""
+"""Creates the users and ACLs of brokers on this machine."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,13 +23,13 @@ from earshot_pulumi.users import Say, Users, UsersKind, client_of, kept_password
 
 
 class LocalUsers(Users):
-    """The users of a cluster on this machine, and what they may do."""
+    """The users of a cluster on this machine, and their ACLs."""
 
     FORMER_NAMES = ("Users",)
 
 
 class LocalUsersKind(UsersKind):
-    """Brokers that this process reaches by the addresses that they advertise."""
+    """Creates users through the addresses that the brokers advertise."""
 
     def access(self, props: Properties) -> Mapping[str, str]:
         root, first = Project.find().here(Path(props["root"])), next(iter(props["brokers"]))
@@ -44,7 +44,7 @@ class LocalUsersKind(UsersKind):
     def _refused(self, props: Properties) -> Iterator[str]:
         mechanisms, store = read_mechanisms(props["mechanism"]), store_of(props)
         ways = map(Login.model_validate, props["logins"])
-        listening = [it for it in ways if accepts_connections(parse_address(it.address))]
+        listening = [login for login in ways if accepts_connections(parse_address(login.address))]
         if not listening:
             return
         client = client_of(store, mechanisms[0])
@@ -59,15 +59,15 @@ class LocalUsersKind(UsersKind):
 
 
 def reached(plan: ClusterPlan) -> dict[str, Any]:
-    """The addresses of the brokers, and where users log in."""
+    """The inputs of `LocalUsers` with the addresses of brokers and of users' logins."""
     return {
         "brokers": {str(node.id): str(plan.address_of(node)) for node in plan.brokers},
-        "logins": logins(plan, lambda _, item: str(item.advertised)),
+        "logins": logins(plan, lambda _, listener: str(listener.advertised)),
     }
 
 
 def give_again(store: Store, bootstrap: str, settings: Mapping[str, str]) -> None:
-    """Gives all users their passwords again, through the broker at ``bootstrap``.
+    """Sets all users' passwords again, through the broker at ``bootstrap``.
 
     ``settings`` are those that the broker was started with. Raises EarshotError.
     """

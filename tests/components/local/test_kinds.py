@@ -72,7 +72,7 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
-    monkeypatch.setattr(changes, "kafka_at_hand", lambda *_, **__: kafka)
+    monkeypatch.setattr(changes, "find_kafka", lambda *_, **__: kafka)
     seen: list[Launch | None] = []
 
     def restarted(_root: Path, wanted: Launch, previous: Launch | None, *_: Any) -> Record:
@@ -96,7 +96,7 @@ def test_a_node_that_no_state_knows_is_not_stopped_for_what_cannot_be_started(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
-    monkeypatch.setattr(changes, "kafka_at_hand", lambda *_, **__: kafka)
+    monkeypatch.setattr(changes, "find_kafka", lambda *_, **__: kafka)
     monkeypatch.chdir(original)
     inputs = props(original, properties="a=1\n", heap="1g", kafka_version="4.1.1", cluster_id="id")
     directory = original / KAFKA / "node-1"

@@ -31,14 +31,14 @@ def formatted(root: Path, id: int, cluster_id: str = ID, server: str | None = No
 
 def refusal(root: Path) -> str:
     with pytest.raises(EarshotError) as caught:
-        on_disk.found(root)
+        on_disk.reconstruct(root)
     return str(caught.value)
 
 
 def test_without_data_there_is_no_cluster(tmp_path: Path) -> None:
     (tmp_path / "node-1" / "log").mkdir(parents=True)
-    assert on_disk.found(tmp_path) is None
-    assert on_disk.found(tmp_path / "none") is None
+    assert on_disk.reconstruct(tmp_path) is None
+    assert on_disk.reconstruct(tmp_path / "none") is None
     assert quorum.recall(tmp_path) is None
 
 
@@ -46,7 +46,9 @@ def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
     for id in (1, 2, 3):
         formatted(tmp_path, id)
     version = planned().kafka_version
-    assert on_disk.found(tmp_path) == QuorumMemory(ID, VOTERS, version, (1, 2, 3), serving=True)
+    assert on_disk.reconstruct(tmp_path) == QuorumMemory(
+        ID, VOTERS, version, (1, 2, 3), serving=True
+    )
 
 
 @pytest.mark.parametrize("text", [None, "", "{", '{"cluster_id": "x"}'])
@@ -60,13 +62,13 @@ def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) ->
         before.cluster_id, VOTERS, before.kafka_version, (1, 2, 3), serving=True
     )
     assert quorum.settle(tmp_path, planned()).cluster_id == before.cluster_id
-    assert quorum.kept(tmp_path) is not None
+    assert quorum.read_memory(tmp_path) is not None
 
 
 def test_one_node_that_tells_is_enough(tmp_path: Path) -> None:
     formatted(tmp_path, 1, server="")
     formatted(tmp_path, 2)
-    assert on_disk.found(tmp_path) == QuorumMemory(
+    assert on_disk.reconstruct(tmp_path) == QuorumMemory(
         ID, VOTERS, planned().kafka_version, (1, 2), serving=True
     )
 
@@ -75,7 +77,7 @@ def test_of_several_versions_the_newest_counts(tmp_path: Path) -> None:
     for id, version in ((1, "4.9.1"), (2, "4.10.0"), (3, "4.9.1")):
         plan = planned(kafka_version=version)
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
-    found = on_disk.found(tmp_path)
+    found = on_disk.reconstruct(tmp_path)
     assert found is not None and found.kafka_version == "4.10.0"
 
 
@@ -83,7 +85,7 @@ def test_a_voter_s_own_address_counts(tmp_path: Path) -> None:
     for id, port in ((1, 14001), (2, 14001), (3, CONTROLLERS)):
         plan = planned(controllers={"port": port})
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
-    found = on_disk.found(tmp_path)
+    found = on_disk.reconstruct(tmp_path)
     assert found is not None
     assert found.voters == VOTERS | {"1": "localhost:14001", "2": "localhost:14002"}
 
@@ -92,7 +94,7 @@ def test_controllers_of_their_own_are_no_brokers(tmp_path: Path) -> None:
     plan = planned(brokers=1, controllers={"mode": "separate", "count": 1})
     for node in plan.nodes:
         formatted(tmp_path, node.id, server=server_properties(plan, node))
-    found = on_disk.found(tmp_path)
+    found = on_disk.reconstruct(tmp_path)
     assert found is not None and found.brokers == (1,)
 
 
@@ -157,7 +159,7 @@ def test_a_node_that_does_not_tell_its_roles_is_told_by_its_id(tmp_path: Path) -
     plan = planned()
     text = server_properties(plan, plan.node(1))
     formatted(tmp_path, 1, server=text)
-    found = on_disk.found(tmp_path)
+    found = on_disk.reconstruct(tmp_path)
     assert found is not None and found.brokers == (1, 2, 10_000)
 
 
@@ -177,5 +179,5 @@ def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
     file.unlink()
     file.mkdir()
     with pytest.raises(EarshotError) as caught:
-        on_disk.found(tmp_path)
+        on_disk.reconstruct(tmp_path)
     assert str(caught.value) == f"{file}: cannot be read (Is a directory)"

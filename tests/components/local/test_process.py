@@ -435,7 +435,7 @@ def test_a_class_path_that_java_would_take_apart_is_refused_before_anything_is_t
 def test_last_words_leave_stack_frames_out(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text("one\n\tat a.b.C(D.java:1)\n\ntwo\n")
     (tmp_path / "console.log").write_text("OutOfMemoryError\n")
-    words = process.last_words(tmp_path)
+    words = process.last_log_lines(tmp_path)
     assert words.splitlines() == [
         "  server.log: one",
         "  server.log: two",
@@ -446,15 +446,15 @@ def test_last_words_leave_stack_frames_out(tmp_path: Path) -> None:
 def test_last_words_are_the_last_of_each_log(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text("".join(f"{n}\n" for n in range(20)))
     (tmp_path / "console.log").write_text("".join(f"{n}\n" for n in range(30)))
-    assert process.last_words(tmp_path, 1) == "  server.log: 19\n  console.log: 29"
-    assert process.last_words(tmp_path).splitlines() == [
+    assert process.last_log_lines(tmp_path, 1) == "  server.log: 19\n  console.log: 29"
+    assert process.last_log_lines(tmp_path).splitlines() == [
         *(f"  server.log: {n}" for n in range(8, 20)),
         *(f"  console.log: {n}" for n in range(18, 30)),
     ]
 
 
 def test_a_node_without_logs_says_so(tmp_path: Path) -> None:
-    assert process.last_words(tmp_path) == "  (it wrote no log)"
+    assert process.last_log_lines(tmp_path) == "  (it wrote no log)"
 
 
 def test_room_for_a_start_is_asked_for_and_given_back(
