@@ -1,7 +1,7 @@
-"""Pulumi components: what turns a plan into running, gated and proven brokers.
+"""Pulumi components that turn a plan into running, gated and validated brokers.
 
-`__all__` is for programs of your own; docs/module.md describes it. Each name is imported when it
-is first used, so that a program needs only the extras of the components that it uses.
+`__all__` is the public API; docs/module.md describes it. Each name is imported at its first use, so
+that a program needs only the extras of the components that it uses.
 """
 
 from importlib import import_module
@@ -53,7 +53,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    module = next((it for it, names in _MODULES.items() if name in names), None)
+    module = next((candidate for candidate, names in _MODULES.items() if name in names), None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from earshot.extras import extra_of, installing

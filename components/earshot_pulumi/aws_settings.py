@@ -1,6 +1,6 @@
-"""The `aws:` settings of a stack, for all resources that reach AWS as the stack does.
+"""The `aws:` settings of a stack, for all resources that call AWS with them.
 
-Pulumi gives a provider its own settings alone, so they are an input of these resources.
+Pulumi gives a provider only its own settings, so they are an input of these resources.
 """
 
 import json
@@ -18,7 +18,7 @@ KEYS = {
     "aws_secret_access_key": "aws:secretKey",
     "aws_session_token": "aws:token",
 }
-"""The setting by parameter of a boto3 session."""
+"""Settings by parameter of a boto3 session."""
 ENDPOINTS = "aws:endpoints"
 _VARIABLES = {
     "AWS_PROFILE": "aws:profile",
@@ -32,7 +32,7 @@ SETTINGS = "settings"
 
 
 class StackSettings:
-    """The `aws:` settings of the running program's stack, or of a provider of its own."""
+    """The `aws:` settings of the program's stack, or of the program's own provider."""
 
     def __init__(self, own: Mapping[str, Any] | None = None) -> None:
         """``own`` are the settings of an `aws.Provider`; None means the stack's."""
@@ -44,14 +44,14 @@ class StackSettings:
         return self._own.get(key.removeprefix("aws:"))
 
     def to_props(self) -> Properties:
-        """The input `SETTINGS`, a secret; none where the stack sets nothing."""
+        """The input `SETTINGS`, a secret; empty if the stack has no such settings."""
         names = (*KEYS.values(), *_VARIABLES.values(), ENDPOINTS)
-        found = {name: value for name in names if (value := self.get(name))}
-        return {SETTINGS: pulumi.Output.secret(found)} if found else {}
+        settings = {name: value for name in names if (value := self.get(name))}
+        return {SETTINGS: pulumi.Output.secret(settings)} if settings else {}
 
 
 class AwsKind(InternalKind):
-    """A kind that calls AWS as the stack does, with `SETTINGS` among its inputs."""
+    """A kind that calls AWS with the stack's settings, its input `SETTINGS`."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         operation.config[_key(operation)] = news.get(SETTINGS) or {}
@@ -59,37 +59,38 @@ class AwsKind(InternalKind):
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         if _key(operation) not in operation.config:
-            # a refresh, which checks nothing before: it has read nothing, and credentials in the
-            # state may have expired
+            # a refresh calls no check before, and credentials in the state may have expired
             return Difference(False)
         return super().diff(operation, id, olds, news)
 
     def settings(self, operation: Operation, olds: Properties | None = None) -> Mapping[str, Any]:
-        """The stack's `aws:` settings; in a destroy, which checks nothing, those in ``olds``."""
-        known = (olds or {}).get(SETTINGS) or operation.config
-        found: Mapping[str, Any] = operation.config.get(_key(operation), known)
-        return found
+        """The stack's `aws:` settings; in a destroy, which calls no check, those in ``olds``."""
+        default = (olds or {}).get(SETTINGS) or operation.config
+        settings: Mapping[str, Any] = operation.config.get(_key(operation), default)
+        return settings
 
 
 def _key(operation: Operation) -> str:
-    """Clusters of one program may have different providers."""
+    """The key of a resource's settings, as clusters of one program may have different providers."""
     return f"{SETTINGS} {operation.urn}"
 
 
 def endpoint(config: Any, service: str) -> str | None:
     """The endpoint of ``service``, if the stack sets one."""
     setting = config.get(ENDPOINTS)
-    listed = json.loads(setting) if isinstance(setting, str) else setting or []
-    found = [item[service] for item in listed if service in item]
-    return str(found[-1]) if found else None
+    entries = json.loads(setting) if isinstance(setting, str) else setting or []
+    urls = [services[service] for services in entries if service in services]
+    return str(urls[-1]) if urls else None
 
 
-def environment(config: Any, own: Mapping[str, str]) -> dict[str, str]:
-    """The environment ``own``, changed for a command that reaches S3 as the stack does."""
-    found = dict(own)
+def environment(config: Any, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment ``inherited``, with the stack's settings for a command that uses S3."""
+    variables = dict(inherited)
     if config.get("aws:accessKey"):
-        found.pop("AWS_SESSION_TOKEN", None)  # of other credentials
-    found |= {name: str(value) for name, key in _VARIABLES.items() if (value := config.get(key))}
+        variables.pop("AWS_SESSION_TOKEN", None)  # belongs to other credentials
+    variables |= {
+        name: str(value) for name, key in _VARIABLES.items() if (value := config.get(key))
+    }
     if (url := endpoint(config, "s3")) is not None:
-        found["AWS_ENDPOINT_URL_S3"] = url
-    return found
+        variables["AWS_ENDPOINT_URL_S3"] = url
+    return variables

@@ -1,4 +1,4 @@
-"""The nodes of a cluster, whatever kind of host they are on."""
+"""The nodes of a cluster of any placement."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Begin = Callable[[pulumi.ResourceOptions], pulumi.Resource]
 
 
 class Brokers(pulumi.ComponentResource):
-    """The nodes of a cluster behind their gate; each kind of host has its own."""
+    """The nodes of a cluster behind their gate; each placement has a subclass."""
 
     spec: ClusterSpec
     gate: AdvertisedListeners
     cluster_id: pulumi.Output[str]
     ready: pulumi.Resource
-    """Known once all nodes are in sync, and users can log in."""
+    """The resource that exists once all nodes are in sync and users can log in."""
     incarnations: dict[str, pulumi.Output[str]]
-    """By node id, what changes when the node is replaced or restarted."""
+    """By node id, a value that changes when the node is replaced or restarted."""
     certificates: Certificates | None = None
 
     def __init__(
         self, kind: str, at: ClusterContext, spec: ClusterSpec, begin: Begin | None = None
     ) -> None:
-        """``begin`` makes what must be there before the first node is touched."""
+        """``begin`` creates the resource that must exist before the first node is touched."""
         super().__init__(f"earshot:{kind}", at.name, {}, at.options())
         self._begin = begin
         self.stack, self.at, self.root, self.spec = at.name, at, at.folder / "kafka", spec
@@ -51,11 +51,11 @@ class Brokers(pulumi.ComponentResource):
 
     @property
     def expires(self) -> pulumi.Output[str] | None:
-        """When the first of the cluster's certificates ends; None where it has none."""
+        """The earliest expiry of the cluster's certificates; None without certificates."""
         return None if self.certificates is None else self.certificates.expires
 
     def gated(self, plan: Any, addresses: Any, **facts: Any) -> None:
-        """Makes the gate of ``plan``; ``facts`` are those of `AdvertisedListeners`."""
+        """Creates the gate of ``plan``; ``facts`` are arguments of `AdvertisedListeners`."""
         own = (self.spec.placement, addresses, self._child)
         self.gate = AdvertisedListeners(self.stack, plan, *own, policy=self._policy, **facts)
 
@@ -64,42 +64,44 @@ class Brokers(pulumi.ComponentResource):
         return pulumi.ResourceOptions(parent=self.gate, depends_on=list(after))
 
     def begun(self, after: pulumi.Resource) -> pulumi.Resource:
-        """What must be there before the first node is touched, made once ``after`` is there."""
+        """The resource that precedes the first node, created after ``after``."""
         return after if self._begin is None else self._begin(self.below(after))
 
     def in_turn(self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource) -> None:
-        """Makes ``nodes`` one after the other, each once the one before is ready; then the users.
+        """Creates ``nodes``, each once the one before is ready, and then the users.
 
-        `node` and `readiness` are what each kind of host does.
+        Each placement implements `node` and `readiness`.
         """
         last = after
         for node in nodes:
             name = self.child_name(f"{node.roles[0]}-{node.id}")
             last = self.readiness(name, [node], self.node(name, node, last))
         self.ready = self.readiness(self.child_name("cluster"), plan.nodes, last, whole=True)
-        if self.certificates is not None and (made := self.users()) is not None:
-            users, reached = made
+        if self.certificates is not None and (resource := self.users()) is not None:
+            users, reached = resource
             own = (self.spec, self.root, self.cluster_id, self.certificates)
             self.ready = users(self.stack, *own, reached, self.below(self.ready))
         self.register_outputs({"incarnations": self.incarnations})
 
     def child_name(self, name: str) -> str:
-        """The name in the program of the resource that is called ``name`` in the cluster."""
+        """The name in the program of the cluster's resource ``name``."""
         return child_name(self.stack, name)
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
-        """The process, container or instance of ``node``, touched once ``after`` is made."""
+        """The process, container or instance of ``node``, changed after ``after``."""
         raise NotImplementedError
 
     def readiness(
         self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> pulumi.Resource:
-        """Waits for ``nodes``, with ``whole`` for all of the cluster."""
+        """Waits for ``nodes``; with ``whole``, these are all nodes of the cluster."""
         raise NotImplementedError
 
     def users(self) -> tuple[type[Users], Mapping[str, Any]] | None:
-        """The class of the users' resource, and from where and how brokers are reached; None where
-        the nodes make the users."""
+        """The class of the users' resource and its inputs that say how to reach the brokers.
+
+        None if the nodes create the users.
+        """
         return None
 
     def proved(
@@ -112,20 +114,21 @@ class Brokers(pulumi.ComponentResource):
         standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
         client_config: Path | None = None,
     ) -> dict[str, Any]:
-        """The outputs of the cluster, whose ``contract`` is validated from ``standpoints``.
+        """Registers the validation of ``contract``, and returns the cluster's outputs.
 
-        Without standpoints, it is validated from here; again whenever one of the incarnations
-        changes. ``contract`` may be without the cluster's id. The validation waits for ``after``,
-        and ``remember`` makes what waits for it. ``client_config`` is a file with credentials, for
-        listeners that ask for some.
+        The validation runs from ``standpoints`` (default: this machine), after ``after``, and again
+        whenever an incarnation changes. ``remember`` creates the resource that follows it.
+        ``contract`` may lack the cluster's id. ``client_config`` is a file with credentials for
+        listeners that require them.
 
-        Addresses are known in a preview. What uses them waits until the brokers are ready.
+        Addresses are known in a preview; resources that use them wait until the brokers are ready.
         """
         spec = self.spec
-        known = spec if isinstance(contract, pulumi.Output) else contract  # those that leave, too
+        # a contract also has the listeners that a change removes
+        current = spec if isinstance(contract, pulumi.Output) else contract
         access = client_outputs(spec, security, contract, self.root, self.expires)
         identified = pulumi.Output.all(contract, self.cluster_id).apply(
-            lambda it: it[0].identified(it[1]).model_dump(mode="json")
+            lambda values: values[0].identified(values[1]).model_dump(mode="json")
         )
         props = {
             "contract": identified,
@@ -134,7 +137,10 @@ class Brokers(pulumi.ComponentResource):
             "deadline": spec.validation.deadline,
             "state_dir": str(self.at.folder),
             "vantages": applied(
-                standpoints, lambda known: [item.model_dump(mode="json") for item in known]
+                standpoints,
+                lambda known_standpoints: [
+                    standpoint.model_dump(mode="json") for standpoint in known_standpoints
+                ],
             ),
             "verdict": None,
             **self.at.aws.to_props(),
@@ -144,11 +150,16 @@ class Brokers(pulumi.ComponentResource):
         proof = Validation(self.stack, props, self.at.options(depends_on=[self.ready, *after]))
         remember(self.at.options(depends_on=[proof]))
         return {
-            "listeners": tuple(item.name for item in known.listeners),
+            "listeners": tuple(listener.name for listener in current.listeners),
             "cluster_id": self.cluster_id,
             "bootstrap": once_there(
                 self.ready,
-                applied(contract, lambda it: {one.name: one.bootstrap for one in it.listeners}),
+                applied(
+                    contract,
+                    lambda known_contract: {
+                        listener.name: listener.bootstrap for listener in known_contract.listeners
+                    },
+                ),
             ),
             "contract": identified,
             "incarnations": self.incarnations,

@@ -1,6 +1,6 @@
-"""Certificates of a secured cluster as a resource: made before nodes start, and renewed in time.
+"""Certificates of a secured cluster as a resource: issued before nodes start, renewed in time.
 
-Keys and passwords stay in files of this machine; states hold only what may be seen.
+Keys and passwords stay in files of this machine; the state has only fingerprints and versions.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,42 +32,42 @@ from earshot_pulumi.writing import writing
 
 
 class CertificatesKind(InternalKind):
-    """A certificate per node and user."""
+    """Issues a certificate per node and user."""
 
     ID = "certificates"
     DECISIVE = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
-    """What decides beside them is seen in the folder."""
+    """Inputs whose change issues certificates; the folder's files decide too."""
     interrupted = (
         "interrupted while certificates were issued: those in files are whole; the next "
         "`pulumi up` issues the rest"
     )
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        if news["hosts"] is UNKNOWN:  # while a node's name is
+        if news["hosts"] is UNKNOWN:  # a node's name is unknown
             return True
-        store, wanted = store_of(news), _wanted(news, given_to(operation.config))
-        store.check(wanted, issued=bool(olds.get("certificates")))
-        due = super().differs(operation, olds, news) or bool(store.due(wanted, _now()))
-        return due or not _is_in_state(store, wanted, olds)
+        store, target = store_of(news), _wanted(news, given_to(operation.config))
+        store.check(target, issued=bool(olds.get("certificates")))
+        due = super().differs(operation, olds, news) or bool(store.due(target, _now()))
+        return due or not _is_in_state(store, target, olds)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         store = store_of(news)
         with writing("certificates", store.folder):
-            held = store.fill(_wanted(news, given_to(operation.config)), _now())
+            issued = store.fill(_wanted(news, given_to(operation.config)), _now())
             text = _of_validator(store, news)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
-        return {**news, **_outputs(held)}
+        return {**news, **_outputs(issued)}
 
 
 class Certificates(InternalResource):
-    """The authority of the stack, and what it has issued."""
+    """The authority of the stack, and the certificates that it has issued."""
 
     certificates: pulumi.Output[Mapping[str, str]]
-    """By the name of each key store, what differs where it does: a fingerprint."""
+    """A fingerprint by name of the key store."""
     passwords: pulumi.Output[Mapping[str, str]]
-    """Which password each user has, not the password."""
+    """The version of each user's password, by user; not the password."""
     expires: pulumi.Output[str]
-    """When the first certificate ends, in ISO 8601."""
+    """The earliest expiry of a certificate, in ISO 8601."""
 
     def __init__(
         self,
@@ -78,13 +78,16 @@ class Certificates(InternalResource):
         opts: pulumi.ResourceOptions,
         **more: Any,
     ) -> None:
-        """``root`` is the folder of the stack's cluster on this machine; ``more`` are inputs of a
-        placement's own kind."""
+        """``root`` is the folder of the stack's cluster on this machine; ``more`` are further
+        inputs of a placement's kind."""
         files = files_of(spec, root)
         props = {
             "stack": name,
             "root": str(root),
-            "hosts": applied(plan, lambda it: {node_name(n.id): hosts(n) for n in it.nodes}),
+            "hosts": applied(
+                plan,
+                lambda known_plan: {node_name(node.id): hosts(node) for node in known_plan.nodes},
+            ),
             "users": list(spec.user_names),
             "mechanism": str(spec.mechanism),
             "days": spec.tls.days,
@@ -98,22 +101,22 @@ class Certificates(InternalResource):
             "expires": None,
             **more,
         }
-        # a preview in which anything changes knows no output, and would restart all nodes
-        kept = with_run_errors(lambda hosts: _kept({**props, "hosts": hosts}))
-        self._kept: Any = applied(props["hosts"], kept)
+        # a preview with any change knows no output, and would show a restart of all nodes
+        read_kept = with_run_errors(lambda hosts: _kept({**props, "hosts": hosts}))
+        self._kept: Any = applied(props["hosts"], read_kept)
         super().__init__(name, props, opts)
 
     def of_node(self, id: int) -> pulumi.Output[str]:
-        """The fingerprint of the node's certificate: with another one it is to be restarted."""
+        """The fingerprint of the node's certificate; a change restarts the node."""
         return self.of(node_name(id))
 
     def of(self, name: str) -> pulumi.Output[str]:
-        """The fingerprint of the certificate in the key store of that ``name``."""
-        return self._known(self.certificates, name, lambda kept: kept.versions)
+        """The fingerprint of the certificate in the key store ``name``."""
+        return self._known(self.certificates, name, lambda versions: versions.versions)
 
     def password_of(self, user: str) -> pulumi.Output[str]:
-        """Which password ``user`` has, not the password."""
-        return self._known(self.passwords, user, lambda kept: kept.passwords)
+        """The version of the password of ``user``, not the password."""
+        return self._known(self.passwords, user, lambda versions: versions.passwords)
 
     def _known(
         self,
@@ -121,17 +124,21 @@ class Certificates(InternalResource):
         name: str,
         part: Callable[[KeptVersions], Mapping[str, str]],
     ) -> pulumi.Output[str]:
-        made = output.apply(lambda them: them[name])
+        issued = output.apply(lambda names: names[name])
         if isinstance(self._kept, pulumi.Output):
-            return self._kept.apply(lambda kept: part(kept).get(name) or made)
-        kept = part(self._kept)
-        return known_or(made, kept[name]) if name in kept else made
+            return self._kept.apply(lambda current: part(current).get(name) or issued)
+        current = part(self._kept)
+        return known_or(issued, current[name]) if name in current else issued
 
 
 def hosts(node: Node) -> list[str]:
     """The hosts that clients of ``node`` connect to on listeners with TLS, each once."""
-    secured = (it for it in node.listeners if it.protocol.tls)
-    return list(dict.fromkeys(host for it in secured for host in it.hosts if isinstance(host, str)))
+    secured = (listener for listener in node.listeners if listener.protocol.tls)
+    return list(
+        dict.fromkeys(
+            host for listener in secured for host in listener.hosts if isinstance(host, str)
+        )
+    )
 
 
 def _kept(props: Properties) -> KeptVersions:
@@ -148,7 +155,7 @@ def store_of(props: Properties) -> Store:
 def _wanted(props: Properties, passwords: Mapping[str, str]) -> WantedCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
-    given = read_given(Files(**files), ids) if files else GivenCertificates({}, "")
+    own_certificates = read_given(Files(**files), ids) if files else GivenCertificates({}, "")
     private_ca = props.get("private_ca") or ""
     return WantedCertificates(
         stack=props["stack"],
@@ -157,27 +164,29 @@ def _wanted(props: Properties, passwords: Mapping[str, str]) -> WantedCertificat
         users=tuple(props["users"]),
         days=int(props["days"]),
         renew_days=int(props["renew_days"]),
-        given={node_name(id): item.store for id, item in given.nodes.items()},
-        authority=authority_of(private_ca) if private_ca else given.authority,
+        given={
+            node_name(id): certificate.store for id, certificate in own_certificates.nodes.items()
+        },
+        authority=authority_of(private_ca) if private_ca else own_certificates.authority,
         private_ca=private_ca,
         authorities=tuple(map(int, props.get("authorities") or (1,))),
-        numbers={user: int(it) for user, it in (props.get("numbers") or {}).items()},
+        numbers={user: int(number) for user, number in (props.get("numbers") or {}).items()},
         given_passwords=passwords,
     )
 
 
-def _outputs(held: HeldCertificates) -> Properties:
-    """The outputs that describe ``held``: none of them is a secret."""
+def _outputs(issued: HeldCertificates) -> Properties:
+    """The outputs for ``issued``, none of them secret."""
     return {
-        "certificates": dict(held.versions),
-        "passwords": dict(held.passwords),
-        "expires": held.expires.isoformat(timespec="seconds"),
+        "certificates": dict(issued.versions),
+        "passwords": dict(issued.passwords),
+        "expires": issued.expires.isoformat(timespec="seconds"),
     }
 
 
-def _is_in_state(store: Store, wanted: WantedCertificates, olds: Properties) -> bool:
-    """Whether the state has all that is there: a run may have ended after it was written."""
-    if any(olds.get(key) != value for key, value in _outputs(store.held(wanted)).items()):
+def _is_in_state(store: Store, target: WantedCertificates, olds: Properties) -> bool:
+    """True if ``olds`` match the files, which an interrupted run may have changed."""
+    if any(olds.get(key) != value for key, value in _outputs(store.held(target)).items()):
         return False
     try:
         return (store.folder / VALIDATOR_FILE).read_text() == _of_validator(store, olds)

@@ -1,7 +1,7 @@
-"""The output `client_properties`: how each user connects to each listener, and no secret.
+"""The output `client_properties`: how each user connects to each listener, without secrets.
 
-A state is encrypted by a passphrase that may be the well-known one, so passwords and
-keys never enter it: the output names the files that hold them.
+A state may be encrypted with a well-known passphrase. So the output names the files with passwords
+and keys rather than containing them.
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ OUTPUT = "client_properties"
 
 @dataclass(frozen=True)
 class ClientOutputs:
-    """What users of a cluster need to log in."""
+    """The outputs of a cluster for its clients."""
 
     file: Path | None = None
-    """The client properties with which the validator logs in; None without `security`."""
+    """The validator's client properties file; None without `security`."""
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    """Outputs of the cluster's component; none without `security`."""
+    """Outputs of the cluster's component; empty without `security`."""
 
 
 def client_outputs(
@@ -42,19 +42,21 @@ def client_outputs(
     root: Path,
     expires: pulumi.Output[str] | None,
 ) -> ClientOutputs:
-    """What a cluster with ``security`` has for its clients.
+    """The outputs for the clients of a cluster.
 
-    ``root`` is the folder of the cluster on this machine, ``expires`` when its first certificate
-    ends. Paths in the output start at the project's folder, so that all checkouts say the same.
+    ``root`` is the folder of the cluster on this machine, ``expires`` the earliest expiry of a
+    certificate. Paths are relative to the project's folder, so that all checkouts have the same.
     """
     if spec.security is None or security is None:
         return ClientOutputs()
-    listed = partial(_by_user, spec, spec.security)
-    own, folder = Project.find().root, root / FOLDER
-    if folder.is_relative_to(own):
-        folder = folder.relative_to(own)
+    properties_of = partial(_by_user, spec, spec.security)
+    project, folder = Project.find().root, root / FOLDER
+    if folder.is_relative_to(project):
+        folder = folder.relative_to(project)
     trusted = trusted_by(security)
-    properties = applied(contract, lambda it: listed(it, folder, trusted))
+    properties = applied(
+        contract, lambda known_contract: properties_of(known_contract, folder, trusted)
+    )
     outputs = {"certificates_expire": expires, OUTPUT: properties}
     return ClientOutputs(root / FOLDER / VALIDATOR_FILE, outputs)
 
@@ -62,24 +64,24 @@ def client_outputs(
 def _by_user(
     cluster: ClusterSpec, spec: SecuritySpec, contract: Contract, folder: Path, trusted: str
 ) -> dict[str, Any]:
-    """By user and listener, properties, and where the password lies if one is asked for."""
-    found: dict[str, Any] = {}
+    """Properties and the password's file, if the listener needs one, by user and listener."""
+    by_user: dict[str, Any] = {}
     for user in spec.user_names:
         password = numbered(f"{user}.password", spec.password_numbers.get(user, 1))
-        found[user] = {
-            item.name: {
+        by_user[user] = {
+            listener.name: {
                 "properties": public_properties(
                     folder,
                     trusted,
                     user,
-                    cluster.mechanism(item.name, spec),
-                    item.protocol,
-                    item.bootstrap,
-                    certified=cluster.asks_for_certificates(item.name),
+                    cluster.mechanism(listener.name, spec),
+                    listener.protocol,
+                    listener.bootstrap,
+                    certified=cluster.asks_for_certificates(listener.name),
                 )
             }
-            | ({"password_file": str(folder / password)} if item.protocol.sasl else {})
-            for item in contract.listeners
-            if item.protocol.tls
+            | ({"password_file": str(folder / password)} if listener.protocol.sasl else {})
+            for listener in contract.listeners
+            if listener.protocol.tls
         }
-    return found
+    return by_user

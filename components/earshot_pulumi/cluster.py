@@ -1,7 +1,7 @@
-"""A Kafka cluster as a component of any program; each placement's folder has its own class of it.
+"""A Kafka cluster as a component of any program; each placement's folder has a subclass.
 
-The placements' other modules are imported once a cluster is made: they need extras. Pulumi reads
-the schema from annotations, which must be no strings.
+The placements' other modules need extras, and are imported when a cluster is created. Pulumi reads
+the schema from annotations, which must not be strings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from earshot_pulumi.provider.resource import output_names, type_token
 from earshot_pulumi.unknown_inputs import Markers
 
 CLIENTS: Final = ("client_properties", "certificates_expire")
-"""Outputs that only a cluster with `security` has."""
+"""Outputs that only a cluster with `security` exports."""
 SECRET_INPUTS: Final = ("extra", "client")
 
 
@@ -42,9 +42,9 @@ class Cluster(pulumi.ComponentResource):
 
     _placement: str = ""
     _provider_type: str = ""
-    """A type of the provider that a program may give; empty where there is none."""
+    """The type of provider that a program may pass; empty if it cannot."""
     _exported: tuple[str, ...] = ("contract", "incarnations")
-    """Outputs that a stack exports, beside the addresses and what has its own conditions."""
+    """Outputs that a stack exports in addition to addresses and `CLIENTS`."""
 
     cluster_id: pulumi.Output[str]
     """Kafka's id of the cluster."""
@@ -86,18 +86,18 @@ class Cluster(pulumi.ComponentResource):
         _check_aliases(name, opts)
         own = pulumi.ResourceOptions(parent=self)
         provider = self.get_provider(self._provider_type) if self._provider_type else None
-        made: Any
+        created: Any
         if isinstance(args, ClusterSpec):
-            made = self._made(args, with_run_errors(ClusterContext.of)(name, own, {}))
+            created = self._made(args, with_run_errors(ClusterContext.of)(name, own, {}))
             self.describe(args)
-            self._listeners = made["listeners"]
+            self._listeners = created["listeners"]
         elif contains_output(args) or provider is not None:
-            made = self._made_later(name, args, provider)
+            created = self._made_later(name, args, provider)
         else:
-            made = self._made_now(name, args, own)
+            created = self._made_now(name, args, own)
         outputs: dict[str, pulumi.Output[Any]] = {}
         for key in output_names(type(self)):
-            outputs[key] = _output(made, key)
+            outputs[key] = _output(created, key)
             setattr(self, key, outputs[key])
         self.register_outputs(outputs)
 
@@ -108,8 +108,8 @@ class Cluster(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions,
         provider: GivenProvider | None = None,
     ) -> Mapping[str, Any]:
-        """The outputs of the cluster that ``args`` describe. Raises pulumi.RunError."""
-        own = {key: item for key, item in args.items() if key != "policy"}
+        """Registers the cluster of ``args`` and returns its outputs. Raises pulumi.RunError."""
+        own = {key: value for key, value in args.items() if key != "policy"}
         policy = with_run_errors(policy_document)(args, name)
         at = with_run_errors(ClusterContext.of)(name, opts, policy)
         if provider is not None:
@@ -120,9 +120,9 @@ class Cluster(pulumi.ComponentResource):
     def _provided_inputs(
         self, args: dict[str, Any], settings: Settings
     ) -> tuple[dict[str, Any], Settings]:
-        """The inputs of a cluster with a provider of the program's own, and its further settings.
+        """The inputs of a cluster with the program's own provider, and the provider's settings.
 
-        Raises EarshotError for a provider that earshot's own calls cannot follow.
+        Raises EarshotError if earshot's own calls do not support the provider.
         """
         return args, settings
 
@@ -131,7 +131,7 @@ class Cluster(pulumi.ComponentResource):
         return at
 
     def _made(self, spec: ClusterSpec, at: ClusterContext, subject: str = "") -> Mapping[str, Any]:
-        """The outputs, once all resources of ``spec`` are registered.
+        """Registers all resources of ``spec`` and returns the outputs.
 
         Raises pulumi.RunError, whose message begins with ``subject``.
         """
@@ -148,12 +148,13 @@ class Cluster(pulumi.ComponentResource):
     ) -> "pulumi.Output[Mapping[str, Any]]":
         """The outputs, once ``args`` and the settings of ``provider`` are known.
 
-        A preview that knows only some of them plans the cluster with markers for the others; if one
-        of these decides its nodes, listeners or zones, the preview shows nothing of the cluster.
+        A preview that knows only some of them plans the cluster with markers for the others. If one
+        of these decides its nodes, listeners or zones, the preview shows no resource of the
+        cluster.
         """
-        secret = {key: item for key, item in args.items() if key in SECRET_INPUTS}
-        known: Any = pulumi.Output.all(
-            {key: item for key, item in args.items() if key not in SECRET_INPUTS},
+        secret = {key: value for key, value in args.items() if key in SECRET_INPUTS}
+        later: Any = pulumi.Output.all(
+            {key: value for key, value in args.items() if key not in SECRET_INPUTS},
             pulumi.Output.unsecret(pulumi.Output.from_input(secret)),
             {} if provider is None else {"provider": settings_of(provider)},
         )
@@ -169,30 +170,30 @@ class Cluster(pulumi.ComponentResource):
                 text = f"planned in the update, as {', '.join(markers.shape)} is not known yet"
                 pulumi.log.info(text, self)
                 return {name: unknown() for name in output_names(type(self))}
-            after = sorted(await known.resources(), key=id)
+            after = sorted(await later.resources(), key=id)
             changes = [_waiting_for(after)]
             if markers.paths:
                 text = f"not known in this preview: {', '.join(markers.paths)}"
                 pulumi.log.info(text, self)
                 changes.append(markers.transformation)
             waiting = pulumi.ResourceOptions(parent=self, transformations=changes)
-            given = GivenProvider(provider, settings) if provider else None
-            made = self._made_now(name, markers.placed(inputs), waiting, given)
-            return markers.hidden(made) if markers.paths else made
+            own_provider = GivenProvider(provider, settings) if provider else None
+            created = self._made_now(name, markers.placed(inputs), waiting, own_provider)
+            return markers.hidden(created) if markers.paths else created
 
-        outputs: pulumi.Output[Mapping[str, Any]] = known.apply(make, run_with_unknowns=True)
+        outputs: pulumi.Output[Mapping[str, Any]] = later.apply(make, run_with_unknowns=True)
         return outputs
 
     def describe(self, spec: ClusterSpec) -> None:
-        """Lets `exports` have the outputs of ``spec``, which the cluster is made from."""
-        self._listeners = tuple(item.name for item in spec.listeners)
+        """Sets the cluster's ``spec``, which decides `exports`."""
+        self._listeners = tuple(listener.name for listener in spec.listeners)
         self._secured = spec.security is not None
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:
-        """The outputs of a stack with this cluster alone, by the names that its commands read."""
+        """The outputs of a stack with only this cluster, by the names that its commands read."""
 
         def address(listener: str) -> pulumi.Output[str]:
-            return self.bootstrap.apply(lambda known: known[listener])
+            return self.bootstrap.apply(lambda addresses: addresses[listener])
 
         single = {f"bootstrap_{name}": address(name) for name in self._listeners}
         names = (*self._exported, *(CLIENTS if self._secured else ()))
@@ -202,19 +203,22 @@ class Cluster(pulumi.ComponentResource):
 def cluster_class(placement: str) -> type[Cluster]:
     """The class of clusters of a placement, `NAMECluster` in its folder."""
     module = PLACEMENTS[placement].module("earshot_pulumi", "cluster")
-    found: type[Cluster] = getattr(module, f"{placement.title()}Cluster")
-    return found
+    component: type[Cluster] = getattr(module, f"{placement.title()}Cluster")
+    return component
 
 
-def _output(made: Any, key: str) -> pulumi.Output[Any]:
-    """The output ``key`` of what was ``made``, itself an Output where inputs are Outputs."""
-    if isinstance(made, pulumi.Output):
-        return made.apply(lambda known: pulumi.Output.from_input(known.get(key)))
-    return pulumi.Output.from_input(made.get(key))
+def _output(created: Any, key: str) -> pulumi.Output[Any]:
+    """The output ``key`` of ``created``, a map or an Output of one."""
+    if isinstance(created, pulumi.Output):
+        return created.apply(lambda outputs: pulumi.Output.from_input(outputs.get(key)))
+    return pulumi.Output.from_input(created.get(key))
 
 
 def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransformation:
-    """Makes every child depend on ``resources``: the values of their outputs do not show it."""
+    """A transformation that makes every child depend on ``resources``.
+
+    The inputs of children are plain values, which carry no dependencies.
+    """
 
     def wait(
         args: pulumi.ResourceTransformationArgs,
@@ -227,7 +231,7 @@ def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransfo
 
 
 def _as_kept(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs as Pulumi keeps them in its state: free properties are secrets."""
+    """The inputs for Pulumi's state, with extra properties as secrets."""
     return {
         key: pulumi.Output.secret(value) if key in SECRET_INPUTS else value
         for key, value in args.items()
@@ -235,7 +239,8 @@ def _as_kept(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_aliases(name: str, opts: pulumi.ResourceOptions | None) -> None:
-    """Raises pulumi.RunError for an alias of another name: volumes and folders have the name."""
+    """Raises pulumi.RunError for an alias with another name, as volumes and folders have the
+    name."""
     for alias in (opts and opts.aliases) or ():
         if isinstance(alias, pulumi.Alias):
             former = alias.name if isinstance(alias.name, str) else name

@@ -1,7 +1,7 @@
-"""One cluster of a program while it is deployed: its names, its folder, its gate and its proof.
+"""One cluster of a program while it is deployed: names, folder, gate configuration.
 
-A cluster that is called like its stack is the one of the stack's file. It has the names that stacks
-of earlier releases have in their states, so nothing of it is replaced.
+A cluster with the stack's name is the one of the stack's file. Its resources have the names of
+earlier releases, so that an upgrade replaces none.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _NAME_ALLOWED: Final = "up to 30 small letters, digits and hyphens, or the name 
 
 
 def full_name_of(name: str) -> str:
-    """What tells cluster ``name`` from those of other stacks: the stack's name and its own.
+    """The name of cluster ``name``, unique among stacks: the stack's name and its own.
 
-    Raises EarshotError for a name that a container, a folder or a tag could not have.
+    Raises EarshotError if containers, folders or tags cannot have the name.
     """
     stack = stack_name(pulumi.get_stack())
     if name == stack:
@@ -44,44 +44,44 @@ def full_name_of(name: str) -> str:
 
 
 def is_of_stack_file(full_name: str) -> bool:
-    """Whether a cluster of this ``full_name`` is the one that the stack's file describes."""
+    """True if the cluster ``full_name`` is the one that the stack's file describes."""
     return full_name == pulumi.get_stack()
 
 
 def child_name(full_name: str, name: str) -> str:
-    """The name of a resource in the program: several clusters have a `broker-1` each."""
+    """The name of a cluster's resource in the program, unique among its clusters."""
     return name if is_of_stack_file(full_name) else f"{full_name}-{name}"
 
 
 @dataclass(frozen=True)
 class ClusterContext:
-    """What the resources of one cluster share."""
+    """The settings that all resources of one cluster share."""
 
     name: str
     """The cluster's full name."""
     parent: pulumi.ResourceOptions
     """Options of the component's children."""
     folder: Path
-    """Where this machine keeps what belongs to the cluster."""
+    """The cluster's folder on this machine."""
     gate: Mapping[str, Any] = field(default_factory=dict)
-    """The program's own configuration of the gate, on top of the stack's file."""
+    """The program's configuration of the gate, which overrides the stack file's."""
     aws: StackSettings = field(default_factory=StackSettings)
     """The settings of earshot's own calls of AWS."""
     provider: pulumi.ProviderResource | None = None
-    """The program's own `docker.Provider`."""
+    """The program's own `docker.Provider`, if it has one."""
 
     @classmethod
     def of(
         cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]
     ) -> ClusterContext:
-        """That of the cluster which the program calls ``name``. Raises EarshotError."""
+        """The context of the cluster that the program calls ``name``. Raises EarshotError."""
         full = full_name_of(name)
         own = Project.find().state_dir(pulumi.get_stack())
         folder = own if is_of_stack_file(full) else own / "clusters" / full
         return cls(full, parent, folder, gate)
 
     def options(self, **options: Any) -> pulumi.ResourceOptions:
-        """Options of a child that earlier releases registered beside the cluster."""
+        """Options of a child that earlier releases registered without a parent."""
         own = pulumi.ResourceOptions.merge(self.parent, pulumi.ResourceOptions(**options))
         if not is_of_stack_file(self.name):
             return own
@@ -89,14 +89,14 @@ class ClusterContext:
         return pulumi.ResourceOptions.merge(own, before)
 
     def changed_by(self, transformation: pulumi.ResourceTransformation) -> ClusterContext:
-        """The same, where ``transformation`` changes the inputs of every resource."""
+        """This context with a ``transformation`` of the inputs of every resource."""
         more = pulumi.ResourceOptions(transformations=[transformation])
         return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, more))
 
     def policy(self, spec: ClusterSpec) -> Mapping[str, Any] | None:
         """The configuration of the gate; None with `gate: off`.
 
-        Raises EarshotError for a file that is not such a configuration.
+        Raises EarshotError if the file is invalid.
         """
         if spec.gate == "off":
             return None
@@ -105,8 +105,10 @@ class ClusterContext:
         return {**project.policy_document(stack)[0], **self.gate}
 
     def announced(self, spec: ClusterSpec, planned: PlacementPlan, change: Change) -> Contract:
-        """The contract, still without the cluster's id. ``planned`` is the next step of
-        ``change``."""
+        """Logs the notes of ``planned``, the next step of ``change``, and returns its contract.
+
+        The contract does not have the cluster's id yet.
+        """
         self.log_notes(planned, change)
         return Contract.of(
             planned.plan, cluster=self.name, placement=spec.placement, leaving=change.leaving

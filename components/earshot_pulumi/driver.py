@@ -1,8 +1,8 @@
-"""The driver of a node: what a kind of host does for it, and what all kinds do with that.
+"""The interface of a node's driver, and the steps of a change that all placements share.
 
-Each kind of host has a driver for its nodes. A node is changed in the same way on all of them: no
-other node may be down, the changed one is waited for, and it is put back where it does not come up.
-A broker is ready when it serves clients, too: listener by listener, with a real login.
+Each placement has a driver for its nodes. All change a node in the same way: no other node may be
+down, the change waits for the node, and a node that does not come up is put back. A broker must
+also serve clients: each listener is tried with a real login.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from earshot.errors import EarshotError
 from earshot.validation.failure import UNKNOWN_TO_BROKER, Failure
 
 BEHIND: Final = "not in sync with all of its replicas"
-"""What a node lacks that serves, and only has to catch up."""
+"""What a node lacks that serves but has to catch up."""
 POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
 SHOWN: Final = 3
-"""Nodes that one message explains."""
+"""Maximum number of nodes that one message explains."""
 BEFORE_USERS: Final = "mechanism"
-"""The failure that leaves a secured broker ready: this update may make the users at its end."""
+"""Login failure of a ready broker whose users the end of this update may create."""
 NO_USERS: Final = (UNKNOWN_TO_BROKER, BEFORE_USERS)
-"""Failures of a login by which a broker says that it does not know the user."""
+"""Login failures by which a broker does not know the user."""
 Say = Callable[[str], None]
 T = TypeVar("T")
 
@@ -41,9 +41,9 @@ class NodeDriver(ABC):
     """One node on its host."""
 
     name: str
-    """Of the node, for messages."""
+    """The node's name, for messages."""
     place = ""
-    """Where it is, for messages; empty: ``name`` says it."""
+    """The node's place for messages; if it is empty, they use ``name``."""
 
     @abstractmethod
     def check_alive(self) -> None:
@@ -59,48 +59,49 @@ class NodeDriver(ABC):
 
 
 class ListeningNode(NodeDriver):
-    """A node whose listeners for clients are asked from here."""
+    """A node whose listeners for clients are tried with a login."""
 
     def __init__(self, name: str, listeners: Iterable[str], say: Say, place: str = "") -> None:
         self.name, self.place, self.say = name, place, say
         self._unserved, self._given_again = list(listeners), False
 
     @abstractmethod
-    def asked(self, listener: str) -> Failure | None:
-        """Why ``listener`` does not serve a client that logs in; None if it does."""
+    def login_failure(self, listener: str) -> Failure | None:
+        """The failure of a login through ``listener``; None if it succeeds."""
 
     @abstractmethod
-    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
-        """What the same login meets at each other broker that runs."""
+    def other_logins(self, listener: str) -> Iterator[Failure | None]:
+        """The result of the same login at each other running broker."""
 
     @abstractmethod
     def give_again(self) -> None:
-        """Gives the cluster's users the passwords again that this broker has lost."""
+        """Sets the passwords of the cluster's users again, which this broker has lost."""
 
-    def shown(self, listener: str) -> str:
-        """What messages call ``listener``."""
+    def label(self, listener: str) -> str:
+        """The name of ``listener`` in messages."""
         return listener
 
     def unserved(self) -> str:
-        """Why a client is not served; empty if all are. A listener that serves is not asked again.
+        """Why a listener does not serve clients; empty if all do.
 
-        If another broker accepts the login that this one refuses, this broker has lost its users
-        (KAFKA-20774), and they get their passwords again, once.
+        A listener that serves is not tried again. If another broker accepts the login that this
+        one refuses, this broker has lost its users (KAFKA-20774), and their passwords are set again
+        once.
         """
         for listener in [*self._unserved]:
             if reason := self._refusal(listener):
-                return f"{self.shown(listener)}: {reason}"
+                return f"{self.label(listener)}: {reason}"
             self._unserved.remove(listener)
         return ""
 
     def _refusal(self, listener: str) -> str:
-        failure = self.asked(listener)
+        failure = self.login_failure(listener)
         if failure is None or failure.error == BEFORE_USERS:
             return ""
         if failure.error != UNKNOWN_TO_BROKER:
             return short(failure)
         is_answered = True
-        for other in self.elsewhere(listener):
+        for other in self.other_logins(listener):
             if other is None:
                 if not self._given_again:
                     self._given_again = True
@@ -113,7 +114,7 @@ class ListeningNode(NodeDriver):
             is_answered = is_answered and other.error in NO_USERS
         if not is_answered:
             return f"refuses a user, and another broker gives no answer ({failure.text})"
-        return ""  # users may be made by the end of this update
+        return ""  # the end of this update may create the users
 
 
 def short(failure: Failure) -> str:
@@ -132,10 +133,11 @@ def wait_for(
     begin_round: Callable[[Sequence[NodeDriver]], None] = lambda _: None,
     poll: float = POLL,
 ) -> None:
-    """Returns when all ``nodes`` are ready; ``begin_round`` gets those that are not, in each round.
+    """Returns when all ``nodes`` are ready.
 
-    Raises EarshotError if one ends, or with the last lines of the logs after ``deadline`` (s);
-    CatchingUp if no more than `BEHIND` is missing then.
+    ``begin_round`` gets the nodes that are not ready, in each round. Raises EarshotError if a node
+    ends, or with the last lines of the logs after ``deadline`` seconds; CatchingUp if all nodes
+    that are missing then only lack `BEHIND`.
     """
     began = shown = time.monotonic()
     waiting, missing = list(nodes), dict[NodeDriver, str]()
@@ -146,9 +148,9 @@ def wait_for(
         for node in nodes:
             node.check_alive()
         for node in waiting:
-            # one missing node is enough to go on waiting, and asking slows the starting brokers
-            known = before.get(node, "") if missing and not ask_all else ""
-            if reason := known or node.lacks():
+            # one missing node is enough to keep waiting, and requests slow down starting brokers
+            former_reason = before.get(node, "") if missing and not ask_all else ""
+            if reason := former_reason or node.lacks():
                 missing[node] = reason
         waiting = list(missing)
         if not waiting:
@@ -179,28 +181,29 @@ def _late(missing: dict[NodeDriver, str], deadline: float, remedy: str) -> Earsh
 
 
 def or_put_back(change: Callable[[], T], put_back: Callable[[], str | None]) -> T:
-    """The result of ``change``; where it fails, the error says how ``put_back`` has left the node.
+    """The result of ``change``; if it fails, ``put_back`` adds to the error.
 
-    Nothing is put back that was disturbed by hand, or where ``put_back`` knows nothing (None).
-    Raises EarshotError.
+    A node that was disturbed by hand is not put back. ``put_back`` returns how the node is left, or
+    None if it cannot put it back. Raises EarshotError.
     """
     try:
         return change()
     except Disturbed:
         raise
     except EarshotError as error:
-        if (left := put_back()) is None:
+        if (outcome := put_back()) is None:
             raise
-        text = f"{error.observed}\n  {left}"
+        text = f"{error.observed}\n  {outcome}"
         raise EarshotError(error.object, observed=text, remedy=error.remedy) from None
 
 
-def as_it_was(
+def report_put_back(
     start: Callable[[], T], serves: Callable[[T], None], verb: str, more: str = ""
 ) -> str:
-    """How a node is left after an attempt to ``start`` it as it was, which ``verb`` names.
+    """Starts a node with its former settings; returns how it is left, for a message.
 
-    ``serves`` returns once it serves; ``more`` is said then. Both raise EarshotError.
+    ``start`` starts the node, and ``serves`` returns once it serves; both raise EarshotError.
+    ``verb`` names the start in the message, which ends with ``more`` if the node serves.
     """
     try:
         node = start()
@@ -214,7 +217,7 @@ def as_it_was(
 
 
 def not_stopped(name: str, what: str, others: str, remedy: str) -> EarshotError:
-    """The error that keeps ``name`` running while ``others`` are away, which ``what`` says."""
+    """The error that ``name`` was not stopped, as ``others`` are down; ``what`` says how."""
     return EarshotError(
         f"{name} was not stopped",
         observed=f"{what}: {others}; with one more away, brokers could take no records",

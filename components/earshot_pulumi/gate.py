@@ -1,11 +1,11 @@
 """The gate: names -> gate -> brokers.
 
 `Gate` is an instance of earshot's own provider, whose check applies the rules (`judge.py`).
-Providers take part in every run, also in one with `--target`, and are checked before anything that
-depends on them is touched. What a broker is made from depends on `approved`.
+Pulumi checks providers in every run, even with `--target`, before it changes any resource that
+depends on them. The inputs of brokers depend on `approved`.
 
-`AdvertisedListeners` is the component around it and the parent of the brokers; its inputs are what
-the policy pack evaluates.
+`AdvertisedListeners` is the gate's component and the parent of the brokers; the policy pack
+evaluates its inputs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pulumi
 
 from earshot import __version__
 from earshot.listeners.model import ClusterPlan
-from earshot_pulumi.outputs import applied, kept, without_dependencies
+from earshot_pulumi.outputs import applied, plan_input, without_dependencies
 from earshot_pulumi.provider.resource import PACKAGE
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Gate(pulumi.ProviderResource):
     """Approves a plan, or refuses it with the findings of the rules."""
 
     approved: pulumi.Output[str]
-    """The digest of the approved inputs; unknown as long as a name is."""
+    """The digest of the approved inputs; unknown while a name is unknown."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class Gate(pulumi.ProviderResource):
             PACKAGE, name, {**inputs, "approved": None}, pulumi.ResourceOptions.merge(own, opts)
         )
         self.digest: pulumi.Output[str] = self.approved.apply(_given)
-        """`approved`; a plugin that gives none is refused."""
+        """`approved`. Raises pulumi.RunError for a plugin without a gate."""
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
-    """Every advertised address of a cluster, behind which the brokers are."""
+    """Every advertised address of a cluster; the parent of its brokers."""
 
     approved: pulumi.Input[str]
     """The digest of the approved inputs. A resource with this input is not registered before the
@@ -76,28 +76,30 @@ class AdvertisedListeners(pulumi.ComponentResource):
         cloud: Cloud | pulumi.Output[Cloud] | None = None,
         certificates: Mapping[int, ShownCertificate] | None = None,
     ) -> None:
-        """``plan`` has markers for what a preview cannot know, if other resources decide it.
+        """``plan`` has markers for hosts of other resources that a preview does not know.
 
-        ``addresses`` holds the IP addresses provisioned for each node, where they are known. This
-        machine's addresses are not among them: they change (a container engine's bridges, a
-        lease), so the check reads them itself. ``policy`` is the policy pack's configuration for
-        the stack; None turns the gate off. ``containers`` holds, by node id, the inputs of the
-        node's `docker.Container`, by the provider's names; ``cloud`` what surrounds the nodes'
-        instances on AWS; ``certificates`` what nodes show, where others have made it.
+        ``addresses`` are the provisioned IP addresses by node id. The check reads this machine's
+        own addresses itself, as they change. ``policy`` is the policy pack's configuration for the
+        stack; None turns the gate off. ``containers`` are the inputs of each node's
+        `docker.Container`, by node id; ``cloud`` is the network around the nodes' instances on AWS;
+        ``certificates`` are those that the stack did not issue, by node id.
         """
-        by_id: dict[str, Any] = {str(id): item for id, item in (containers or {}).items()}
+        by_id: dict[str, Any] = {str(id): container for id, container in (containers or {}).items()}
         inputs: dict[str, Any] = {
             "placement": placement,
-            "plan": applied(plan, kept),
+            "plan": applied(plan, plan_input),
             "addresses": applied(
-                addresses, lambda known: {str(id): list(own) for id, own in known.items()}
+                addresses,
+                lambda known_addresses: {str(id): list(own) for id, own in known_addresses.items()},
             ),
             "containers": pulumi.Output.all(**by_id).apply(_kept) if by_id else {},
         }
         if cloud is not None:
-            inputs["cloud"] = applied(cloud, lambda known: known.document())
+            inputs["cloud"] = applied(cloud, lambda known_cloud: known_cloud.document())
         if certificates:
-            inputs["certificates"] = {str(id): it.document() for id, it in certificates.items()}
+            inputs["certificates"] = {
+                str(id): certificate.document() for id, certificate in certificates.items()
+            }
         super().__init__(GATE_TYPE, name, inputs, opts)
         self.before: list[pulumi.Resource] = []
         """The gate, for resources that must wait for it; empty with `gate: off`."""
@@ -105,9 +107,9 @@ class AdvertisedListeners(pulumi.ComponentResource):
         if policy is None:
             pulumi.log.warn(UNGATED, self)
         else:
-            own = {  # without dependencies: the gate's parent has them
-                key: without_dependencies(item) if isinstance(item, pulumi.Output) else item
-                for key, item in inputs.items()
+            own = {  # the gate's parent has the dependencies
+                key: without_dependencies(value) if isinstance(value, pulumi.Output) else value
+                for key, value in inputs.items()
             }
             gate = Gate(name, {**own, "policy": policy}, pulumi.ResourceOptions(parent=self))
             self.before, self.approved = [gate], gate.digest
@@ -115,7 +117,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
 
 
 def _given(approved: str | None) -> str:
-    if not approved:  # another plugin of this name returns the inputs as they are
+    if not approved:  # another plugin of this name returns the inputs unchanged
         raise pulumi.RunError(
             "the advertised listeners were not checked: Pulumi found a plugin `earshot` without a "
             "gate\n  fix: name the folder of pulumi-resource-earshot in Pulumi.yaml, in `plugins`"

@@ -1,6 +1,6 @@
-"""The check of a gate's inputs: read back into facts, looked up, and judged by the rules.
+"""Checks a gate's inputs: reads them back into facts, looks up names, and runs the rules.
 
-The plugin calls `judge` whenever an instance of the provider is checked; the policy pack calls
+The plugin calls `judge` when an instance of the provider is checked; the policy pack uses
 `GateInputs`.
 """
 
@@ -34,15 +34,15 @@ from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Sho
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
-"""Inputs that are checked once they are known; parts of them may be unknown."""
+"""Inputs without which nothing is checked; parts of them may be unknown."""
 MAPS = (*(key for key in WHOLE if key != "cloud"), "containers", "declared")
 
 
 def judge(inputs: Properties, show: Show) -> Properties:
-    """The inputs of a gate with `approved`.
+    """The inputs of a gate with `approved`, their digest.
 
-    ``show`` gets what stops nothing. `unknown` are the inputs of a cluster that a preview does not
-    know: nothing is approved without them. Raises InvalidInputs with every finding that stops an
+    ``show`` gets findings that do not stop an update. `approved` is unknown while a host or one of
+    the cluster's inputs (`unknown`) is. Raises InvalidInputs with every finding that stops an
     update.
     """
     if wrong := dict(_wrong_types(inputs)):
@@ -51,22 +51,22 @@ def judge(inputs: Properties, show: Show) -> Properties:
         return {**inputs, "approved": UNKNOWN}
     try:
         plan, refused = _judged(inputs, show)
-    except ValidationError as error:  # its text has the values, secrets among them
-        keys = {".".join(map(str, item["loc"])) for item in error.errors()}
+    except ValidationError as error:  # its text contains values, which may be secret
+        keys = {".".join(map(str, problem["loc"])) for problem in error.errors()}
         raise InvalidInputs({"plan": f"plan: found other keys or values: {sorted(keys)}"}) from None
     except (EarshotError, ValueError) as error:
         raise InvalidInputs({"plan": str(error)}) from None
     if refused:
         raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
-    known = all(item.known for node in plan.nodes for item in node.listeners)
-    if not known or inputs.get("unknown"):
+    is_known = all(listener.known for node in plan.nodes for listener in node.listeners)
+    if not is_known or inputs.get("unknown"):
         return {**inputs, "approved": UNKNOWN}
     return {**inputs, "approved": _digest(inputs)}
 
 
 @dataclass(frozen=True)
 class GateInputs:
-    """The inputs of a gate, read back into facts."""
+    """The inputs of a gate as facts."""
 
     plan: ClusterPlan
     placement: str
@@ -78,10 +78,10 @@ class GateInputs:
 
     @classmethod
     def read(cls, inputs: Mapping[str, Any], containers: Any) -> GateInputs:
-        """The facts of ``inputs``, which have `PREVIEW_UNKNOWN` for unknown values.
+        """The facts in ``inputs``, whose unknown values are `PREVIEW_UNKNOWN`.
 
-        ``containers`` have None for unknown values, and are None if all of them are unknown.
-        Raises EarshotError and ValueError, also for keys or values of another release.
+        ``containers`` has None for unknown values, and is None if all of them are unknown. Raises
+        EarshotError or ValueError, also for keys or values of another release.
         """
         try:
             return cls._read(inputs, containers)
@@ -100,17 +100,17 @@ class GateInputs:
             dict.fromkeys((node.id for node in plan.nodes), ()) | addresses,
             NotKnown.YET
             if containers is None
-            else {int(id): read_container(item) for id, item in containers.items()},
+            else {int(id): read_container(container) for id, container in containers.items()},
             Cloud.read(inputs["cloud"]) if "cloud" in inputs else None,
             _declared(plan, inputs.get("declared", {})),
             {
-                int(id): ShownCertificate.read(item)
-                for id, item in inputs.get("certificates", {}).items()
+                int(id): ShownCertificate.read(certificate)
+                for id, certificate in inputs.get("certificates", {}).items()
             },
         )
 
     def check(self, policy: ResolverPolicy) -> CheckResult:
-        """The rules' result."""
+        """The result of the rules, with names looked up by ``policy``."""
         return check_plan(
             self.plan,
             self.placement,
@@ -124,7 +124,7 @@ class GateInputs:
 
 
 def _wrong_types(inputs: Properties) -> Iterator[tuple[str, str]]:
-    """The inputs that a program may pass as outputs and that have another type, with the reason."""
+    """Inputs of the wrong type that Pulumi's types cannot reject, each with the reason."""
     for key in MAPS:
         value = inputs.get(key)
         if value is None or isinstance(value, Unknown):
@@ -139,13 +139,13 @@ def _wrong_types(inputs: Properties) -> Iterator[tuple[str, str]]:
 
 def _are_texts(value: object) -> bool:
     return isinstance(value, Unknown) or (
-        isinstance(value, list) and all(isinstance(item, str | Unknown) for item in value)
+        isinstance(value, list) and all(isinstance(text, str | Unknown) for text in value)
     )
 
 
 def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Finding]]:
     config = read_config(inputs.get("policy") or {})
-    document = {key: _marked(item, PREVIEW_UNKNOWN) for key, item in inputs.items()}
+    document = {key: _marked(value, PREVIEW_UNKNOWN) for key, value in inputs.items()}
     gate = GateInputs.read(document, _marked(inputs.get("containers", {}), None))
     checked = gate.check(config.names)
     for group in grouped(config.shown(checked)):
@@ -157,24 +157,24 @@ def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Findi
 
 def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey, Declaration]:
     return {
-        (item.name, scope, str(item.host)): Declaration(reasons[scope])
+        (listener.name, scope, str(listener.host)): Declaration(reasons[scope])
         for node in plan.nodes
-        for item in node.listeners
-        for scope in item.scopes
-        if reasons.get(scope) and item.known
+        for listener in node.listeners
+        for scope in listener.scopes
+        if reasons.get(scope) and listener.known
     }
 
 
 def _marked(value: Any, unknown: Any) -> Any:
-    """``value`` with ``unknown`` for each value that is not known."""
+    """``value`` with each unknown part replaced with ``unknown``."""
     if isinstance(value, Unknown):
         return unknown
     if isinstance(value, Mapping):
-        return {key: _marked(item, unknown) for key, item in value.items()}
-    return [_marked(item, unknown) for item in value] if isinstance(value, list) else value
+        return {key: _marked(part, unknown) for key, part in value.items()}
+    return [_marked(part, unknown) for part in value] if isinstance(value, list) else value
 
 
 def _digest(inputs: Properties) -> str:
-    judged = {key: item for key, item in inputs.items() if key not in ("approved", "version")}
+    judged = {key: value for key, value in inputs.items() if key not in ("approved", "version")}
     text = json.dumps(judged, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Listeners that running nodes have and a plan takes away, and who still uses them."""
+"""Listeners of running nodes that a plan removes, and their connected clients."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from earshot.listeners.model import ClusterPlan
 from earshot_pulumi.rolling import Links
 
 SHOWN = 5
-"""Origins that one message names."""
+"""Maximum number of origins that one message names."""
 
 
 def matters(remove: str) -> bool:
-    """Whether connected clients block the removal of a listener today; ``remove`` is the spec's."""
+    """True if connected clients block the removal of a listener today, by the spec's ``remove``."""
     return not goes_anyway(remove, datetime.now(UTC).date())
 
 
 def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, str]:
-    """By port, the listeners of node ``id`` that ``plan`` lacks, or has with another protocol.
+    """Listeners of node ``id`` that ``plan`` lacks or has with another protocol, by port.
 
     ``values`` are the Kafka settings that the node was started with.
     """
     protocols = Links.of_settings(values).protocols
-    staying = {item.name: item.protocol for item in plan.node(id).listeners}
+    staying = {listener.name: listener.protocol for listener in plan.node(id).listeners}
     return {
         address.port: name
         for name, address in parse_entries(values.get("listeners", ""))
@@ -35,7 +35,7 @@ def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, 
 
 
 def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """A message for each listener in ``used``, which has connections counted by their origin."""
+    """A message for each listener in ``used``, which counts connections by origin."""
     for name, origins in used.items():
         total = sum(origins.values())
         listed = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]

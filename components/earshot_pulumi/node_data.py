@@ -1,8 +1,9 @@
-"""What nodes' data directories (Kafka's `log.dirs`) hold: replicas, and the feature level.
+"""Reads replicas and the feature level from nodes' data directories (Kafka's `log.dirs`).
 
 Only the level `metadata.version` ties data to a release of Kafka. A KRaft cluster on a newer Kafka
 can go back to the older one until a user raises the level (`kafka-features upgrade`); earshot never
-does. Formatting writes the level beside the metadata log; later changes of it are in the log.
+does. Formatting writes the level into `bootstrap.checkpoint`; later changes are in the metadata
+log.
 """
 
 import contextlib
@@ -14,13 +15,13 @@ from pathlib import Path
 
 from earshot.validation.cluster_state import METADATA_TOPIC
 
-# FeatureLevelRecord as the log frames it: version 1, key 12, version 0; name; 16-bit level; no tags
+# FeatureLevelRecord in the log: version 1, key 12, version 0; name; 16-bit level; no tags
 _RECORD = re.compile(rb"\x01\x0c\x00\x11metadata\.version(..)\x00", re.DOTALL)
 _FILES = ("bootstrap.checkpoint", f"{METADATA_TOPIC}-0/*.checkpoint", f"{METADATA_TOPIC}-0/*.log")
 
 
 def replicas(names: Iterable[str]) -> list[str]:
-    """The folders of a data directory that are `topic-partition`, without the metadata log."""
+    """The ``names`` of folders that are `topic-partition`, without the metadata log, sorted."""
     parted = ((name, *name.rpartition("-")) for name in names)
     return sorted(
         name
@@ -30,14 +31,14 @@ def replicas(names: Iterable[str]) -> list[str]:
 
 
 def is_formatted(log_dirs: Iterable[Path]) -> bool:
-    """Whether any node's data directory is formatted; one that may not be searched is none."""
+    """True if one of the data directories is formatted; one without access counts as empty."""
     return any(os.access(folder / "meta.properties", os.F_OK) for folder in log_dirs)
 
 
 def feature_level(log_dirs: Iterable[Path]) -> int | None:
-    """The highest level found in any node's data, or None.
+    """The highest feature level in the data directories, or None.
 
-    For a level that was lowered later, the result is too high.
+    If the level was lowered later, the result is too high.
     """
     files = (path for folder in log_dirs for pattern in _FILES for path in folder.glob(pattern))
     return max((level for path in files for level in _levels(path)), default=None)

@@ -1,4 +1,4 @@
-"""Values that are known now, or once a resource exists."""
+"""Helpers for values that are known now or as Pulumi outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def applied(value: Any, act: Callable[[Any], Any]) -> Any:
-    """``act(value)``, or an Output of it where ``value`` is an Output.
+    """``act(value)``, as an Output if ``value`` is one.
 
     `Output.from_input` would search the whole value for more outputs.
     """
@@ -27,27 +27,27 @@ def applied(value: Any, act: Callable[[Any], Any]) -> Any:
 def known_or(output: pulumi.Output[T], otherwise: T) -> pulumi.Output[T]:
     """The value of ``output``, or ``otherwise`` in a preview that cannot know it."""
     return output.apply(
-        lambda found: otherwise if pulumi.contains_unknowns(found) else found,
+        lambda value: otherwise if pulumi.contains_unknowns(value) else value,
         run_with_unknowns=True,
     )
 
 
 def without_dependencies(output: pulumi.Output[T]) -> pulumi.Output[T]:
-    """The value of ``output`` for children of a gate that has it as an input.
+    """``output`` without its dependencies, for children of a gate that has it as an input.
 
-    They wait for the gate, and so for all that the value depends on. If each of them had the
-    interfaces and records of every node as dependencies, the work would grow with the square of the
-    nodes, and replacing one would replace every instance.
+    They wait for the gate, and so for all dependencies of the value. If each of them depended on
+    the interfaces and records of every node, the work would grow with the square of the nodes, and
+    replacing one would replace every instance.
     """
     value: Any = output.future(with_unknowns=True)
     return pulumi.Output(set(), value, output.is_known(), output.is_secret())
 
 
 def once(turn: pulumi.Output[Any], output: pulumi.Output[T]) -> pulumi.Output[T]:
-    """The value of ``output``, as soon as ``turn`` is known too.
+    """The value of ``output``, once ``turn`` is known.
 
-    `depends_on` would order resources likewise. But Pulumi searches every chain of dependencies for
-    cycles, and the time grows with the square of its length: 300 nodes in a row are too many.
+    `depends_on` would give the same order. But Pulumi searches every chain of dependencies for
+    cycles, which takes the square of its length: too long for 300 nodes in a row.
     """
 
     async def value() -> Any:
@@ -58,18 +58,18 @@ def once(turn: pulumi.Output[Any], output: pulumi.Output[T]) -> pulumi.Output[T]
 
 
 def once_there(resource: pulumi.Resource, value: pulumi.Input[T]) -> pulumi.Output[T]:
-    """``value``, known in a preview too; whatever uses it waits until ``resource`` is made."""
+    """``value`` as an output that depends on ``resource``, but is known in a preview."""
     output = pulumi.Output.from_input(value)
 
     async def resources() -> set[pulumi.Resource]:
         return {resource, *await output.resources()}
 
-    known: Any = output.future(with_unknowns=True)
-    return pulumi.Output(resources(), known, output.is_known(), output.is_secret())
+    known_value: Any = output.future(with_unknowns=True)
+    return pulumi.Output(resources(), known_value, output.is_known(), output.is_secret())
 
 
 def contains_output(value: Any) -> bool:
-    """Whether ``value``, or a part of it, is only known later."""
+    """True if ``value`` or a part of it is an Output or awaitable."""
     if isinstance(value, Mapping):
         return any(map(contains_output, value.values()))
     if isinstance(value, list | tuple):
@@ -78,9 +78,9 @@ def contains_output(value: Any) -> bool:
 
 
 def read_inputs(args: Any, name: str) -> dict[str, Any]:
-    """The inputs ``args`` of the component ``name``, as `with_text_keys` returns them.
+    """The inputs ``args`` of the component ``name``, with text keys.
 
-    Raises pulumi.RunError for anything but a map, and as `with_text_keys` does.
+    Raises pulumi.RunError if ``args`` is not a map, and like `with_text_keys`.
     """
     if not isinstance(args, Mapping):
         raise pulumi.RunError(f"{name}: found {shown(args)}; allowed: a map of inputs")
@@ -88,18 +88,18 @@ def read_inputs(args: Any, name: str) -> dict[str, Any]:
 
 
 def with_text_keys(value: Any, name: str) -> Any:
-    """``value`` with the keys of its maps as text: Pulumi takes no numbers, as broker ids are.
+    """``value`` with text keys in its maps, as Pulumi rejects numbers such as broker ids.
 
-    Raises pulumi.RunError, which begins with ``name``, for two keys of one map that are one text.
+    Raises pulumi.RunError, which begins with ``name``, if two keys of a map have the same text.
     """
     if isinstance(value, Mapping):
-        texts = {str(key): with_text_keys(item, name) for key, item in value.items()}
+        texts = {str(key): with_text_keys(part, name) for key, part in value.items()}
         if len(texts) < len(value):
             keys = ", ".join(map(repr, value))
             raise pulumi.RunError(f"{name}: found the keys {keys}; allowed: each key once")
         return texts
     if isinstance(value, list | tuple):
-        return [with_text_keys(item, name) for item in value]
+        return [with_text_keys(part, name) for part in value]
     return value
 
 
@@ -116,13 +116,13 @@ def unknown() -> pulumi.Output[Any]:
 
 
 def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
-    """The parts of ``value`` that are not known, as in `hosts[0].external`."""
+    """The paths of unknown parts of ``value``, e.g. `hosts[0].external`."""
     if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from unknown_paths(item, f"{path}.{key}" if path else str(key))
+        for key, part in value.items():
+            yield from unknown_paths(part, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from unknown_paths(item, f"{path}[{index}]")
+        for index, part in enumerate(value):
+            yield from unknown_paths(part, f"{path}[{index}]")
     elif pulumi.contains_unknowns(value):
         yield path or "all inputs"
 
@@ -133,41 +133,42 @@ def made_from(
     make: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     names: Sequence[str],
 ) -> Mapping[str, Any]:
-    """The outputs ``names`` of ``component``: what ``make`` returns for the values of ``args``.
+    """The outputs ``names`` that ``make`` returns for the values of ``args``.
 
-    ``args`` decide which resources there are: a preview that does not know them shows none, says
-    so, and knows no output. An EarshotError of ``make`` becomes a pulumi.RunError.
+    ``args`` decide which resources ``component`` has. A preview that does not know all of them logs
+    that, shows no resources and knows no output. An EarshotError of ``make`` becomes a
+    pulumi.RunError.
     """
-    made = with_run_errors(make)
+    create = with_run_errors(make)
     if not contains_output(args):
-        return made(args)  # each output by itself: a preview knows some parts of them
+        return create(args)  # each output is separate, as a preview knows only some
 
-    def planned(known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        if paths := sorted(unknown_paths(known[0])):
+    def planned(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        if paths := sorted(unknown_paths(values[0])):
             text = f"planned in the update, as {', '.join(paths)} is not known yet"
             pulumi.log.info(text, component)
             return {name: unknown() for name in names}
-        return made(known[0])
+        return create(values[0])
 
     outputs = pulumi.Output.all(args).apply(planned, run_with_unknowns=True)
     return {name: outputs.apply(itemgetter(name)) for name in names}
 
 
-def kept(plan: ClusterPlan) -> dict[str, Any]:
-    """``plan`` as an input of a resource, with its free properties as a secret.
+def plan_input(plan: ClusterPlan) -> dict[str, Any]:
+    """``plan`` as an input of a resource, with its extra properties as a secret.
 
-    Pulumi writes inputs into its state and shows their changes.
+    Pulumi stores inputs in its state and shows their changes.
     """
     document = plan.model_dump(mode="json")
     return {**document, "extra": pulumi.Output.secret(document["extra"])}
 
 
 def with_run_errors(act: Callable[..., T]) -> Callable[..., T]:
-    """``act`` for an `apply`; an EarshotError becomes a RunError, which shows as a message."""
+    """``act``, with an EarshotError turned into a RunError, which Pulumi shows as a message."""
 
-    def act_or_raise(*given: Any) -> T:
+    def act_or_raise(*values: Any) -> T:
         try:
-            return act(*given)
+            return act(*values)
         except EarshotError as error:
             raise pulumi.RunError(str(error)) from None
 

@@ -1,7 +1,7 @@
-"""A provider that a program gives to a cluster, where earshot asks an engine or AWS itself.
+"""A program's own provider for a cluster, whose settings earshot's own calls must follow.
 
-Preflight, readiness and changes in turn must reach the same engine, or the same account, as the
-resources of that provider.
+Preflight, readiness and rolling changes must reach the same engine or account as the resources of
+that provider.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class GivenProvider:
-    """A provider of the program's own, and its settings by their schema names."""
+    """The program's own provider, and its settings by schema name."""
 
     resource: pulumi.ProviderResource
     settings: Settings = field(repr=False)
 
 
 def settings_of(provider: pulumi.ProviderResource) -> pulumi.Output[Settings]:
-    """The settings of ``provider`` by their schema names, secrets in clear.
+    """The settings of ``provider`` by schema name, with secrets in clear.
 
-    Those that a preview does not know are `pulumi.output.Unknown`. Pulumi's engine gives them: in a
-    component that a program in another language makes, there is only the provider's URN.
+    Settings that a preview does not know are `pulumi.output.Unknown`. They are read from Pulumi's
+    engine, as a component in a program of another language has only the provider's URN.
     """
 
     async def read(urn: str) -> Settings:
-        found = await pulumi.runtime.invoke_async("pulumi:pulumi:getResource", {"urn": urn})
-        settings: Settings = found["state"]
+        resource = await pulumi.runtime.invoke_async("pulumi:pulumi:getResource", {"urn": urn})
+        settings: Settings = resource["state"]
         return settings
 
     return provider.urn.apply(read)
 
 
 def refuse(kind: str, settings: Settings, names: tuple[str, ...], allowed: str) -> None:
-    """Raises EarshotError for settings called ``names`` of a provider of this ``kind``."""
-    if found := [name for name in names if settings.get(name)]:
+    """Raises EarshotError if a provider of this ``kind`` has one of the settings ``names``."""
+    if unsupported := [name for name in names if settings.get(name)]:
         raise EarshotError(
             "provider",
-            observed=f"found {', '.join(found)} in the {kind}, which earshot's own calls lack",
+            observed=f"found {', '.join(unsupported)} in the {kind}, which earshot's own calls "
+            "lack",
             allowed=allowed,
         )

@@ -1,7 +1,7 @@
-"""Ends a plugin's process together with the engine that started it, and what it started itself.
+"""Ends a plugin's process and its children when the engine that started it ends.
 
 The engine signals the end of a run to a plugin, but cannot signal its own death. So the process
-watches its parent itself.
+watches its parent.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ _watching = False
 
 
 def exit_with_parent() -> None:
-    """From now on this process ends when the engine above it is gone."""
+    """Starts a thread that ends this process when its engine is gone."""
     global _watching
     with _lock:
         if _watching:
@@ -32,7 +32,7 @@ def exit_with_parent() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """Ends this process with ``code``, and what it started in its process group.
+    """Ends this process with ``code``, and its children in its process group.
 
     Children such as Kafka's check of settings are in the group; brokers have sessions of their own.
     """
@@ -45,7 +45,7 @@ def end(code: int) -> NoReturn:
 
 
 def _engine() -> psutil.Process | None:
-    # the plugin's direct parent may be a shell that waits for it: the engine is further up
+    # the plugin's direct parent may be a shell; the engine is further up then
     parents = psutil.Process().parents()
     engines = (process for process in parents if process.name() == "pulumi")
     return next(engines, parents[0] if parents else None)

@@ -1,4 +1,4 @@
-"""Passwords that the stack's configuration gives users, for the program and the plugin."""
+"""Passwords of users in the stack's configuration, read by the program and the plugin."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,17 @@ from earshot.project import Project
 
 
 def check_given(spec: ClusterSpec, project: Project, stack: str) -> None:
-    """Raises SpecError where the program's stack gives passwords that cannot be users' own."""
+    """Raises SpecError if the stack's configuration has passwords that users cannot have."""
     if (value := get_config(KEY)) is None:
         return
     file = project.stack_file(stack)
     if file.exists():
-        project.read_cluster(stack)  # it alone shows which ones are in plain text beside secrets
+        project.read_cluster(stack)  # finds passwords in plain text next to secret ones
     source = f"{file.relative_to(project.root)}, {KEY}"
     check_passwords(value, spec, source, secret=is_config_secret(KEY))
 
 
 def given_to(config: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """By user; of an operation's ``config``, or the program's own."""
+    """Passwords by user, from an operation's ``config`` or the program's configuration."""
     value = get_config(KEY) if config is None else config.get(KEY)
-    return {user: str(it) for user, it in read_passwords(value).items()}
+    return {user: str(password) for user, password in read_passwords(value).items()}

@@ -1,4 +1,4 @@
-"""The inputs of components about their gate; as annotations, for Pulumi's schema."""
+"""The inputs of components for their gate, as annotations for Pulumi's schema."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NotRequired, TypedDict
@@ -36,15 +36,15 @@ def _problems(policy: object) -> Iterator[str]:
     if not isinstance(policy, Mapping):
         yield f"found {shown(policy)}; allowed: a map with {' and '.join(PARTS)}"
         return
-    for key, item in policy.items():
+    for key, part in policy.items():
         if key not in PARTS:
             yield f"{key}: is no key that earshot knows; allowed: {', '.join(PARTS)}"
-        elif item is not None and not isinstance(item, Mapping):
-            yield f"{key}: found {shown(item)}; allowed: a map"
+        elif part is not None and not isinstance(part, Mapping):
+            yield f"{key}: found {shown(part)}; allowed: a map"
 
 
 def policy_document(args: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The input `policy` in the form of a file in policies/config, for the component ``name``.
+    """The input `policy` of the component ``name``, in the form of a file in policies/config.
 
     Raises SpecError.
     """

@@ -1,4 +1,4 @@
-"""The program of a stack: its stack file -> one cluster."""
+"""The program of a stack: one cluster from its stack file."""
 
 import atexit
 import gc
@@ -16,12 +16,12 @@ from earshot_pulumi.passwords import check_given
 
 
 def stack_cluster() -> Cluster:
-    """The cluster that the file of the current stack describes: a `LocalCluster`, `DockerCluster`
-    or `AwsCluster`, called like the stack.
+    """The cluster of the current stack's file: a `LocalCluster`, `DockerCluster` or `AwsCluster`
+    with the stack's name.
 
-    Works in a project of any name. Raises pulumi.RunError with the one message that a user sees.
+    The project may have any name. Raises pulumi.RunError with a message for the user.
     """
-    # A run is short and keeps what it loads: few searches for garbage, and none at its end.
+    # a run is short and keeps its modules: collect garbage rarely, and not at the end
     gc.set_threshold(20_000, 20, 20)
     atexit.register(gc.freeze)
     stack = pulumi.get_stack()
@@ -38,15 +38,15 @@ def stack_cluster() -> Cluster:
 
 
 def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
-    """The cluster of ``spec`` on ``hosts``, which this program makes."""
+    """The cluster of ``spec`` on new ``hosts``, which this program creates."""
     from earshot_pulumi.aws.docker_hosts import DockerHosts  # needs the extra aws
 
-    wanted: Any = hosts.model_dump(mode="json", exclude_unset=True)
+    args: Any = hosts.model_dump(mode="json", exclude_unset=True)
     if images := hosts.images_with(spec.image_name, spec.validator.base):
-        wanted["images"] = list(images)
-    made = DockerHosts("hosts", wanted)
+        args["images"] = list(images)
+    resource = DockerHosts("hosts", args)
     settings: Any = spec.model_dump(mode="json", exclude_unset=True, exclude={"placement", "hosts"})
-    inputs: Any = {**settings, "hosts": made.hosts}
+    inputs: Any = {**settings, "hosts": resource.hosts}
     cluster = cluster_class(spec.placement)(stack, inputs)
     cluster.describe(spec)
     return cluster

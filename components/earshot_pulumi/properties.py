@@ -1,4 +1,4 @@
-"""Properties of resources as typed values, and paths in them."""
+"""Converts properties of resources to typed values and paths."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 
 def read(kind: type[T], props: Any) -> T:
-    """``props`` of a resource as a ``kind``; keys that ``kind`` does not have are left out."""
-    found: T = _adapter(kind).validate_python(props)
-    return found
+    """``props`` of a resource as a ``kind``, without keys that it does not have."""
+    value: T = _adapter(kind).validate_python(props)
+    return value
 
 
 def write(value: Any) -> Any:

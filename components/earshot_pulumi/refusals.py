@@ -1,4 +1,4 @@
-"""Messages of all placements for changes that existing data rules out."""
+"""Messages of all placements for changes that existing data or running nodes prevent."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,20 +11,20 @@ REMEMBER = (
     "Run the same command once with the current listeners, so that they are recorded, and then "
     "with these"
 )
-"""Where nothing is remembered of what runs; else such a change is made in steps."""
+"""The fix if no plan is recorded; with a recorded plan, such a change is made in steps."""
 SHOWN = 5
-"""Replicas that one message names."""
+"""Maximum number of replicas that one message names."""
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """Raises EarshotError if there are ``problems``, in an update that has not stopped a broker."""
-    if found := "".join(f"\n- {problem}" for problem in problems):
-        raise EarshotError("nothing was changed", observed=found)
+    """Raises EarshotError if there are ``problems``; called before an update stops a broker."""
+    if lines := "".join(f"\n- {problem}" for problem in problems):
+        raise EarshotError("nothing was changed", observed=lines)
 
 
-def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> str:
-    """Why a static quorum keeps its voters; ``removal`` is how to remove the data."""
-    before, after = sorted(held), sorted(wanted)
+def other_voters(present: Iterable[int], planned: Iterable[int], removal: str) -> str:
+    """The message that a static quorum keeps its voters; ``removal`` is how to remove the data."""
+    before, after = sorted(present), sorted(planned)
     keep = f"`controllers.count: {len(before)}`"
     if (mode := _mode(before)) != _mode(after):
         keep = f"`controllers.mode: {mode}` and {keep}"
@@ -35,24 +35,24 @@ def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> st
     )
 
 
-def moving_controllers(held: str, wanted: str, remedy: str) -> str:
-    """Why running controllers do not get other addresses."""
+def moving_controllers(before: str, after: str, remedy: str) -> str:
+    """The message that running controllers cannot get other addresses."""
     return (
-        f"the controllers would move from {held} to {wanted} while they run: no majority would "
+        f"the controllers would move from {before} to {after} while they run: no majority would "
         f"find each other during a rolling change. {remedy}"
     )
 
 
-def older_kafka(wanted: str, written: str, removal: str) -> str:
-    """Why Kafka ``wanted`` is not started on data of the newer Kafka ``written``."""
+def older_kafka(version: str, written: str, removal: str) -> str:
+    """Why Kafka ``version`` is not started on data of the newer Kafka ``written``."""
     return (
-        f"Kafka {wanted} is older than {written}, which has written the data; a KRaft cluster "
+        f"Kafka {version} is older than {written}, which has written the data; a KRaft cluster "
         f"goes forward only. Keep the version, or remove the data with {removal}"
     )
 
 
 def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]:
-    """Kafka's own messages about nodes' settings, each once with all its nodes."""
+    """One message per distinct refusal of Kafka, with all its nodes; ``refusals`` are by id."""
     messages = {id: text.rstrip(".") for id, text in sorted(refusals.items())}
     for text in dict.fromkeys(messages.values()):
         ids = [id for id in messages if messages[id] == text]
@@ -62,19 +62,19 @@ def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]
         )
 
 
-def holds_replicas(id: int, held: Sequence[str]) -> str:
-    """Why broker ``id`` is not removed as long as it holds these replicas."""
-    more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
+def holds_replicas(id: int, partitions: Sequence[str]) -> str:
+    """The message that broker ``id`` is not removed while it holds the replicas ``partitions``."""
+    more = f" and {len(partitions) - SHOWN} more" if len(partitions) > SHOWN else ""
     return (
-        f"broker {id} would be removed and still holds {len(held)} replica(s): "
-        f"{', '.join(held[:SHOWN])}{more}. Move them to the brokers that stay "
+        f"broker {id} would be removed and still holds {len(partitions)} replica(s): "
+        f"{', '.join(partitions[:SHOWN])}{more}. Move them to the brokers that stay "
         "(kafka-reassign-partitions), or keep the broker"
     )
 
 
-def goes_back(wanted: str, written: str) -> bool:
-    """Whether ``wanted`` is a release of Kafka before that of ``written``."""
-    return release(wanted)[:2] < release(written)[:2]
+def goes_back(version: str, written: str) -> bool:
+    """Whether ``version`` is a release of Kafka before that of ``written``."""
+    return release(version)[:2] < release(written)[:2]
 
 
 def release(version: str) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
-"""Which changes of listeners a rolling restart cannot make: those of how nodes reach each other.
+"""Changes of the listeners between nodes, which a rolling restart cannot make.
 
-A broker connects to another through the listener in its own `inter.broker.listener.name`; the other
-has registered the address. A broker that is restarted with a listener that the others do not have,
-or without the one that they use, never gets in sync.
+A broker connects to another through the listener in its own `inter.broker.listener.name`, at the
+address that the other has registered. A broker that is restarted with a listener that the others
+lack, or without the one that they use, never gets in sync.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from earshot.listeners.model import ClusterPlan
 
 @dataclass(frozen=True)
 class Links:
-    """The listeners through which a node reaches the others, and is reached."""
+    """The listeners between a node and the others."""
 
     inter_broker: str
-    """Empty for a node that is a controller alone."""
+    """Empty for a separate controller."""
     controller: str
     protocols: Mapping[str, str]
-    """By the name of each listener, the controller's too."""
+    """Protocols by listener name, including the controller's."""
 
     @classmethod
     def of_plan(cls, plan: ClusterPlan) -> Self:
         """The links of a plan's brokers, which are the same for all."""
         protocols = {
-            item.name: str(item.protocol) for node in plan.brokers for item in node.listeners
+            listener.name: str(listener.protocol)
+            for node in plan.brokers
+            for listener in node.listeners
         }
         protocols[plan.controller] = str(plan.controller_protocol)
         return cls(plan.inter_broker, plan.controller, protocols)
@@ -48,10 +50,10 @@ class Links:
         )
 
     def meets_brokers_of(self, other: Links) -> bool:
-        """Whether brokers with these links and with the ``other`` ones reach each other."""
+        """True if brokers with these links and brokers with ``other`` links reach each other."""
         if not self.inter_broker or not other.inter_broker:
             return True
-        # each connects to the listener that its own settings name, and the other must have it
+        # each connects to the listener in its own settings, which the other must have
         return all(
             name in self.protocols and self.protocols[name] == other.protocols.get(name)
             for name in (self.inter_broker, other.inter_broker)
@@ -62,24 +64,26 @@ class Links:
         return f"{name} ({self.protocols.get(name, 'no protocol')})"
 
 
-def unrollable(running: Mapping[int, Links], wanted: Links, remedy: str) -> list[str]:
-    """Why the ``running`` nodes, by id, cannot change to ``wanted`` one after the other.
+def unrollable(running: Mapping[int, Links], target: Links, remedy: str) -> list[str]:
+    """Why the ``running`` nodes (by id) cannot change to ``target`` one after the other.
 
-    Empty where they can. A single node that differs can always be restarted: then all have the
-    same links. That also reverts a half-done change. ``remedy`` says how to stop all nodes first.
+    Empty if they can. A single node that differs can always be restarted, as all nodes have the
+    same links then; that also reverts an incomplete change. ``remedy`` ends each message.
     """
-    to_brokers = wanted.through(wanted.inter_broker)
-    to_controllers = wanted.through(wanted.controller)
-    brokers = [it for it in running.values() if not it.meets_brokers_of(wanted)]
-    nodes = [it for it in running.values() if it.through(it.controller) != to_controllers]
-    found = []
+    to_brokers = target.through(target.inter_broker)
+    to_controllers = target.through(target.controller)
+    brokers = [links for links in running.values() if not links.meets_brokers_of(target)]
+    nodes = [
+        links for links in running.values() if links.through(links.controller) != to_controllers
+    ]
+    changes = []
     if len(brokers) > 1:
-        found.append(("brokers", brokers[0].through(brokers[0].inter_broker), to_brokers))
+        changes.append(("brokers", brokers[0].through(brokers[0].inter_broker), to_brokers))
     if len(nodes) > 1:
-        found.append(("controllers", nodes[0].through(nodes[0].controller), to_controllers))
+        changes.append(("controllers", nodes[0].through(nodes[0].controller), to_controllers))
     return [
         f"the listener through which nodes reach the {role} would change from {old} to {new} while "
         "they run: the node that is restarted first would find no other that speaks as it does, "
         f"and never get in sync. {remedy}"
-        for role, old, new in found
+        for role, old, new in changes
     ]

@@ -1,4 +1,4 @@
-"""Components whose inputs decide which resources there are, as `AwsNetwork`."""
+"""Components whose inputs decide which resources they have, e.g. `AwsNetwork`."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from earshot_pulumi.provider.resource import output_names, snake_case, type_toke
 
 
 class ShapedComponent(pulumi.ComponentResource):
-    """A component of the schema; a preview that does not know its inputs shows it alone."""
+    """A component of the schema; a preview that does not know its inputs shows no children."""
 
     _module = ""
-    """The module below `earshot_pulumi` with its resources, which needs extras."""
+    """The module in `earshot_pulumi` with its resources, which needs extras."""
     _late: tuple[str, ...] = ()
-    """Inputs that a preview need not know: they decide no resource."""
+    """Inputs that a preview need not know, as they decide no resource."""
     _partly_known: tuple[str, ...] = ()
-    """Outputs of which a preview knows parts."""
+    """Outputs of which a preview knows only parts."""
 
     def __init__(
         self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Raises pulumi.RunError with every problem of the inputs, and without the extras."""
-        given = {snake_case(key): value for key, value in read_inputs(args, name).items()}
-        late = {key: item for key, item in given.items() if key in self._late}
-        shape = {key: item for key, item in given.items() if key not in late}
+        """Raises pulumi.RunError with every problem of the inputs, or if an extra is missing."""
+        inputs = {snake_case(key): value for key, value in read_inputs(args, name).items()}
+        late = {key: value for key, value in inputs.items() if key in self._late}
+        shape = {key: value for key, value in inputs.items() if key not in late}
         if not contains_output(shape):
-            with_run_errors(self._read)(name, given)
+            with_run_errors(self._read)(name, inputs)
         module = with_run_errors(self._imported)()
-        super().__init__(type_token(type(self).__name__), name, given, opts)
+        super().__init__(type_token(type(self).__name__), name, inputs, opts)
         names = output_names(type(self))
-        made = made_from(
-            self, shape, lambda known: self._made(module, name, {**known, **late}), names
+        outputs = made_from(
+            self, shape, lambda values: self._made(module, name, {**values, **late}), names
         )
         for key in names:
             whole = key not in self._partly_known
-            setattr(self, key, pulumi.Output.from_input(made[key]) if whole else made[key])
+            setattr(self, key, pulumi.Output.from_input(outputs[key]) if whole else outputs[key])
         self.register_outputs({key: getattr(self, key) for key in names})
 
     def _read(self, name: str, args: Mapping[str, Any]) -> Any:
-        """What ``args`` describe; those in `_late` may be outputs. Raises EarshotError."""
+        """The spec of ``args``, of which those in `_late` may be outputs. Raises EarshotError."""
         raise NotImplementedError
 
     def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The outputs, once all resources are registered. Raises EarshotError."""
+        """Registers all resources and returns the outputs. Raises EarshotError."""
         raise NotImplementedError
 
     def _imported(self) -> Any:

@@ -1,8 +1,8 @@
-"""Inputs of a cluster that a preview does not know yet, while the rest of the cluster is planned.
+"""Plans a cluster in a preview that does not know some of its inputs.
 
-Each such input gets a marker, a text that the cluster's model takes. Resources of other providers
-get an unknown value in its place, the gate a host that it cannot judge yet; resources of earshot's
-own show the marker. Nothing of this is left in an update, which knows all inputs.
+Each such input is replaced with a marker, a text that the cluster's model accepts. In the inputs of
+resources the marker is replaced again: with an unknown value for other providers, with an unknown
+host for the gate. Earshot's own resources show the marker. An update knows all inputs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from earshot_pulumi.outputs import unknown
 from earshot_pulumi.provider.resource import PACKAGE
 
 SUFFIX: Final = NOT_KNOWN_YET
-"""Ends the markers of hosts: a name that no resolver has."""
+"""Suffix of markers of hosts; no resolver has such a name."""
 _MARKED_ID: Final = "fffffffffffff"
-"""Begins the number in an id of AWS that is a marker."""
+"""First digits of the number in an AWS id that is a marker."""
 
 
 def is_marker(text: str | None) -> bool:
-    """Whether ``text`` is the marker of a host, an engine or a resource of AWS."""
+    """True if ``text`` is the marker of a host, an engine or an AWS resource."""
     return SUFFIX in (text or "") or _MARKED_ID in (text or "")
 
 
@@ -59,14 +59,17 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, int], str]]]] = (
     (r"volumes\.\d+", _id("vol")),
     (r"(controller_?)?[iI]nstance\.ami", _id("ami")),
 )
-"""The form of a marker by the path of its input; other inputs decide the shape of a cluster."""
+"""Patterns of input paths, and how to make the marker.
+
+Unknown inputs at other paths decide the shape of a cluster, which then cannot be planned.
+"""
 
 
 class Markers:
     """The markers of one cluster."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """``paths`` are those of the unknown inputs, such as `hosts[0].external`."""
+        """``paths`` are the paths of the unknown inputs, e.g. `hosts[0].external`."""
         self._made: dict[str, str] = {}
         self.shape: list[str] = []
         """Inputs without which the cluster cannot be planned."""
@@ -80,40 +83,40 @@ class Markers:
 
     @property
     def paths(self) -> list[str]:
-        """The inputs that have a marker."""
+        """The paths of inputs that have a marker."""
         return list(self._made.values())
 
     def text(self, path: str) -> str:
-        """The marker of the input at ``path``, which has one."""
+        """The marker of the input at ``path``, one of `paths`."""
         return next(text for text, own in self._made.items() if own == path)
 
     def placed(self, value: Any, path: str = "") -> Any:
-        """``value`` with markers for the parts of it that are not known."""
+        """``value`` with its unknown parts replaced with markers."""
         if isinstance(value, Mapping):
             return {
-                key: self.placed(item, f"{path}.{key}" if path else str(key))
-                for key, item in value.items()
+                key: self.placed(part, f"{path}.{key}" if path else str(key))
+                for key, part in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self.placed(item, f"{path}[{index}]") for index, item in enumerate(value)]
+            return [self.placed(part, f"{path}[{index}]") for index, part in enumerate(value)]
         if pulumi.contains_unknowns(value):
             return self.text(path)
         return value
 
     def hidden(self, value: Any) -> Any:
-        """``value`` with an unknown output for each text that has a marker."""
-        return self._walked(value, lambda it: it)
+        """``value`` with each text that contains a marker replaced with an unknown output."""
+        return self._walked(value, lambda mapping: mapping)
 
     def judged(self, props: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs of the gate: a plan with unknown hosts, without unknown free properties."""
-        found = {
+        """The gate's inputs: a plan with unknown hosts, and without unknown extra properties."""
+        inputs = {
             **props,
             "unknown": [*props.get("unknown", ()), *self.paths],
             "plan": self._walked(props["plan"], self._host),
         }
         if "containers" in props:
-            found["containers"] = self.hidden(props["containers"])
-        return found
+            inputs["containers"] = self.hidden(props["containers"])
+        return inputs
 
     def transformation(
         self, args: pulumi.ResourceTransformationArgs
@@ -128,33 +131,35 @@ class Markers:
         return pulumi.ResourceTransformationResult(props, args.opts)
 
     def _host(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A map of a plan, where an unknown host has the form that the gate reads."""
+        """``value``, a map in a plan, with a marked host in the form that the gate reads."""
         if isinstance(host := value.get("host"), str) and (marker := self._any.search(host)):
             return {**value, "host": UnknownHost(self._made[marker[0]]).written}
         return value
 
     def _is_extra(self, pair: Any) -> bool:
-        """Whether ``pair``, one of a plan's free properties, has an unknown value."""
+        """True if ``pair`` is an extra property of a plan with an unknown value."""
         is_pair = isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[1], str)
         return is_pair and self._made.get(pair[1], "").startswith("extra.")
 
     def _walked(self, value: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:
-        def walk(item: Any) -> Any:
-            if isinstance(item, str):
-                return unknown() if self._any.search(item) else item
-            if isinstance(item, Mapping):
-                return {key: walk(it) for key, it in change(item).items()}
-            if isinstance(item, list | tuple):
-                return [walk(it) for it in item if not self._is_extra(it)]
-            if isinstance(item, pulumi.Output):
-                return item.apply(
-                    lambda it: unknown() if isinstance(it, Unknown) else walk(it),
+        def walk(value: Any) -> Any:
+            if isinstance(value, str):
+                return unknown() if self._any.search(value) else value
+            if isinstance(value, Mapping):
+                return {key: walk(part) for key, part in change(value).items()}
+            if isinstance(value, list | tuple):
+                return [walk(part) for part in value if not self._is_extra(part)]
+            if isinstance(value, pulumi.Output):
+                return value.apply(
+                    lambda known_value: (
+                        unknown() if isinstance(known_value, Unknown) else walk(known_value)
+                    ),
                     run_with_unknowns=True,
                 )
-            if is_input_type(type(item)):
-                found = copy.copy(item)
-                vars(found).update({key: walk(it) for key, it in vars(item).items()})
-                return found
-            return item
+            if is_input_type(type(value)):
+                duplicate = copy.copy(value)
+                vars(duplicate).update({key: walk(part) for key, part in vars(value).items()})
+                return duplicate
+            return value
 
         return walk(value)

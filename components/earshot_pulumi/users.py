@@ -1,4 +1,4 @@
-"""Users and permissions as a resource: made as soon as the brokers serve, changed with the file."""
+"""Users and ACLs as a resource: created once the brokers serve, updated with the stack file."""
 
 import contextlib
 import json
@@ -27,19 +27,20 @@ from earshot_pulumi.provider.kind import Operation, Properties
 from earshot_pulumi.writing import writing
 
 MADE = "users.json"
-"""In the stack's folder of keys: by name, prefixes of all users that its cluster may know."""
+"""File in the stack's folder of keys: prefixes of all users that its cluster may have, by name."""
 LOST = "users that brokers do not know any more get their passwords again"
 NOT_RESTARTED = (
     "all brokers accept the users; no broker was restarted since, so this update does not prove "
     "that they accept them after a restart"
 )
-Known = Mapping[str, Sequence[str]]
+UserPrefixes = Mapping[str, Sequence[str]]
+"""The topic prefixes of users, by user name."""
 Say = Callable[[str], None]
-"""Shows one line while the users are made."""
+"""Shows one line of progress."""
 
 
 class UsersKind(InternalKind):
-    """What all placements do alike; each reaches the brokers in its own way."""
+    """Creates users and ACLs; each placement implements how the brokers are reached."""
 
     ID = "users"
     DECISIVE = ("cluster_id", "users", "mechanism", "passwords", "logins")
@@ -49,17 +50,17 @@ class UsersKind(InternalKind):
     )
 
     def access(self, props: Properties) -> Mapping[str, str]:
-        """Librdkafka's settings with which a node logs in."""
+        """Librdkafka's settings to log in as a node."""
         raise NotImplementedError
 
     def carry_out(self, order: UsersOrder, props: Properties, say: Say) -> None:
-        """Carries out ``order`` from where the brokers are reached. Raises EarshotError."""
+        """Carries out ``order`` at a place that reaches the brokers. Raises EarshotError."""
         raise NotImplementedError
 
     def refused(self, props: Properties) -> list[str]:
-        """The brokers, each with a listener, that lack users of the cluster.
+        """The brokers, each with a listener, that refuse users of the cluster as unknown.
 
-        An unreachable broker is left out. Raises EarshotError if all of them are unreachable.
+        Unreachable brokers are left out. Raises EarshotError if all of them are unreachable.
         """
         raise NotImplementedError
 
@@ -67,7 +68,7 @@ class UsersKind(InternalKind):
         return super().differs(operation, olds, news) or bool(self._unknown(news))
 
     def _unknown(self, props: Properties) -> str:
-        """What `refused` returns, in one text; empty where no broker can be asked."""
+        """The result of `refused` as one text; empty if no broker is reachable."""
         with contextlib.suppress(EarshotError):
             return "; ".join(self.refused(props))
         return ""
@@ -76,10 +77,10 @@ class UsersKind(InternalKind):
         if olds and not super().differs(operation, olds, news):
             operation.log(f"{LOST}: {self._unknown(news)}")
         store = store_of(news)
-        known = merged(remembered(store), olds.get("users", {}))
-        # an interrupted run may have made some of them, and a state may be lost
-        remember(store, merged(known, news["users"]))
-        self.carry_out(_order(known, olds, news, self.access(news)), news, operation.log)
+        may_exist = merged(remembered(store), olds.get("users", {}))
+        # recorded first, as an interrupted run may have created some, and a state may be lost
+        remember(store, merged(may_exist, news["users"]))
+        self.carry_out(_order(may_exist, olds, news, self.access(news)), news, operation.log)
         remember(store, news["users"])
         if olds and news["logins"]:
             operation.log(NOT_RESTARTED)
@@ -87,7 +88,7 @@ class UsersKind(InternalKind):
 
 
 class Users(InternalResource):
-    """The users of a cluster that serves, and what they may do."""
+    """The users of a running cluster, and their ACLs."""
 
     def __init__(
         self,
@@ -99,13 +100,13 @@ class Users(InternalResource):
         reached: Mapping[str, Any],
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """``reached`` holds `brokers`, the address of each by its id, and `logins` (see `logins`),
-        as they are reached from where its kind carries orders out; and what else that takes."""
-        assert spec.security is not None  # else there are no certificates
+        """``reached`` has `brokers` (addresses by id), `logins` (see `logins`) and further inputs
+        of the placement's kind. Its addresses are those that the kind connects to."""
+        assert spec.security is not None
         props = {
             "root": str(root),
             "cluster_id": cluster_id,
-            "users": {item.name: list(item.prefixes) for item in spec.security.users},
+            "users": {user.name: list(user.prefixes) for user in spec.security.users},
             "mechanism": ",".join(spec.mechanisms(spec.security)),
             "passwords": certificates.passwords,
             **reached,
@@ -113,23 +114,25 @@ class Users(InternalResource):
         super().__init__(name, props, opts)
 
 
-def remembered(store: Store) -> Known:
-    """The users that the cluster may know; empty if that is unknown."""
+def remembered(store: Store) -> UserPrefixes:
+    """The recorded users, which the cluster may have; empty without a record."""
     try:
-        found = json.loads((store.folder / MADE).read_text())
-        return {str(name): [str(it) for it in prefixes] for name, prefixes in found.items()}
+        document = json.loads((store.folder / MADE).read_text())
+        return {
+            str(name): [str(prefix) for prefix in prefixes] for name, prefixes in document.items()
+        }
     except (FileNotFoundError, ValueError, AttributeError, TypeError):
         return {}
 
 
-def remember(store: Store, known: Known) -> None:
-    """Keeps ``known`` for later runs."""
+def remember(store: Store, users: UserPrefixes) -> None:
+    """Records ``users`` for later runs. Raises EarshotError."""
     with writing("users", store.folder):
-        cache.write(store.folder / MADE, json.dumps(known, indent=2) + "\n", 0o600)
+        cache.write(store.folder / MADE, json.dumps(users, indent=2) + "\n", 0o600)
 
 
-def merged(one: Known, other: Known) -> Known:
-    """All users of both, each with the prefixes of both."""
+def merged(one: UserPrefixes, other: UserPrefixes) -> UserPrefixes:
+    """The union of both users' maps, each user with all of its prefixes."""
     return {
         name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ()))))
         for name in (*one, *other)
@@ -137,25 +140,33 @@ def merged(one: Known, other: Known) -> Known:
 
 
 def logins(plan: ClusterPlan, reach: Callable[[Node, Listener], str]) -> list[Properties]:
-    """All ways in by a password, as inputs of a resource.
+    """One `Login` per broker, listener and mechanism with passwords, as inputs of a resource.
 
-    ``reach`` returns the `host:port` at which a listener of a broker is reached.
+    ``reach`` returns the `host:port` to connect to for a listener of a broker.
     """
     security = plan.security
     if security is None:
         return []
     return [
-        write(Login(broker=node.id, listener=item.name, address=reach(node, item), mechanism=kind))
+        write(
+            Login(
+                broker=node.id,
+                listener=listener.name,
+                address=reach(node, listener),
+                mechanism=kind,
+            )
+        )
         for node in plan.brokers
-        for item in node.listeners
-        for kind in security.mechanisms(item)
+        for listener in node.listeners
+        for kind in security.mechanisms(listener)
     ]
 
 
 def client_of(store: Store, mechanism: Mechanism) -> dict[str, Any]:
-    """Librdkafka's settings to log in as the validator, whatever a listener asks for.
+    """Librdkafka's settings to log in as the validator, with a certificate and a password.
 
-    They name no file: orders are carried out elsewhere, too. Raises EarshotError.
+    They contain the PEM texts rather than paths, as orders may run on other machines. Raises
+    EarshotError.
     """
     text = client_properties(
         store, VALIDATOR, mechanism, Protocol.SASL_SSL, certified=True, whole=True
@@ -164,7 +175,7 @@ def client_of(store: Store, mechanism: Mechanism) -> dict[str, Any]:
 
 
 def kept_passwords(store: Store) -> dict[str, str]:
-    """The passwords of all users that the cluster may know, by name; not of one that leaves."""
+    """Passwords of the recorded users, by name; users without a stored password are left out."""
     passwords = {}
     for user in (VALIDATOR, *remembered(store)):
         with contextlib.suppress(EarshotError):
@@ -174,46 +185,46 @@ def kept_passwords(store: Store) -> dict[str, str]:
 
 def changes(
     store: Store,
-    wanted: Known,
-    known: Known,
+    target: UserPrefixes,
+    may_exist: UserPrefixes,
     mechanisms: Sequence[Mechanism],
     earlier: Sequence[Mechanism],
     logs_in: bool,
 ) -> dict[str, Any]:
-    """The parts of a `UsersOrder` that lead to ``wanted``, whatever of ``known`` the cluster knows.
+    """The parts of a `UsersOrder` that lead to ``target`` from any part of ``may_exist``.
 
-    ``earlier`` are mechanisms that it may know users by; ``logs_in`` says whether a listener asks
-    for passwords. All passwords are given, whether they are new or not: the cluster may be.
+    ``earlier`` are mechanisms of existing passwords; ``logs_in`` is true if a listener requires
+    passwords. All passwords are set again, as the cluster may be new.
     """
-    old, new = grants(known), grants(wanted)
+    old, new = grants(may_exist), grants(target)
     permissions = {
-        "forbidden": tuple(item for item in old if item not in new),
+        "forbidden": tuple(grant for grant in old if grant not in new),
         "allowed": tuple(new),
         "mechanisms": tuple(mechanisms),
     }
     if not logs_in:
         return permissions
-    passwords = {user: store.password(user) for user in (VALIDATOR, *wanted)}
-    gone = tuple(
+    passwords = {user: store.password(user) for user in (VALIDATOR, *target)}
+    removed = tuple(
         (user, kind)
         for kind in dict.fromkeys((*earlier, *mechanisms))
-        for user in dict.fromkeys((VALIDATOR, *known))
+        for user in dict.fromkeys((VALIDATOR, *may_exist))
         if kind not in mechanisms or user not in passwords
     )
-    return {**permissions, "passwords": passwords, "gone": gone}
+    return {**permissions, "passwords": passwords, "gone": removed}
 
 
 def _order(
-    known: Known, olds: Properties, news: Properties, access: Mapping[str, str]
+    may_exist: UserPrefixes, olds: Properties, news: Properties, access: Mapping[str, str]
 ) -> UsersOrder:
-    """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``."""
+    """The order that leads from ``olds`` to ``news``; the cluster may have ``may_exist`` users."""
     store, mechanisms = store_of(news), read_mechanisms(news["mechanism"])
     earlier = read_mechanisms(olds.get("mechanism") or news["mechanism"])
     ways = tuple(map(Login.model_validate, news["logins"]))
     return UsersOrder(
         bootstrap=",".join(news["brokers"].values()),
         access=dict(access),
-        **changes(store, news["users"], known, mechanisms, earlier, bool(ways)),
+        **changes(store, news["users"], may_exist, mechanisms, earlier, bool(ways)),
         logins=ways,
         client=client_of(store, mechanisms[0]) if ways else {},
     )

@@ -1,8 +1,8 @@
 """The validation as a resource of the stack: an update passes, or fails with the cell that failed.
 
 It runs `earshot validate` as a child process with a deadline, when it is created and whenever the
-contract or an incarnation changes. Cells that a standpoint leaves out make the report inconclusive,
-but do not fail the update, which prints them.
+contract or an incarnation changes. Cells that a standpoint leaves out make the report inconclusive;
+the update prints them and does not fail.
 """
 
 import contextlib
@@ -33,22 +33,22 @@ from earshot_pulumi.provider.kind import Operation, Properties
 
 CONTRACT, REPORT = "contract.json", "report.json"
 GRACE = 30.0
-"""Seconds after the validation's own deadline until its process is ended."""
+"""Seconds after the validation's own deadline until its process is stopped."""
 IMAGE_SECONDS = 1800.0
-"""Seconds, in addition, to make the image for vantages in containers, once."""
+"""Additional seconds to build the image for vantages in containers once."""
 
 
 DOCTOR_ALONE = ", or validate by the doctor alone: `validation: {records: 0}`"
 
 
 def check_spark(records: int, standpoints: Sequence[Standpoint] = ()) -> None:
-    """Raises EarshotError if the validation needs Spark, and this machine does not have it.
+    """Raises EarshotError if the validation needs Spark and this machine does not have it.
 
-    It is asked before a broker is touched. Without ``standpoints``, `earshot validate` runs here.
-    Images of containers and instances that validate are made from Spark's jars. A preview may run
-    elsewhere than its update, so that a missing Java is a warning there.
+    Called before a broker is touched. Without ``standpoints``, `earshot validate` runs here. Images
+    of containers and instances that validate are built from Spark's jars. In a preview, which may
+    run on another machine than its update, a missing Java is only a warning.
     """
-    kinds = {it.kind for it in standpoints} or {Kind.HERE}
+    kinds = {place.kind for place in standpoints} or {Kind.HERE}
     makes_image = bool(kinds & {Kind.CONTAINER, Kind.INSTANCE})
     if not makes_image and (not records or Kind.HERE not in kinds):
         return
@@ -79,7 +79,7 @@ class ValidationKind(AwsKind):
         if vantages:
             cache.write(state / standpoint.FILE, standpoint.to_json(vantages))
             options += ["--vantages", str(state / standpoint.FILE)]
-            patience = IMAGE_SECONDS + max(item.patience for item in vantages)
+            patience = IMAGE_SECONDS + max(vantage.patience for vantage in vantages)
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
         variables = environment(self.settings(operation), os.environ)
@@ -105,8 +105,8 @@ def validate(
 ) -> tuple[int, str]:
     """The exit code and last lines of `earshot validate`, which writes its report into ``folder``.
 
-    ``inputs`` have the `records`, and the `deadline` in seconds; ``patience`` is what the run may
-    take beside it. Raises Interrupted.
+    ``inputs`` has the `records`, and the `deadline` in seconds; ``patience`` is the time that the
+    run may take in addition. Raises Interrupted.
     """
     cache.write(folder / CONTRACT, contract.to_json())
     report = folder / REPORT
@@ -130,11 +130,11 @@ def run_child(
 ) -> tuple[int, str]:
     """The exit code of ``command``, and its error or last lines; ``show`` gets its progress.
 
-    The command ends with this process, after ``deadline`` seconds, or once it is ``cancelled``.
+    The command is stopped with this process, after ``deadline`` seconds, or once ``cancelled()``.
     """
     child = subprocess.Popen(
         command,
-        stdin=subprocess.PIPE,  # held open: the command ends when this process does
+        stdin=subprocess.PIPE,  # closes when this process ends, which ends the command
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -159,7 +159,7 @@ def run_child(
 
 
 def _show(stream: IO[str], lines: list[str], show: Callable[[str], None]) -> None:
-    """Keeps the lines of ``stream``, or of its error alone, which the caller shows."""
+    """Shows and keeps the lines of ``stream``; from an error on, only keeps them."""
     is_error = False
     for line in map(str.rstrip, stream):
         if not is_error and line.startswith("error: "):
@@ -174,7 +174,7 @@ def _end(child: subprocess.Popen[str]) -> None:
     assert child.stdin is not None
     child.stdin.close()
     for send, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
-        child.send_signal(send)  # none to one that has ended
+        child.send_signal(send)  # no signal if the child has ended
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience)
 
@@ -185,7 +185,7 @@ def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
     from earshot.validation.terms import Verdict
 
     report = Report.model_validate_json(file.read_text())
-    standpoints = {item.name: item for item in vantages}
+    standpoints = {vantage.name: vantage for vantage in vantages}
     reasons: dict[str, set[str]] = {}
     for cell in report.cells:
         if cell.verdict is not Verdict.PASS:
@@ -195,9 +195,9 @@ def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
                 return ""
             reasons.setdefault(reason, set()).add(f"{cell.listener} ({cell.vantage})")
     passed = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
-    rest = [item.verdict for item in report.vantages if item.name in passed]
-    rest += [item.verdict for item in report.delivery]
-    rest += [item.verdict for item in report.replication]
+    rest = [vantage.verdict for vantage in report.vantages if vantage.name in passed]
+    rest += [delivery.verdict for delivery in report.delivery]
+    rest += [replication.verdict for replication in report.replication]
     if any(verdict is not Verdict.PASS for verdict in rest):
         return ""
     return "\n".join(f"{', '.join(sorted(who))}: {why}" for why, who in reasons.items())

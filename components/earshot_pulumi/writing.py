@@ -16,9 +16,9 @@ _IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
 
 @contextlib.contextmanager
 def writing(what: str, path: Path) -> Iterator[None]:
-    """A context in which an OSError becomes an EarshotError, about ``path`` if it names no file.
+    """Turns an OSError into an EarshotError about its file, or about ``path`` if it names none.
 
-    ``what`` names the owner of the files, such as `node 1`.
+    ``what`` names the object that the files belong to, e.g. `node 1`.
     """
     try:
         yield
@@ -59,14 +59,14 @@ def _named(uid: int) -> str:
 
 
 def remedy(reason: OSError, path: Path) -> str:
-    """What to do where ``path`` cannot be written or removed for ``reason``."""
+    """How to fix that ``path`` cannot be written or removed for ``reason``."""
     if reason.errno in _IN_THE_WAY:
         return "move the file whose path is needed for a directory"
     return remedy_of(reason) or right_to_write(existing(path))
 
 
 def right_to_write(path: Path) -> str:
-    """How this user comes to write to ``path``, which exists, where its permissions forbid that."""
+    """How to get permission to write to the existing ``path``."""
     if os.geteuid() == 0:
         return (
             "see what forbids it to root: an immutable file (`lsattr -d`), a network file system "
@@ -76,7 +76,7 @@ def right_to_write(path: Path) -> str:
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether ``path`` is on a file system that is mounted read-only."""
+    """True if ``path`` is on a file system that is mounted read-only."""
     try:
         return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:

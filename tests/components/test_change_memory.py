@@ -10,12 +10,12 @@ import pulumi
 import pytest
 from earshot_pulumi import change_memory as module
 from earshot_pulumi.change_memory import (
+    AppliedPlan,
     BegunChangeKind,
-    HeldChanges,
-    Made,
     ProvedChangeKind,
-    as_it_runs,
-    recalled,
+    RecordedChanges,
+    correct_memory,
+    recorded_changes,
 )
 
 from earshot.errors import EarshotError
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / ".earshot" / "stacks" / "s"
 
 
-def plain(made: Made) -> dict[str, Any]:
+def plain(made: AppliedPlan) -> dict[str, Any]:
     """As a state holds it."""
     return {"plan": made.plan.model_dump(mode="json"), "own": dict(made.own)}
 
@@ -59,9 +59,9 @@ class State:
 
     def update(self, wanted: ClusterPlan, *, ends: bool = True) -> tuple[Change, bool]:
         """The change that an update makes, and whether it changes any of the two resources."""
-        held = recalled(self.folder, NAME)
+        held = recorded_changes(self.folder, NAME)
         change = Change.of(self.folder, wanted)
-        begun = held.beginning(Made(change.plan, {"1": [{"host_port": 9092.0}]}))
+        begun = held.beginning(AppliedPlan(change.plan, {"1": [{"host_port": 9092.0}]}))
         assert begun[-1].plan == change.plan
         own = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
         changed = self._make(Called(BegunChangeKind()), "earshot:index:BegunChange", own)
@@ -116,27 +116,27 @@ def test_another_checkout_goes_on_with_an_interrupted_step(state: State) -> None
 def test_an_interrupted_step_is_taken_back_and_then_nothing_is_open(state: State) -> None:
     state.update(BEFORE)
     state.update(RENAMED, ends=False)
-    assert len(recalled(state.folder, NAME).running) == 2
+    assert len(recorded_changes(state.folder, NAME).running) == 2
     back, _ = state.update(BEFORE)
     assert [step.text for step in back.steps] == [
         "back to the listeners before the step that was interrupted"
     ]
-    held = recalled(state.folder, NAME)
+    held = recorded_changes(state.folder, NAME)
     assert held.open == () and held.memory == ChangeMemory(complete=BEFORE)
     assert state.update(BEFORE) == (Change(BEFORE), False)
 
 
 def test_before_the_first_proof_nothing_is_known(state: State) -> None:
-    assert recalled(state.folder, NAME) == HeldChanges()
+    assert recorded_changes(state.folder, NAME) == RecordedChanges()
     state.update(BEFORE, ends=False)
-    assert recalled(state.folder, NAME).memory == ChangeMemory()
+    assert recorded_changes(state.folder, NAME).memory == ChangeMemory()
     assert Change.of(state.folder, RENAMED) == Change(RENAMED)
     assert not (state.folder / memory.FILE).exists(), "the copy says no more than the state"
 
 
 def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
-    one, other = (Made(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
-    held = HeldChanges(covered=(one,), begun=(one,))
+    one, other = (AppliedPlan(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
+    held = RecordedChanges(covered=(one,), begun=(one,))
     assert held.beginning(one) == (one,) and held.beginning(other) == (other,)
 
 
@@ -161,7 +161,7 @@ def test_a_state_that_is_being_written_is_read_again(
 
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(pulumi.runtime, "invoke", half_written)
-    assert recalled(state.folder, NAME).memory == ChangeMemory(complete=BEFORE)
+    assert recorded_changes(state.folder, NAME).memory == ChangeMemory(complete=BEFORE)
     assert next(fails, None) is None
 
 
@@ -177,7 +177,7 @@ def test_a_state_that_stays_unreadable_stops_the_update(
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(pulumi.runtime, "invoke", fails)
     with pytest.raises(EarshotError, match="cannot be read"):
-        recalled(state.folder, NAME)
+        recorded_changes(state.folder, NAME)
     assert len(asked) == module._READS
 
 
@@ -189,7 +189,7 @@ def test_a_state_that_cannot_be_read_stops_the_update(
 
     monkeypatch.setattr(pulumi.runtime, "invoke", fails)
     with pytest.raises(EarshotError) as caught:
-        recalled(state.folder, NAME)
+        recorded_changes(state.folder, NAME)
     assert str(caught.value) == (
         "stack organization/project/stack: its state cannot be read (no backend)\n"
         "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
@@ -205,14 +205,14 @@ def test_what_brokers_run_goes_before_what_the_state_has(
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
     observed = {node.id: annotated(RENAMED, node) for node in RENAMED.nodes}
-    held = recalled(folder, NAME)
+    held = recorded_changes(folder, NAME)
     agreed = {node.id: annotated(BEFORE, node) for node in BEFORE.nodes}
-    assert held.by(as_it_runs(folder, BEFORE, agreed)) is held and said == []
-    found = held.by(as_it_runs(folder, BEFORE, observed))
+    assert held.by(correct_memory(folder, BEFORE, agreed)) is held and said == []
+    found = held.by(correct_memory(folder, BEFORE, observed))
     assert len(said) == 1 and said[0].startswith("nodes 1 to 3 run other listeners")
     assert memory.recall(folder) == ChangeMemory(complete=RENAMED)
     assert found.memory == ChangeMemory(complete=RENAMED)
-    assert found.running == (Made(RENAMED, {"1": [{"host_port": 9092.0}]}),)
+    assert found.running == (AppliedPlan(RENAMED, {"1": [{"host_port": 9092.0}]}),)
     change = Change.of(folder, BEFORE)
     assert len(change.steps) == 3, "and not none, as by the state alone"
-    assert found.beginning(Made(change.plan, {}))[-1].plan == change.plan
+    assert found.beginning(AppliedPlan(change.plan, {}))[-1].plan == change.plan

@@ -124,11 +124,11 @@ class ListeningDouble(ListeningNode):
     def last_lines(self, count: int) -> str:
         raise NotImplementedError
 
-    def asked(self, listener: str) -> Failure | None:
+    def login_failure(self, listener: str) -> Failure | None:
         self.times += 1
         return self._own.pop(0) if len(self._own) > 1 else self._own[0]
 
-    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+    def other_logins(self, listener: str) -> Iterator[Failure | None]:
         return iter(self._others)
 
     def give_again(self) -> None:

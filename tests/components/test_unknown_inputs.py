@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi import AwsCluster, DockerCluster, LocalCluster
-from earshot_pulumi.change_memory import HeldChanges, Made
+from earshot_pulumi.change_memory import AppliedPlan, RecordedChanges
 from earshot_pulumi.docker import deployment, host_resources, on_engines
 from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.judge import judge
@@ -183,8 +183,8 @@ def test_a_preview_of_a_cluster_that_runs_asks_its_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(deployment, "check_engine", silent)
-    begun = HeldChanges(begun=(Made(plan_docker(SPEC, "x", Path("x")).plan, {}),))
-    monkeypatch.setattr(deployment, "recalled", lambda *_: begun)
+    begun = RecordedChanges(begun=(AppliedPlan(plan_docker(SPEC, "x", Path("x")).plan, {}),))
+    monkeypatch.setattr(deployment, "recorded_changes", lambda *_: begun)
     engine, _ = previewed(lambda: DockerCluster("kafka", {"brokers": 1}))
     assert plain(engine.one("pulumi:providers:docker").inputs["host"]) is not UNKNOWN
 

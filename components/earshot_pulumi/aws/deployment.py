@@ -23,11 +23,11 @@ from earshot_pulumi.aws.credentials import client, reader
 from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.change_memory import (
+    AppliedPlan,
     BegunChange,
-    HeldChanges,
-    Made,
     ProvedChange,
-    recalled,
+    RecordedChanges,
+    recorded_changes,
     resources,
 )
 from earshot_pulumi.deployment import ClusterContext
@@ -40,7 +40,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     check_spark(spec.validation.records, _used_standpoints(spec))
     name, state = at.name, at.folder
     known = resources()
-    held, remembered = recalled(state, name, known), Remembered.read(name, known)
+    held, remembered = recorded_changes(state, name, known), Remembered.read(name, known)
     spec = placed(spec, remembered)
     if held.proved:
         check_attached(name, known, client(at.aws, spec.region, "ec2"))
@@ -50,7 +50,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     spec = spec_at(spec, name, change.plan, [item.own for item in held.running], root)
     planned = plan_aws(spec, name, root=root)
     at.log_notes(planned, change)
-    begun = held.beginning(Made(change.plan, written(spec)))
+    begun = held.beginning(AppliedPlan(change.plan, written(spec)))
     brokers = AwsBrokers(
         at,
         spec,
@@ -90,7 +90,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     }
 
 
-def _check_unused(at: ClusterContext, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
+def _check_unused(at: ClusterContext, spec: AwsSpec, held: RecordedChanges, change: Change) -> None:
     """Raises EarshotError where a change removes a listener that clients may use, and `remove` does
     not allow it."""
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []

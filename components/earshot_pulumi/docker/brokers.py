@@ -23,7 +23,7 @@ from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.on_engines import TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflight
-from earshot_pulumi.outputs import kept
+from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.unknown_inputs import is_marker
 
@@ -162,8 +162,8 @@ class DockerBrokers(Brokers):
             self.stack,
             {
                 **self._target.to_props(),
-                "plan": kept(self.plan),
-                "last": kept(last_plan) if last_plan and last_plan != self.plan else None,
+                "plan": plan_input(self.plan),
+                "last": plan_input(last_plan) if last_plan and last_plan != self.plan else None,
                 "cluster_id": None,
                 "configured": self.spec.cluster_id,
                 "state_dir": str(self.at.folder),

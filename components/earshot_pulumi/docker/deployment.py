@@ -14,11 +14,11 @@ from earshot.placement.standpoint import docker_standpoints
 from earshot.topology.container import PublishedPort
 from earshot.transition.change import Change
 from earshot_pulumi.change_memory import (
+    AppliedPlan,
     BegunChange,
-    Made,
     ProvedChange,
-    as_it_runs,
-    recalled,
+    correct_memory,
+    recorded_changes,
     resources,
 )
 from earshot_pulumi.deployment import ClusterContext, is_of_stack_file
@@ -39,7 +39,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)
     state_resources = resources()
-    remembered = recalled(state, name, state_resources)
+    remembered = recorded_changes(state, name, state_resources)
     silent = {}
     if pulumi.runtime.is_dry_run() and not remembered.running:
         silent = dict(_silent(spec.hosts))
@@ -49,7 +49,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
     target = plan_docker(spec, name, state / "kafka")
     if remembered.proved and not any(is_marker(host.engine) for host in target.hosts):
         running = settings_of_running(name, target.hosts)
-        remembered = remembered.by(as_it_runs(state, target.plan, running))
+        remembered = remembered.by(correct_memory(state, target.plan, running))
     change = Change.of(state, target.plan)
     planned = plan_step(spec, name, target, change.plan, _published(remembered.running))
     contract = at.announced(spec, planned, change)
@@ -57,7 +57,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
         contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
     )
     check_spark(spec.validation.records, standpoints)
-    begun = remembered.beginning(Made(planned.plan, _ports(planned)))
+    begun = remembered.beginning(AppliedPlan(planned.plan, _ports(planned)))
     brokers = DockerBrokers(
         at,
         spec,
@@ -138,7 +138,7 @@ def _ports(planned: DockerPlan) -> dict[str, Any]:
     }
 
 
-def _published(running: Iterable[Made]) -> dict[int, list[PublishedPort]]:
+def _published(running: Iterable[AppliedPlan]) -> dict[int, list[PublishedPort]]:
     """The published ports of ``running`` plans, by node id.
 
     If plans publish a container port differently, the first plan, which is proved, decides: a step

@@ -204,10 +204,10 @@ class ContainerDriver(ListeningNode):
         lag = quorum.lag(at.node_id)
         return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
 
-    def asked(self, listener: str) -> Failure | None:
+    def login_failure(self, listener: str) -> Failure | None:
         return failure(self._engines, self._address, self._id, self._listeners[listener])
 
-    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+    def other_logins(self, listener: str) -> Iterator[Failure | None]:
         for other in self._quorum.brokers:
             if other.node_id != self._address.node_id and runs(self._engines, other):
                 for client in (client for client in other.clients if client.name == listener):

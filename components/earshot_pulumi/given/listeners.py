@@ -1,7 +1,7 @@
 """Listeners of brokers that the program has already: names in, checked settings out.
 
-Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
-strings here: this module does without postponed annotations.
+Pulumi reads the schema from the annotations and docstrings below. They must not be strings, so this
+module does not postpone annotations.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
 from earshot_pulumi.outputs import (
     contains_output,
-    kept,
+    plan_input,
     read_inputs,
     unknown_paths,
     with_run_errors,
@@ -29,14 +29,14 @@ from earshot_pulumi.policy_args import PolicyArgs, policy_document
 from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
-"""Where clients of scope internal run, and the placement whose predictions hold for them."""
+"""Maps the place of clients of scope internal to the placement with the same predictions."""
 HOSTS = ("internal", "host", "external", "controller")
 MAY_BE_LATER = ("nodes", "listeners", "extra", "declared", "policy")
 """Inputs that may hold outputs."""
 WHOLE = ("declared", "policy")
 """Those of them of which only parts may be outputs."""
 NETWORK = "the brokers' network"
-"""The network of all containers; no rule asks what it is called."""
+"""The network of all containers; no rule depends on its name."""
 
 
 class BrokerContainerArgs(TypedDict):
@@ -160,45 +160,49 @@ class Listeners(pulumi.ComponentResource):
         args = cast("ListenersArgs", read_inputs(args, name))
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
         _check_words(name, args)
-        given: pulumi.Output[Any] = pulumi.Output.all(
+        inputs: pulumi.Output[Any] = pulumi.Output.all(
             nodes=args.get("nodes"),
             listeners=args.get("listeners") or [],
             extra=args.get("extra") or {},
         )
-        plan: pulumi.Output[Any] = given.apply(
-            lambda known: _plan(name, args, known), run_with_unknowns=True
+        plan: pulumi.Output[Any] = inputs.apply(
+            lambda values: _plan(name, args, values), run_with_unknowns=True
         )
         gate = Gate(
             f"{name}-gate",
             {
-                "plan": plan.apply(kept),
+                "plan": plan.apply(plan_input),
                 "placement": VANTAGES[args.get("vantage", "elsewhere")],
                 "policy": with_run_errors(policy_document)(args, name),
                 "declared": args.get("declared") or {},
                 # of nodes that the plan has accepted: others may have any type
-                "addresses": pulumi.Output.all(given, plan).apply(
-                    lambda it: _addresses(*it), run_with_unknowns=True
+                "addresses": pulumi.Output.all(inputs, plan).apply(
+                    lambda values: _addresses(*values), run_with_unknowns=True
                 ),
-                "containers": pulumi.Output.all(given, plan).apply(
-                    lambda it: _containers(*it), run_with_unknowns=True
+                "containers": pulumi.Output.all(inputs, plan).apply(
+                    lambda values: _containers(*values), run_with_unknowns=True
                 ),
             },
             pulumi.ResourceOptions(parent=self),
         )
-        # with `given`, nothing is known before all names are: the plan has markers for unknown ones
-        approved = pulumi.Output.all(given, plan, gate.digest)
+        # with `inputs`, the outputs are unknown while a name is; the plan has markers instead
+        approved = pulumi.Output.all(inputs, plan, gate.digest)
 
         def output(make: Callable[[ClusterPlan], Any]) -> pulumi.Output[Any]:
-            return approved.apply(lambda known: with_run_errors(make)(known[1]))
+            return approved.apply(lambda values: with_run_errors(make)(values[1]))
 
-        def contract(known: ClusterPlan) -> Contract:
-            return Contract.of(known, name, "given")
+        def contract(known_plan: ClusterPlan) -> Contract:
+            return Contract.of(known_plan, name, "given")
 
         self.properties = output(
-            lambda known: {str(node.id): server_properties(known, node) for node in known.nodes}
+            lambda known_plan: {
+                str(node.id): server_properties(known_plan, node) for node in known_plan.nodes
+            }
         )
         self.environment = output(
-            lambda known: {str(node.id): environment(known, node) for node in known.nodes}
+            lambda known_plan: {
+                str(node.id): environment(known_plan, node) for node in known_plan.nodes
+            }
         )
         self.envs = self.environment.apply(
             lambda by_id: {
@@ -207,18 +211,22 @@ class Listeners(pulumi.ComponentResource):
             }
         )
         self.bootstrap = output(
-            lambda known: {item.name: item.bootstrap for item in contract(known).listeners}
+            lambda known_plan: {
+                listener.name: listener.bootstrap for listener in contract(known_plan).listeners
+            }
         )
-        self.contract = output(lambda known: contract(known).model_dump(mode="json"))
+        self.contract = output(lambda known_plan: contract(known_plan).model_dump(mode="json"))
         self.approved = gate.digest
         outputs = ("properties", "environment", "envs", "bootstrap", "contract", "approved")
         self.register_outputs({output: getattr(self, output) for output in outputs})
 
 
 def _check_words(name: str, args: ListenersArgs) -> None:
-    """Raises RunError for values that no input allows; the engine shows it without a trace."""
-    known = list(ListenersArgs.__annotations__)
-    problems = [f"{key}: {unknown_key(key, known)}" for key in args if key not in known]
+    """Raises RunError for values that are not allowed; the engine shows it without a trace."""
+    allowed_keys = list(ListenersArgs.__annotations__)
+    problems = [
+        f"{key}: {unknown_key(key, allowed_keys)}" for key in args if key not in allowed_keys
+    ]
     # an output has no value yet that could be compared or shown
     problems += [
         f"{key}: found an output; allowed: a value that the program knows"
@@ -230,7 +238,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
     if (vantage := args.get("vantage", "elsewhere")) not in list(VANTAGES):
         problems.append(f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}")
-    nodes = given if isinstance(given := args.get("nodes"), Mapping) else {}
+    nodes = mapping if isinstance(mapping := args.get("nodes"), Mapping) else {}
     problems += [
         f"nodes.{id}.container: found with vantage {vantage}; allowed: with vantage network"
         for id, node in nodes.items()
@@ -248,26 +256,26 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 
 
-def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPlan:
-    """The plan, with markers for hosts that are not known; unknown as long as all nodes are."""
+def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterPlan:
+    """The plan, with markers for unknown hosts; unknown if all nodes are."""
     settings = {
-        key: item
-        for key, item in dict(args).items()
+        key: value
+        for key, value in dict(args).items()
         if key not in ("nodes", "listeners", "extra", "vantage", "declared", "policy")
     }
-    nodes = known["nodes"]
+    nodes = values["nodes"]
     if _is_unknown(nodes):
         return cast("ClusterPlan", nodes)
     if isinstance(nodes, Mapping):
         nodes = {id: _named(id, node) for id, node in nodes.items()}
     if "listeners" in args:
-        settings["listeners"] = listeners = _addressed(known["listeners"])
+        settings["listeners"] = listeners = _addressed(values["listeners"])
         if paths := list(unknown_paths(listeners, "listeners")):
             raise pulumi.RunError(
                 f"{name}: {paths[0]}: is not known yet; allowed: a value that a preview knows, "
                 "except for `address.host`"
             )
-    extra = {} if pulumi.contains_unknowns(known["extra"]) else known["extra"]
+    extra = {} if pulumi.contains_unknowns(values["extra"]) else values["extra"]
     try:
         return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
     except EarshotError as error:
@@ -275,43 +283,43 @@ def _plan(name: str, args: ListenersArgs, known: Mapping[str, Any]) -> ClusterPl
 
 
 def _named(id: str, node: Any) -> Any:
-    """``node`` with a marker for each host that is not known yet; other unknown values left out."""
+    """``node`` with a marker for each unknown host, without its other unknown values."""
     if _is_unknown(node):
         node = dict.fromkeys(HOSTS, node)
     if not isinstance(node, Mapping):
         return node
     return {
-        key: UnknownHost(f"nodes.{id}.{key}") if pulumi.contains_unknowns(item) else item
-        for key, item in node.items()
-        if key in HOSTS or not pulumi.contains_unknowns(item)
+        key: UnknownHost(f"nodes.{id}.{key}") if pulumi.contains_unknowns(value) else value
+        for key, value in node.items()
+        if key in HOSTS or not pulumi.contains_unknowns(value)
     }
 
 
 def _addressed(listeners: Any) -> Any:
-    """``listeners`` with a marker for each host of an address strategy that is not known yet."""
+    """``listeners`` with a marker for each unknown host of an address strategy."""
     if not isinstance(listeners, list | tuple):
         return listeners
     marked: list[Any] = []
-    for item in listeners:
-        address = item.get("address") if isinstance(item, Mapping) else None
+    for listener in listeners:
+        address = listener.get("address") if isinstance(listener, Mapping) else None
         if isinstance(address, Mapping) and _is_unknown(address.get("host")):
-            name = item.get("name")
+            name = listener.get("name")
             host = UnknownHost(f"listeners.{name}.address.host")
-            item = {**item, "address": {**address, "host": host}}
-        marked.append(item)
+            listener = {**listener, "address": {**address, "host": host}}
+        marked.append(listener)
     return marked
 
 
 def _containers(
-    known: Mapping[str, Any], plan: ClusterPlan
+    values: Mapping[str, Any], plan: ClusterPlan
 ) -> dict[str, Any] | pulumi.output.Unknown:
-    """By node id, the inputs that a `docker.Container` of the node would have."""
+    """The inputs of an equivalent `docker.Container` for each node with `container`, by node id."""
     if _is_unknown(plan):
         return pulumi.UNKNOWN
     inputs: dict[str, Any] = {}
     for node in plan.nodes:
-        stated = known["nodes"][str(node.id)]
-        container = stated if _is_unknown(stated) else stated.get("container")
+        known_node = values["nodes"][str(node.id)]
+        container = known_node if _is_unknown(known_node) else known_node.get("container")
         if container is None:
             continue
         if pulumi.contains_unknowns(container):
@@ -330,13 +338,13 @@ def _containers(
     return inputs
 
 
-def _addresses(known: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[str]]:
+def _addresses(values: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[str]]:
     """The addresses of each node that are known, by its id."""
     if _is_unknown(plan):
         return {}
     return {
         id: list(own)
-        for id, node in known["nodes"].items()
+        for id, node in values["nodes"].items()
         if not _is_unknown(node)
         and (own := node.get("addresses"))
         and not pulumi.contains_unknowns(own)

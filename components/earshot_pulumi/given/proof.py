@@ -1,7 +1,7 @@
 """Proof of a contract: the doctor, or Spark with records, as a custom resource.
 
-Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
-strings here: this module does without postponed annotations.
+Pulumi reads the schema from the annotations and docstrings below. They must not be strings, so this
+module does not postpone annotations.
 """
 
 import math
@@ -39,12 +39,12 @@ from earshot_pulumi.validation import REPORT, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
 DECISIVE = ("contract", "after", "scopes", "records", "client")
-"""Inputs whose change proves the contract again."""
+"""Inputs whose change validates the contract again."""
 LOWEST = {"records": 0, "deadline": 1, "readySeconds": 0}
 ASK_SECONDS = 5.0
-"""Seconds of one round of questions to brokers that start."""
+"""Time limit in seconds of one round of requests to starting brokers."""
 STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
-"""Stages at which a broker fails that has not started yet."""
+"""Stages at which a broker that has not started yet fails."""
 
 
 class ProofArgs(TypedDict):
@@ -85,10 +85,10 @@ class Proof(EarshotResource):
     def __init__(
         self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        kept = read_inputs(args, name)
-        if (client := kept.get("client")) is not None:
-            kept["client"] = pulumi.Output.secret(client)
-        self._register(name, kept, opts)
+        inputs = read_inputs(args, name)
+        if (client := inputs.get("client")) is not None:
+            inputs["client"] = pulumi.Output.secret(client)
+        self._register(name, inputs, opts)
 
 
 class ProofKind(Kind):
@@ -99,7 +99,7 @@ class ProofKind(Kind):
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         _check_scopes(news.get("scopes"))
-        inputs = {**DEFAULTS, **{key: item for key, item in news.items() if item is not None}}
+        inputs = {**DEFAULTS, **{key: value for key, value in news.items() if value is not None}}
         reasons = dict(_problems(inputs))
         if reasons:
             raise InvalidInputs(reasons)
@@ -116,14 +116,14 @@ class ProofKind(Kind):
         _wait_until_up(operation, contract, news)
         with tempfile.TemporaryDirectory(prefix="earshot-proof-") as folder:
             report = _prove(operation, Path(folder), contract, news)
-        proved = {item.name for item in contract.listeners}
-        rest = [item.name for item in whole.listeners if item.name not in proved]
+        proved = {listener.name for listener in contract.listeners}
+        rest = [listener.name for listener in whole.listeners if listener.name not in proved]
         outputs = {"verdict": "pass", "report": report, "unproved": rest}
         return contract.cluster, {**news, **outputs}
 
 
 def _check_scopes(scopes: object) -> None:
-    """Raises InvalidInputs unless ``scopes`` is a list of scopes, none, or not known yet."""
+    """Raises InvalidInputs unless ``scopes`` is a list of scopes, None or unknown."""
     if scopes is None or scopes is UNKNOWN:
         return
     allowed = ", ".join(CLIENT_SCOPES)
@@ -136,7 +136,7 @@ def _check_scopes(scopes: object) -> None:
 
 
 def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
-    """The inputs that no run can prove anything with, each with the reason."""
+    """Invalid inputs, each with the reason."""
     for key, lowest in LOWEST.items():
         value = inputs[key]
         if value is not UNKNOWN and not _is_number(value, lowest, is_whole=key == "records"):
@@ -173,13 +173,13 @@ def _has_unknown(value: object) -> bool:
 
 def _are_properties(client: object) -> bool:
     return isinstance(client, Mapping) and all(
-        isinstance(item, str) or item is UNKNOWN for item in client.values()
+        isinstance(value, str) or value is UNKNOWN for value in client.values()
     )
 
 
 def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:
     """The listeners of ``contract`` that serve one of ``scopes``. Raises OperationFailed."""
-    names = [item.name for item in contract.listeners if set(item.scopes) & set(scopes)]
+    names = [listener.name for listener in contract.listeners if set(listener.scopes) & set(scopes)]
     if not names:
         offered = ", ".join(contract.scopes)
         raise OperationFailed(

@@ -15,7 +15,7 @@ from earshot.placement.local import LocalPlan
 from earshot_pulumi.brokers import Begin, Brokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access, quorum
-from earshot_pulumi.outputs import kept
+from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.provider.internal import InternalResource
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class LocalBrokers(Brokers):
         preflight = LocalPreflight(
             self.stack,
             {
-                "plan": kept(self.plan),
+                "plan": plan_input(self.plan),
                 "root": str(local.root),
                 "data": spec.data,
                 "remove": spec.remove,
-                "wanted": kept(last_plan) if last_plan and last_plan != self.plan else None,
+                "wanted": plan_input(last_plan) if last_plan and last_plan != self.plan else None,
                 "gate": self.gate.approved,
                 "cluster_id": None,
                 **self._access,

@@ -9,7 +9,7 @@ from earshot.extras import folder_of
 from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
-from earshot_pulumi.change_memory import BegunChange, Made, ProvedChange, as_it_runs
+from earshot_pulumi.change_memory import AppliedPlan, BegunChange, ProvedChange, correct_memory
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
@@ -24,13 +24,13 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
     target = plan_local(spec, state / "kafka")
     change = Change(target.plan)
     if runs := settings_of_running(target.root):
-        as_it_runs(state, target.plan, runs)
+        correct_memory(state, target.plan, runs)
         change = Change.of(state, target.plan)
     planned = replace(target, plan=change.plan)
     contract = at.announced(spec, planned, change)
     file = spec.client_config
     client_config = Project.find().root / file if file else None
-    begun = (Made(planned.plan, {}),)
+    begun = (AppliedPlan(planned.plan, {}),)
     brokers = LocalBrokers(
         at,
         spec,

@@ -88,10 +88,10 @@ class LocalDriver(ListeningNode):
     def last_lines(self, count: int) -> str:
         return last_log_lines(self._directory, count)
 
-    def shown(self, listener: str) -> str:
+    def label(self, listener: str) -> str:
         return f"{listener} at {self._clients[listener]['bootstrap.servers']}"
 
-    def asked(self, listener: str) -> Failure | None:
+    def login_failure(self, listener: str) -> Failure | None:
         if not _listens(self._directory, listener):
             return NOT_LISTENING
         failure = login_failure(self._clients[listener])
@@ -99,7 +99,7 @@ class LocalDriver(ListeningNode):
             return failure
         return None
 
-    def elsewhere(self, listener: str) -> Iterator[Failure | None]:
+    def other_logins(self, listener: str) -> Iterator[Failure | None]:
         for directory in sorted(self._root.glob("node-*")):
             if directory != self._directory and running(directory) is not None:
                 values = _started_with(directory)

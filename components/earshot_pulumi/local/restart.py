@@ -7,7 +7,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
-from earshot_pulumi.driver import CatchingUp, as_it_was, not_stopped, or_put_back
+from earshot_pulumi.driver import CatchingUp, not_stopped, or_put_back, report_put_back
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.node_files import prune
@@ -98,4 +98,4 @@ def _put_back(
     def serves(_: None) -> None:
         wait_for(root, [previous.id], cluster_id, client, progress)
 
-    return as_it_was(start_again, serves, "started")
+    return report_put_back(start_again, serves, "started")

@@ -6,7 +6,7 @@ import sys
 
 # until the host serves, an interrupt ends the process without a stack trace
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-gc.set_threshold(20_000, 20, 20)  # modules that are imported stay: few searches for garbage
+gc.set_threshold(20_000, 20, 20)  # imported modules stay, so garbage is collected rarely
 
 from earshot import umask  # noqa: E402
 from earshot.errors import EarshotError  # noqa: E402

@@ -1,7 +1,8 @@
-"""Resources in states that Pulumi's dynamic providers wrote, until an update renames their types.
+"""Reads and deletes resources in states of earlier releases, which used dynamic providers.
 
-A refresh reads them, and a destroy deletes them, before any program has run. The plugin does it in
-the place of `pulumi-python`, whose classes no longer exist.
+An update renames their types. A refresh or a destroy before that runs no program, and reads or
+deletes them by their former types. The plugin replaces `pulumi-python`, whose classes no longer
+exist.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ KINDS = {
     "LocalGround": "LocalPreflight",
     "Users": "LocalUsers",
 }
-"""Today's names of types that are called otherwise now; no placement deletes users."""
+"""Current names of types by former name. `Users` may be of any placement; none deletes users."""
 GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
-"""Types that no resource has any more; there is nothing to do where an update deletes one."""
+"""Former types without a current one; their deletion does nothing."""
 
 
 class FormerKind(InternalKind):
-    """Reads and deletes as ``kind`` does."""
+    """Reads and deletes a former resource by its current ``kind``."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
         self.interrupted = kind.interrupted
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
-        return Difference(False)  # a refresh; an update compares under the type of today
+        return Difference(False)  # called by a refresh; an update compares by the current type
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
         return self._kind.read(operation, id, olds)

@@ -1,7 +1,7 @@
 """The plugin process: one gRPC server for custom resources, the gate and components.
 
-Pulumi's SDK serves components (`pulumi.provider.server`) but no custom resources beside them, so
-this is the one file that knows the plugin protocol.
+Pulumi's SDK serves components (`pulumi.provider.server`), but not custom resources in the same
+plugin. So this file implements the plugin protocol.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from earshot_pulumi.provider.schema import completed
 T = TypeVar("T")
 _NOT_SECRET = PropertyValue(None)
 CANCEL_SECONDS = 0.5
-"""Seconds that an operation has to end by itself once the engine has cancelled the update."""
+"""Seconds for an operation to end after the engine has cancelled the update."""
 
 
 def plain(value: PropertyValue) -> Any:
     """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`.
 
-    Maps are without keys whose value is null, as in states that Pulumi's dynamic providers wrote.
+    Keys of maps whose value is null are left out, as in states of Pulumi's dynamic providers.
     """
     inner = value.value
     if isinstance(inner, Computed) or inner == rpc.UNKNOWN:
@@ -68,15 +68,15 @@ def plain(value: PropertyValue) -> Any:
     if isinstance(inner, float):
         return int(inner) if inner.is_integer() else inner
     if isinstance(inner, Mapping):
-        return {key: plain(item) for key, item in inner.items() if item.value is not None}
+        return {key: plain(part) for key, part in inner.items() if part.value is not None}
     if isinstance(inner, Sequence):
-        return [plain(item) for item in inner if isinstance(item, PropertyValue)]
+        return [plain(part) for part in inner if isinstance(part, PropertyValue)]
     raise TypeError(f"no input of earshot takes a {type(inner).__name__}")
 
 
 def plain_properties(struct: struct_pb2.Struct) -> Properties:
     """The properties of a message."""
-    return {key: plain(item) for key, item in PropertyValue.unmarshal_map(struct).items()}
+    return {key: plain(value) for key, value in PropertyValue.unmarshal_map(struct).items()}
 
 
 def message(
@@ -86,15 +86,15 @@ def message(
 ) -> struct_pb2.Struct:
     """``properties`` for the engine, which encrypts secrets in the state.
 
-    Secret are those called ``secrets`` and those that ``arrived`` as secrets: of an unchanged map
-    only what was secret in it, otherwise the whole property.
+    A property is secret if ``secrets`` names it or if it ``arrived`` as a secret. In an unchanged
+    map, only the values that arrived as secrets are.
     """
-    known = PropertyValue.unmarshal_map(arrived) if arrived is not None else {}
+    arrived_values = PropertyValue.unmarshal_map(arrived) if arrived is not None else {}
     return PropertyValue.marshal_map(
         {
-            key: _marked(item, known.get(key), key in secrets)
-            for key, item in properties.items()
-            if item is not None
+            key: _marked(value, arrived_values.get(key), key in secrets)
+            for key, value in properties.items()
+            if value is not None
         }
     )
 
@@ -108,25 +108,25 @@ def _marked(value: Any, arrived: PropertyValue | None, secret: bool) -> Property
 
 
 def _wrapped(value: Any, like: PropertyValue = _NOT_SECRET) -> PropertyValue:
-    """``value``, with the secrets of ``like``, which has the same data."""
+    """``value``, with the same parts secret as in ``like``, which has the same data."""
     inner = like.value
-    made: PropertyValue
+    wrapped: PropertyValue
     if value is UNKNOWN:
-        made = PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
+        wrapped = PropertyValue(rpc.UNKNOWN)  # the SDK marshals no `Computed`
     elif value is None or isinstance(value, bool | str):
-        made = PropertyValue(value)
+        wrapped = PropertyValue(value)
     elif isinstance(value, int | float):
-        made = PropertyValue(float(value))
+        wrapped = PropertyValue(float(value))
     elif isinstance(value, Mapping):
         parts = inner if isinstance(inner, Mapping) else {}
-        made = PropertyValue(
-            {k: _wrapped(it, parts.get(k, _NOT_SECRET)) for k, it in value.items()}
+        wrapped = PropertyValue(
+            {k: _wrapped(part, parts.get(k, _NOT_SECRET)) for k, part in value.items()}
         )
     else:
-        # of another length only where ``like`` is no list
+        # ``like`` has no parts if it is not a list
         items = inner if isinstance(inner, list | tuple) else [_NOT_SECRET] * len(value)
-        made = PropertyValue([_wrapped(*pair) for pair in zip(value, items, strict=True)])
-    return made.with_secret(like.is_secret)
+        wrapped = PropertyValue([_wrapped(*pair) for pair in zip(value, items, strict=True)])
+    return wrapped.with_secret(like.is_secret)
 
 
 class Package(ComponentProvider):
@@ -140,14 +140,14 @@ class Package(ComponentProvider):
         super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
         assert self.schema is not None
         described = {
-            type_token(it.__name__): self._inherited(*it.__mro__[1:], ClusterArgs)
-            for it in components
+            type_token(component.__name__): self._inherited(*component.__mro__[1:], ClusterArgs)
+            for component in components
         }
         described[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
         self.schema = completed(self.schema, kinds, described)
 
     def _inherited(self, *bases: type) -> dict[str, str]:
-        """By name, the docstrings of ``bases``: Pulumi reads those of one class."""
+        """The docstrings of ``bases`` by name, as Pulumi reads only those of one class."""
         return {
             camel_case(name): text
             for base in bases
@@ -159,7 +159,7 @@ class Package(ComponentProvider):
     def construct(
         self, name: str, resource_type: str, inputs: Any, options: Any = None
     ) -> ConstructResult:
-        """Raises InputPropertiesError, which the engine shows as the user's own error."""
+        """Raises InputPropertiesError, which the engine shows as an error of the user's program."""
         try:
             return super().construct(name, resource_type, inputs, options)
         except sdk.ComponentInitError as error:
@@ -170,7 +170,7 @@ class Package(ComponentProvider):
 
 
 class Parts(Protocol):
-    """What the plugin offers; each part is imported when a call first needs it."""
+    """The parts of the plugin, each imported when a call first needs it."""
 
     def package(self) -> Package:
         """The components and the schema."""
@@ -183,11 +183,10 @@ class Parts(Protocol):
 
 
 class Servicer(sdk.ProviderServicer):
-    """Answers the engine: components as the SDK does, custom resources and the gate here."""
+    """Answers the engine: components through the SDK, custom resources and the gate here."""
 
     def __init__(self, parts: Parts, arguments: list[str], engine: str) -> None:
-        # not the SDK's constructor, which takes the package: a run without components does not
-        # import them
+        # the SDK's constructor is not called, as it needs the package with all components
         self.args, self.engine_address = arguments, engine
         self._parts = parts
         self._config: dict[str, Any] = {}
@@ -210,10 +209,10 @@ class Servicer(sdk.ProviderServicer):
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:
         news = plain_properties(request.news)
-        if (wanted := news.get("version", __version__)) not in (__version__, UNKNOWN):
+        if (version := news.get("version", __version__)) not in (__version__, UNKNOWN):
             reason = (
-                f"the program asks for earshot {wanted}, and this plugin is {__version__}; "
-                f"fix: install earshot {wanted} where the plugin is found"
+                f"the program asks for earshot {version}, and this plugin is {__version__}; "
+                f"fix: install earshot {version} where the plugin is found"
             )
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
         show = functools.partial(self._log, request.urn)
@@ -228,9 +227,9 @@ class Servicer(sdk.ProviderServicer):
         return proto.DiffResponse(changes=proto.DiffResponse.DIFF_UNKNOWN)
 
     async def Configure(self, request: Any, context: Any) -> Any:
-        given = plain_properties(request.args)
-        # in the place of Pulumi's dynamic providers, it is given all settings of a stack
-        own = {key if ":" in key else f"{PACKAGE}:{key}": it for key, it in given.items()}
+        settings = plain_properties(request.args)
+        # in the place of Pulumi's dynamic providers, the plugin gets all settings of a stack
+        own = {key if ":" in key else f"{PACKAGE}:{key}": value for key, value in settings.items()}
         self._config |= own
         return proto.ConfigureResponse(
             acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
@@ -289,7 +288,7 @@ class Servicer(sdk.ProviderServicer):
 
     async def Delete(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
-        # outputs stay as they are when inputs change that change no resource: the last inputs count
+        # inputs that update no resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
         delete = functools.partial(kind.delete, operation, request.id, olds)
         await self._run(context, delete, kind.interrupted)
@@ -314,10 +313,10 @@ class Servicer(sdk.ProviderServicer):
             self._engine.Log(line)
 
     async def _run(self, context: Any, act: Callable[[], T], interrupted: str = "interrupted") -> T:
-        """The result of ``act``, run in a thread; errors that users can mend abort the call.
+        """The result of ``act``, run in a thread.
 
-        InvalidInputs pass. If the engine cancels, ``act`` has `CANCEL_SECONDS` left, and the call
-        fails with ``interrupted``.
+        EarshotError and OperationFailed abort the call with their message; InvalidInputs pass. If
+        the engine cancels, the call fails with ``interrupted`` after `CANCEL_SECONDS`.
         """
         work = asyncio.get_running_loop().run_in_executor(self._threads, act)
         try:
@@ -341,7 +340,7 @@ class Servicer(sdk.ProviderServicer):
 
 
 async def _abort(context: Any, text: str) -> NoReturn:
-    # the CLI repeats the first line of an error beside the resource: an empty one is not read twice
+    # the CLI repeats the first line of an error next to the resource, so that line is empty
     await context.abort(grpc.StatusCode.UNKNOWN, f"\n{text}")
     raise AssertionError  # abort has raised
 
@@ -356,7 +355,7 @@ def serve(parts: Parts, arguments: list[str]) -> None:
     """Serves ``parts`` until the engine ends this process; ``arguments`` are the engine's."""
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
-    os.environ.pop("PULUMI_CONFIG", None)  # has secrets, and processes that are started inherit it
+    os.environ.pop("PULUMI_CONFIG", None)  # contains secrets, which child processes would inherit
     # the engine sends SIGINT at the end of each run, and waits five seconds for the process
     signal.signal(signal.SIGINT, lambda *_: end(0))
     addresses = [text for text in arguments if not text.startswith("-")]

@@ -1,6 +1,6 @@
-"""Custom resources that earshot's components make for themselves.
+"""Custom resources that are internal to earshot's components.
 
-They are not in the schema. Their properties have Python's names in states too.
+They are not in the schema. Their properties keep Python names in states.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from earshot_pulumi.provider.kind import Difference, InvalidInputs, Kind, Operat
 from earshot_pulumi.provider.resource import type_token
 
 DYNAMIC = "pulumi-python:dynamic/earshot"
-"""Package and module of types in states that dynamic providers wrote."""
+"""Package and module of types in states of earlier releases, which used dynamic providers."""
 
 
 class InternalResource(pulumi.CustomResource):
-    """A custom resource whose kind is in `parts.kinds` under the name of its class."""
+    """A custom resource; `parts.kinds` has its kind by the name of its class."""
 
     FORMER_NAMES: tuple[str, ...] = ()
-    """Names of its type as a dynamic resource; without any, the class's own."""
+    """Names of its type as a dynamic resource; the default is the class's name."""
 
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         kind = type(self).__name__
-        former = [f"{DYNAMIC}:{it}" for it in self.FORMER_NAMES or (kind,)]
-        aliases = [pulumi.Alias(type_=it) for it in former]
-        for alias in opts.aliases or ():  # it had another parent: the former types had it too
+        former = [f"{DYNAMIC}:{type_name}" for type_name in self.FORMER_NAMES or (kind,)]
+        aliases = [pulumi.Alias(type_=type_name) for type_name in former]
+        for alias in opts.aliases or ():  # the former types also had a former parent
             if isinstance(alias, pulumi.Alias) and alias.parent is pulumi.ROOT_STACK_RESOURCE:
-                aliases += [pulumi.Alias(type_=it, parent=alias.parent) for it in former]
+                aliases += [
+                    pulumi.Alias(type_=type_name, parent=alias.parent) for type_name in former
+                ]
         own = pulumi.ResourceOptions(version=__version__, aliases=[*aliases])
         super().__init__(type_token(kind), name, props, pulumi.ResourceOptions.merge(own, opts))
 
@@ -41,23 +43,23 @@ def types_of(name: str) -> tuple[str, ...]:
 
 
 class InternalKind(Kind):
-    """A kind that makes and changes its resource alike."""
+    """A kind that creates and updates its resource in the same way."""
 
     ID = ""
-    """The id of its resource."""
+    """The fixed id of its resource."""
     ID_IN = ""
-    """The output that is the id, where it has no fixed one."""
+    """The output that is the id, if it is not fixed."""
     DECISIVE: tuple[str, ...] = ()
     """The inputs whose change updates the resource. Empty: all inputs except those in `IDLE`."""
     IDLE: tuple[str, ...] = ()
     """The inputs whose change does not update the resource."""
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        """The outputs, once the resource is made or changed; ``olds`` are empty at first."""
+        """Creates or updates the resource and returns its outputs; ``olds`` are empty at first."""
         return news
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        """True if the resource is to be changed."""
+        """True if the resource must be updated."""
         return any(
             olds.get(key) != news.get(key) for key in self.DECISIVE or news.keys() - set(self.IDLE)
         )
@@ -67,9 +69,9 @@ class InternalKind(Kind):
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         if operation.preview:
-            return "", news  # the SDK takes outputs that are missing in a preview for unknown
-        made = self.made(operation, {}, news)
-        return made[self.ID_IN] if self.ID_IN else self.ID, made
+            return "", news  # to the SDK, missing outputs are unknown in a preview
+        outputs = self.made(operation, {}, news)
+        return outputs[self.ID_IN] if self.ID_IN else self.ID, outputs
 
     def update(
         self, operation: Operation, id: str, olds: Properties, news: Properties
@@ -84,19 +86,19 @@ class CheckedKind(InternalKind):
     interrupted = "interrupted: nothing was changed"
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
-        """Why ``news`` must not be applied over ``olds``, which are empty at first.
+        """Why ``news`` must not replace ``olds``, which are empty at first.
 
         May complete ``news``. An EarshotError that it raises becomes one more problem.
         """
         raise NotImplementedError
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        found: list[str] = []
+        problems: list[str] = []
         try:
             for problem in self.problems(operation, olds, news):
-                found.append(problem)
+                problems.append(problem)
         except EarshotError as error:
-            found.append(str(error))
-        if found:
-            raise InvalidInputs({"": "\n" + "\n".join(f"- {problem}" for problem in found)})
+            problems.append(str(error))
+        if problems:
+            raise InvalidInputs({"": "\n" + "\n".join(f"- {problem}" for problem in problems)})
         return news

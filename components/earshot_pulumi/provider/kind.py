@@ -1,4 +1,4 @@
-"""What a custom resource of the provider does; nothing here knows the plugin protocol."""
+"""The interface of a custom resource's behaviour, independent of the plugin protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Properties = dict[str, Any]
 
 
 Show = Callable[[str, bool], None]
-"""Shows a text beside a resource; True makes it a warning."""
+"""Shows a text next to a resource; True makes it a warning."""
 
 
 class Unknown:
@@ -61,7 +61,7 @@ class Operation:
     log: Callable[[str], None] = print
     """Shows one line beside the resource while the operation runs."""
     config: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
-    """The stack's configuration, secrets included: `earshot:` settings, and what a kind adds.
+    """The stack's configuration including secrets: `earshot:` settings, and additions of kinds.
 
     All operations of a run share it.
     """
@@ -83,7 +83,7 @@ class Kind(Protocol):
     secrets: Collection[str] = ()
     """Inputs and outputs that are always secret; others are if they arrived as secrets."""
     interrupted: str = "interrupted"
-    """The error of an operation that the engine cancelled: what it may leave half-made."""
+    """The error of an operation that the engine cancelled; it says what may be incomplete."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """The inputs with their defaults. Raises InvalidInputs."""

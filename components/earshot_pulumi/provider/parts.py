@@ -1,4 +1,4 @@
-"""Everything that the provider offers, by name: a part is imported when it is first needed."""
+"""The provider's components, resources and gate, each imported at its first use."""
 
 import functools
 import importlib
@@ -13,7 +13,7 @@ from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
 
 PUBLIC = {"Proof": "given.proof"}
-"""Custom resources of the schema, by name: the module with the class and its kind."""
+"""Custom resources of the schema, and the module with the class and its kind."""
 COMPONENTS = tuple(
     name
     for name in earshot_pulumi.__all__
@@ -27,14 +27,14 @@ KINDS = {
     "ProvedChange": "change_memory",
     "Validation": "validation",
 }
-"""Custom resources of all kinds of host: the module with the kind, called `NAMEKind`."""
+"""Custom resources of all placements, and the module with the kind, called `NAMEKind`."""
 
 
 @functools.cache
 def kinds() -> Mapping[str, str]:
     """The module with the kind of each custom resource, by the resource's name.
 
-    Components make most of them for themselves; a placement's folder names its own.
+    Most are internal to components; a placement's package lists its own.
     """
     own = {
         name: f"{placement}.{module}"
@@ -62,8 +62,8 @@ def kind(token: str) -> Kind:
     if dynamic is not None:
         return former.FormerKind(kind(type_token(name)))
     module = importlib.import_module(f"earshot_pulumi.{kinds()[name]}")
-    made: Kind = getattr(module, f"{name}Kind")()
-    return made
+    instance: Kind = getattr(module, f"{name}Kind")()
+    return instance
 
 
 def judge(inputs: Properties, show: Show) -> Properties:

@@ -18,7 +18,7 @@ ABOUT = {
 }
 
 PACKAGE_NAMES = {"nodejs": "@pulumi/earshot", "python": "pulumi_earshot"}
-"""Without a name here, an SDK that is generated from a git repository has its owner's name."""
+"""Names of generated SDKs; the default contains the owner of the git repository."""
 
 
 def completed(
@@ -26,9 +26,10 @@ def completed(
     kinds: Mapping[type[EarshotResource], Kind],
     described: Mapping[str, Mapping[str, str]],
 ) -> str:
-    """The schema that Pulumi's SDK ``inferred`` from classes, with what it does not infer.
+    """The schema that Pulumi's SDK ``inferred`` from classes, completed.
 
-    ``described`` has inherited descriptions, by the type of a component or a map and by name.
+    ``described`` has inherited descriptions by type token and property name. ``kinds`` are custom
+    resources, which the SDK takes for components.
     """
     # generators add "Args" to a type's name themselves
     schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))

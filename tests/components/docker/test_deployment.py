@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.change_memory import HeldChanges, Made
+from earshot_pulumi.change_memory import AppliedPlan, RecordedChanges
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import deployment, host_resources
 from pulumi.runtime import mocks
@@ -48,10 +48,10 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     monkeypatch.setattr(deployment, "resources", dict)
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)
-    before = Made(runs.plan, deployment._ports(runs))
-    held = HeldChanges(covered=(before,), begun=(before,))
+    before = AppliedPlan(runs.plan, deployment._ports(runs))
+    held = RecordedChanges(covered=(before,), begun=(before,))
     monkeypatch.setattr(
-        deployment, "recalled", lambda folder, name, _: held if folder == tmp_path else None
+        deployment, "recorded_changes", lambda folder, name, _: held if folder == tmp_path else None
     )
     at = ClusterContext("s", pulumi.ResourceOptions(), tmp_path)
     made: dict[str, Any] = {}
@@ -92,7 +92,9 @@ def test_an_old_listener_has_the_port_of_what_was_proved() -> None:
         plan_docker(spec_of(INTERNAL, HOST | {"published": {1: port}}), "s")
         for port in (9092, 39000)
     )
-    found = deployment._published([Made(it.plan, deployment._ports(it)) for it in (proved, begun)])
+    found = deployment._published(
+        [AppliedPlan(it.plan, deployment._ports(it)) for it in (proved, begun)]
+    )
     assert [port.host_port for port in found[1]] == [9092]
 
 
