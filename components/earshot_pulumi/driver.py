@@ -181,7 +181,7 @@ def _late(missing: dict[NodeDriver, str], deadline: float, remedy: str) -> Earsh
 
 
 def or_put_back(change: Callable[[], T], put_back: Callable[[], str | None]) -> T:
-    """The result of ``change``; if it fails, ``put_back`` adds to the error.
+    """The result of ``change``. If it fails, the text of ``put_back`` is added to the error.
 
     A node that was disturbed by hand is not put back. ``put_back`` returns how the node is left, or
     None if it cannot put it back. Raises EarshotError.

@@ -82,13 +82,13 @@ def new_authority(stack: str, now: datetime) -> IssuedCertificate:
     """A new authority for the stack called ``stack``, good for ten years."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = Subject(f"earshot {stack}"[:64], "authority")._name
-    made = (
+    certificate = (
         _builder(name, name, key, now, days=3650)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    return _issued(made, key)
+    return _issued(certificate, key)
 
 
 def issue(
@@ -117,26 +117,26 @@ def issue(
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     public = root.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(public)
-    made = (
+    certificate = (
         builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
         .add_extension(issuer, critical=False)
         .sign(root_key, hashes.SHA256())
     )
-    return _issued(made, key)
+    return _issued(certificate, key)
 
 
 def new_request(subject: Subject, names: SubjectNames) -> Request:
     """A new key, and what asks another authority for a certificate with exactly these names."""
     key = ec.generate_private_key(ec.SECP256R1())
-    asked = (
+    request = (
         x509.CertificateSigningRequestBuilder()
         .subject_name(subject._name)
         .add_extension(x509.SubjectAlternativeName(_general_names(names)), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return Request(asked.public_bytes(Encoding.PEM).decode(), pem_of(key))
+    return Request(request.public_bytes(Encoding.PEM).decode(), pem_of(key))
 
 
 def read_certificate(pem: str) -> Certificate:
@@ -156,7 +156,7 @@ def read_certificate(pem: str) -> Certificate:
 def ends(pem: str) -> datetime:
     """When the first of the certificates in ``pem`` ends; raises ValueError where there is none."""
     chain = x509.load_pem_x509_certificates(pem.encode())
-    return min(item.not_valid_after_utc for item in chain)
+    return min(certificate.not_valid_after_utc for certificate in chain)
 
 
 def is_pair(issued: IssuedCertificate) -> bool:

@@ -43,17 +43,17 @@ def client(service: str, what: str, region: str) -> Iterator[Any]:
     ``region`` may be empty, for the environment's own.
     """
     try:
-        made = new_client(service, region)
+        aws_client = new_client(service, region)
     except ModuleNotFoundError:
         observed = "cannot be used: boto3 is not installed"
         raise EarshotError(what, observed=observed, remedy=installing("aws")) from None
     except NotMade as reason:
         raise _failed(what, reason.args[0], "") from None
-    with contextlib.closing(made):
-        yield made
+    with contextlib.closing(aws_client):
+        yield aws_client
 
 
-def answer(what: str, permissions: str, call: Callable[..., Any], **given: Any) -> Any:
+def answer(what: str, permissions: str, call: Callable[..., Any], **arguments: Any) -> Any:
     """What AWS answers to ``call``, which sees ``what`` and needs ``permissions``.
 
     Raises EarshotError.
@@ -61,7 +61,7 @@ def answer(what: str, permissions: str, call: Callable[..., Any], **given: Any) 
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        return call(**given)
+        return call(**arguments)
     except (BotoCoreError, ClientError) as reason:
         raise _failed(what, reason, permissions) from None
 
@@ -80,6 +80,10 @@ def _failed(what: str, reason: Exception, permissions: str) -> EarshotError:
     if any(part in code for part in _DENIED):
         remedy = f"let these credentials call {permissions}"
     else:
-        remedy = next(it for parts, it in _REMEDIES.items() if any(part in code for part in parts))
+        remedy = next(
+            text_of_code
+            for parts, text_of_code in _REMEDIES.items()
+            if any(part in code for part in parts)
+        )
     text = " ".join(str(reason).split())
     return EarshotError(what, observed=f"cannot be used: {text}", remedy=remedy)

@@ -41,11 +41,17 @@ def chain(
         last = path[-1]
         if last.subject == last.issuer:
             return path, "" if last in trusted else last.subject.rfc4514_string()
-        issuers = [it for it in (*trusted, *others) if it not in path and _has_signed(it, last)]
+        issuers = [
+            candidate
+            for candidate in (*trusted, *others)
+            if candidate not in path and _has_signed(candidate, last)
+        ]
         if not issuers:
             return path, last.issuer.rfc4514_string()
         # of a renewed authority both may be there, and clients try each: the one that ends last
-        path.append(max(issuers, key=lambda it: (is_authority(it), it in trusted, _end(it))))
+        path.append(
+            max(issuers, key=lambda issuer: (is_authority(issuer), issuer in trusted, _end(issuer)))
+        )
 
 
 def is_authority(certificate: x509.Certificate) -> bool:

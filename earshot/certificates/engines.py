@@ -65,16 +65,16 @@ class EngineStore:
             text = content_of(self._copy, "the authority of the Docker hosts")
         try:
             document = json.loads(text)
-            made = IssuedCertificate(str(document["certificate"]), str(document["key"]))
+            issued = IssuedCertificate(str(document["certificate"]), str(document["key"]))
         except (ValueError, KeyError, TypeError, RecursionError):
-            made = IssuedCertificate("", "")
-        if not is_pair(made):
+            issued = IssuedCertificate("", "")
+        if not is_pair(issued):
             raise EarshotError(
                 "the authority of the Docker hosts",
                 observed="is damaged",
                 remedy=f"see who has written its SSM parameter or {self._copy}, and put it back",
             )
-        return made
+        return issued
 
     def keep(self, authority: IssuedCertificate, now: datetime) -> None:
         """Writes the authority and, where that is due, a certificate for clients."""
@@ -84,8 +84,8 @@ class EngineStore:
         cache.write(self._copy, written(authority), 0o600)
         if not self.is_due(authority.certificate, now):
             return
-        made = issue(authority, Subject("deployer", _UNIT), [], CLIENT_DAYS, now)
-        texts = (authority.certificate, made.certificate, made.key)
+        issued = issue(authority, Subject("deployer", _UNIT), [], CLIENT_DAYS, now)
+        texts = (authority.certificate, issued.certificate, issued.key)
         for name, text in zip(_FILES, texts, strict=True):
             cache.write(self.client / name, text, 0o600)
 

@@ -76,7 +76,7 @@ def read_given(files: Files, nodes: Iterable[int]) -> GivenCertificates:
     """
     own = {id: (of_node(files.certificate, id), of_node(files.key, id)) for id in nodes}
     secret = {files.password, *(key for _, key in own.values())}
-    places = (files.authority, files.password, *(it for two in own.values() for it in two))
+    places = (files.authority, files.password, *(place for two in own.values() for place in two))
     texts = _texts(filter(None, dict.fromkeys(places)), secret, files.region)
     trusted = _certificates(files.authority, texts)
     password = texts[files.password].strip() if files.password else b""
@@ -117,14 +117,18 @@ def read_node(
         observed = f"holds another key than that of the first certificate in {certificate}"
         allowed = "the key that the certificate was issued for"
         raise EarshotError(key, observed=observed, allowed=allowed)
-    sent = [item for item in path if item is own or item.subject != item.issuer]
+    sent = [
+        certificate_sent
+        for certificate_sent in path
+        if certificate_sent is own or certificate_sent.subject != certificate_sent.issuer
+    ]
     store, refused = pem_of(private) + "".join(map(_pem, sent)), None
     if not missing:
         refused = refusal(store, trusted, path, servers=for_servers, clients=for_clients)
     shown = ShownCertificate(
         names,
-        max(item.not_valid_before_utc for item in path),
-        min(item.not_valid_after_utc for item in path),
+        max(certificate_sent.not_valid_before_utc for certificate_sent in path),
+        min(certificate_sent.not_valid_after_utc for certificate_sent in path),
         hashlib.sha256(public).hexdigest(),
         missing,
         for_servers,
@@ -137,7 +141,9 @@ def read_node(
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
     """What lies in each of ``places``. Raises EarshotError."""
     remedy, listed = "put it there, or correct security.tls.from", list(places)
-    texts = {it: content_of(Path(it), it, remedy) for it in listed if not is_in_aws(it)}
+    texts = {
+        place: content_of(Path(place), place, remedy) for place in listed if not is_in_aws(place)
+    }
     # in one order, for what is read once per process
     for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, listed))), region).items():
         if place in secret and not text.encrypted:

@@ -45,14 +45,14 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, StoredText
 def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, StoredText]:
     names = {place.removeprefix(SSM): place for place in places}
     permissions = f"ssm:GetParameters{_DECRYPT}"
-    given = {"Names": list(names), "WithDecryption": True}
-    response = answer(_named(places), permissions, ssm.get_parameters, **given)
+    arguments = {"Names": list(names), "WithDecryption": True}
+    response = answer(_named(places), permissions, ssm.get_parameters, **arguments)
     texts: dict[str, StoredText] = {}
     for parameter in response["Parameters"]:
         text = StoredText(parameter["Value"].encode(), parameter["Type"] == "SecureString")
         selector = parameter.get("Selector", "")  # the `:3` of a version, which `Name` is without
-        asked = (f"{it}{selector}" for it in (parameter["Name"], parameter.get("ARN")))
-        texts |= {names[name]: text for name in asked if name in names}
+        aliases = (f"{name}{selector}" for name in (parameter["Name"], parameter.get("ARN")))
+        texts |= {names[name]: text for name in aliases if name in names}
     missing = [place for place in places if place not in texts]
     if missing:
         raise absent(_named(missing), ssm.meta.region_name)

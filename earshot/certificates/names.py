@@ -32,7 +32,10 @@ class SubjectNames:
         """Exactly ``hosts``, each once: names in lower case, and addresses."""
         pairs = [(host.lower(), _address(host)) for host in hosts]
         names = dict.fromkeys(name for name, address in pairs if address is None)
-        return cls(tuple(names), tuple(dict.fromkeys(it for _, it in pairs if it is not None)))
+        return cls(
+            tuple(names),
+            tuple(dict.fromkeys(address for _, address in pairs if address is not None)),
+        )
 
     def cover(self, host: str) -> bool:
         """Whether a client that connects to ``host`` accepts a certificate with these names.
@@ -44,13 +47,13 @@ class SubjectNames:
         address = _address(host)
         if address is not None:
             return address in self.addresses
-        wanted = host.lower()
-        labels = wanted.split(".")
+        name = host.lower()
+        labels = name.split(".")
         if not all(map(_LABEL.fullmatch, labels)):
             return False
         if len(labels) <= 4 and all(map(str.isdigit, labels)):
             return False
-        return any(_matches(pattern.lower(), wanted) for pattern in self.dns)
+        return any(_matches(pattern.lower(), name) for pattern in self.dns)
 
     def same(self, other: SubjectNames) -> bool:
         """Whether these are the same names, in whatever order."""
@@ -67,8 +70,8 @@ def _address(host: str) -> str | None:
         return None
 
 
-def _matches(pattern: str, wanted: str) -> bool:
+def _matches(pattern: str, name: str) -> bool:
     if not _WILDCARD.fullmatch(pattern):
-        return pattern == wanted and "*" not in pattern
-    first, _, rest = wanted.partition(".")
+        return pattern == name and "*" not in pattern
+    first, _, rest = name.partition(".")
     return bool(first) and rest == pattern[2:]

@@ -39,36 +39,36 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
 
     Raises EarshotError, also where the CA issues something else than was asked for.
     """
-    wanted = SubjectNames.of_hosts(hosts)
-    asked = new_request(subject, wanted)
+    requested = SubjectNames.of_hosts(hosts)
+    request = new_request(subject, requested)
     partition, region, _ = parts_of_ca(arn)
     authority = authority_of(arn)
     trusted = x509.load_pem_x509_certificates(authority.encode())
     is_rsa = isinstance(trusted[0].public_key(), rsa.RSAPublicKey)  # else the CA's key is of EC
     with client("acm-pca", arn, region) as pca:
-        made = answer(
+        certificate = answer(
             arn,
             "acm-pca:IssueCertificate",
             pca.issue_certificate,
             CertificateAuthorityArn=arn,
-            Csr=asked.text.encode(),
+            Csr=request.text.encode(),
             SigningAlgorithm="SHA256WITHRSA" if is_rsa else "SHA256WITHECDSA",
             TemplateArn=f"arn:{partition}:acm-pca:::template/EndEntityCertificate/V1",
             Validity={"Value": days, "Type": "DAYS"},
         )
-        named = {"CertificateAuthorityArn": arn, "CertificateArn": made["CertificateArn"]}
+        named = {"CertificateAuthorityArn": arn, "CertificateArn": certificate["CertificateArn"]}
         wait = pca.get_waiter("certificate_issued").wait
         answer(arn, "acm-pca:GetCertificate", wait, **named)
         response = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
     chain = _lines(response["Certificate"], response.get("CertificateChain"))
-    node = read_node(arn, arn, {arn: (asked.key + chain).encode()}, b"", trusted)
+    node = read_node(arn, arn, {arn: (request.key + chain).encode()}, b"", trusted)
     if (refused := node.shown.refusal) is not None:
         observed = f"has issued a certificate that clients refuse: {refused.observed}"
         raise EarshotError(arn, observed=observed, allowed=refused.expected, remedy=refused.remedy)
     names = node.shown.names
-    if not names.same(wanted) or node.principal != subject.principal:
+    if not names.same(requested) or node.principal != subject.principal:
         observed = f"has issued a certificate for {names} to {node.principal}"
-        allowed = f"what was asked for, {wanted} to {subject.principal}"
+        allowed = f"what was asked for, {requested} to {subject.principal}"
         raise EarshotError(arn, observed=observed, allowed=allowed)
     return node.store
 

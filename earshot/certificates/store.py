@@ -145,28 +145,28 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def due(self, wanted: WantedCertificates, now: datetime) -> list[str]:
+    def due(self, target: WantedCertificates, now: datetime) -> list[str]:
         """The files that `fill` would make or remove, by their names."""
-        authorities = {number: self._authority(number) for number in wanted.authorities}
-        issuer = authorities[wanted.issuer]
+        authorities = {number: self._authority(number) for number in target.authorities}
+        issuer = authorities[target.issuer]
         own = issuer.certificate if issuer else ""
         due = [
             numbered(AUTHORITY, number)
             for number, authority in authorities.items()
             if authority is None
         ]
-        if wanted.trusts_more and (due or not self._trusts(wanted)):
+        if target.trusts_more and (due or not self._trusts(target)):
             due.append(TRUSTED)
-        for name, hosts in wanted.hosts.items():
-            if self._is_due(name, hosts, own, wanted, now):
+        for name, hosts in target.hosts.items():
+            if self._is_due(name, hosts, own, target, now):
                 due.append(f"{name}.pem")
-        for user, name in wanted.passwords.items():
+        for user, name in target.passwords.items():
             content = self._read(name).strip() if (self.folder / name).exists() else ""
-            if not content or content != (wanted.given_passwords.get(user) or content):
+            if not content or content != (target.given_passwords.get(user) or content):
                 due.append(name)
-        return due + self._surplus(wanted)
+        return due + self._surplus(target)
 
-    def fill(self, wanted: WantedCertificates, now: datetime) -> HeldCertificates:
+    def fill(self, target: WantedCertificates, now: datetime) -> HeldCertificates:
         """Makes what is missing, renews what is due, removes what is no longer used.
 
         Raises EarshotError where the authority is lost and what it has issued is not, or a file is
@@ -174,55 +174,55 @@ class Store:
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
-        self.check(wanted, issued=False)
-        due = self.due(wanted, now)
-        for name in self._surplus(wanted):
+        self.check(target, issued=False)
+        due = self.due(target, now)
+        for name in self._surplus(target):
             (self.folder / name).unlink(missing_ok=True)
         contents = {
-            number: self._authority(number) or self._new_authority(wanted.stack, number, now)
-            for number in wanted.authorities
+            number: self._authority(number) or self._new_authority(target.stack, number, now)
+            for number in target.authorities
         }
-        authority = contents[wanted.issuer]
-        if TRUSTED in due and wanted.trusts_more:
-            self._write(TRUSTED, self._trusted(wanted), 0o644)
-        for name, hosts in wanted.hosts.items():
+        authority = contents[target.issuer]
+        if TRUSTED in due and target.trusts_more:
+            self._write(TRUSTED, self._trusted(target), 0o644)
+        for name, hosts in target.hosts.items():
             if f"{name}.pem" not in due:
                 continue
-            if name in wanted.given:
-                text = wanted.given[name]
-            elif name in wanted.nodes and wanted.private_ca:
-                text = issued_by(wanted.private_ca, wanted.node, hosts, wanted.days)
+            if name in target.given:
+                text = target.given[name]
+            elif name in target.nodes and target.private_ca:
+                text = issued_by(target.private_ca, target.node, hosts, target.days)
             else:
-                subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
-                made = issue(authority, subject, hosts, wanted.days, now)
-                text = made.key + made.certificate
+                subject = Subject(name, CLIENTS) if name in target.users else target.node
+                issued = issue(authority, subject, hosts, target.days, now)
+                text = issued.key + issued.certificate
             self._write(f"{name}.pem", text)
-        for user, name in wanted.passwords.items():
+        for user, name in target.passwords.items():
             if name in due:
-                given = wanted.given_passwords.get(user)
-                self._write(name, (given or secrets.token_urlsafe(24)) + "\n")
-        return self.held(wanted)
+                configured = target.given_passwords.get(user)
+                self._write(name, (configured or secrets.token_urlsafe(24)) + "\n")
+        return self.held(target)
 
-    def kept(self, wanted: WantedCertificates, now: datetime) -> KeptVersions:
+    def kept(self, target: WantedCertificates, now: datetime) -> KeptVersions:
         """What `fill` would leave as it is."""
-        due = {*self.due(wanted, now)}
-        if due & {numbered(AUTHORITY, wanted.issuer), TRUSTED}:
+        due = {*self.due(target, now)}
+        if due & {numbered(AUTHORITY, target.issuer), TRUSTED}:
             return KeptVersions({}, {})
-        stores = (name for name in wanted.hosts if f"{name}.pem" not in due)
-        users = (user for user, file in wanted.passwords.items() if file not in due)
+        stores = (name for name in target.hosts if f"{name}.pem" not in due)
+        users = (user for user, file in target.passwords.items() if file not in due)
         return KeptVersions(
-            {name: self._version(wanted, name) for name in stores},
-            {user: self._digest(user, wanted.issuer) for user in users},
+            {name: self._version(target, name) for name in stores},
+            {user: self._digest(user, target.issuer) for user in users},
         )
 
-    def held(self, wanted: WantedCertificates) -> HeldCertificates:
-        """What is there of ``wanted``. Raises EarshotError where something is missing."""
-        texts = {name: self._read(f"{name}.pem") for name in wanted.hosts}
-        authority = self._read(numbered(AUTHORITY, wanted.issuer))
+    def held(self, target: WantedCertificates) -> HeldCertificates:
+        """What is there of ``target``. Raises EarshotError where something is missing."""
+        texts = {name: self._read(f"{name}.pem") for name in target.hosts}
+        authority = self._read(numbered(AUTHORITY, target.issuer))
         return HeldCertificates(
             {name: read_certificate(text) for name, text in texts.items()},
-            {name: self._version(wanted, name) for name in wanted.hosts},
-            {user: self._digest(user, wanted.issuer) for user in wanted.users},
+            {name: self._version(target, name) for name in target.hosts},
+            {user: self._digest(user, target.issuer) for user in target.users},
             min(map(ends, (authority, *texts.values()))),
         )
 
@@ -244,7 +244,7 @@ class Store:
     def copied(self) -> str:
         """A copy, with keys and passwords, of what the store cannot make again: its authorities,
         and passwords that clients know."""
-        names = sorted({path.name for it in _COPIED for path in self.folder.glob(it)})
+        names = sorted({path.name for pattern in _COPIED for path in self.folder.glob(pattern)})
         return json.dumps({name: (self.folder / name).read_text() for name in names})
 
     def restore(self, copy: str, key_stores: Mapping[str, str]) -> None:
@@ -258,12 +258,14 @@ class Store:
             what, who = "the copy of the stack's authority", "see who has written it"
             remedy = f"{who}; the update of a checkout that has the authority writes it again"
             raise EarshotError(what, observed="is none", remedy=remedy) from None
-        for name, text in (files | {f"{it}.pem": text for it, text in key_stores.items()}).items():
+        for name, text in (
+            files | {f"{store}.pem": text for store, text in key_stores.items()}
+        ).items():
             path = self.folder / name
             leads_elsewhere = path.name != name
             if not leads_elsewhere and (not path.exists() or path.read_text() != text):
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                public = any(fnmatchcase(name, it) for it in _PUBLIC)
+                public = any(fnmatchcase(name, pattern) for pattern in _PUBLIC)
                 self._write(name, text, 0o644 if public else 0o600)
 
     def _lost(self, observed: str) -> EarshotError:
@@ -285,45 +287,51 @@ class Store:
             raise self._lost(f"{observed}damaged")
         return authority
 
-    def _surplus(self, wanted: WantedCertificates) -> list[str]:
+    def _surplus(self, target: WantedCertificates) -> list[str]:
         """The files that are no longer used."""
-        kept = {name for number in wanted.authorities for name in _files(number)}
-        kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
-        kept |= {TRUSTED} if wanted.trusts_more else set()
+        used = {name for number in target.authorities for name in _files(number)}
+        used |= {*(f"{name}.pem" for name in target.hosts), *target.passwords.values()}
+        used |= {TRUSTED} if target.trusts_more else set()
         kinds = ("[!.]*.pem", _PASSWORDS, *_KEYS)
         file_names = {path.name for kind in kinds for path in self.folder.glob(kind)}
-        return sorted(file_names - kept)
+        return sorted(file_names - used)
 
-    def _trusted(self, wanted: WantedCertificates) -> str:
+    def _trusted(self, target: WantedCertificates) -> str:
         """All that nodes trust. Raises EarshotError where one of the stack's own is missing."""
-        own = [self._read(numbered(AUTHORITY, number)) for number in sorted(wanted.authorities)]
-        return wanted.authority + "".join(own)
+        own = [self._read(numbered(AUTHORITY, number)) for number in sorted(target.authorities)]
+        return target.authority + "".join(own)
 
-    def _trusts(self, wanted: WantedCertificates) -> bool:
+    def _trusts(self, target: WantedCertificates) -> bool:
         try:
-            return (self.folder / TRUSTED).read_text() == self._trusted(wanted)
+            return (self.folder / TRUSTED).read_text() == self._trusted(target)
         except FileNotFoundError:
             return False
 
-    def check(self, wanted: WantedCertificates, issued: bool) -> None:
+    def check(self, target: WantedCertificates, issued: bool) -> None:
         """Raises EarshotError where the issuing authority is lost, and nodes have certificates of
         it.
 
         ``issued`` says that they have; else what lies in the folder does. Certificates of another
         authority that is there are none of it.
         """
-        if wanted.is_of_others or self._authority(wanted.issuer) is not None:
+        if target.is_of_others or self._authority(target.issuer) is not None:
             return
         stores = sorted(self.folder.glob("node-*.pem"))
         paths = [path for kind in _PUBLIC for path in self.folder.glob(kind)]
-        known = [self._read(path.name) for path in paths if path.name not in _files(wanted.issuer)]
-        left = [path.name for path in stores if not _is_of_any(self._read(path.name), known)]
-        if not left and (stores or not issued):
+        authorities = [
+            self._read(path.name) for path in paths if path.name not in _files(target.issuer)
+        ]
+        orphans = [
+            path.name for path in stores if not _is_of_any(self._read(path.name), authorities)
+        ]
+        if not orphans and (stores or not issued):
             return
         problem = (
-            f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
+            f"{', '.join(orphans)} are there"
+            if orphans
+            else "nodes of this stack have certificates"
         )
-        certificate, key = _files(wanted.issuer)
+        certificate, key = _files(target.issuer)
         observed = (
             f"{certificate} or {key} is missing, and {problem}: nodes with certificates of a "
         )
@@ -331,30 +339,30 @@ class Store:
 
     def _new_authority(self, stack: str, number: int, now: datetime) -> IssuedCertificate:
         certificate, key = _files(number)
-        made = new_authority(stack if number == _FIRST else f"{stack[:50]} {number}", now)
-        self._write(key, made.key)
-        self._write(certificate, made.certificate, 0o644)
-        return made
+        authority = new_authority(stack if number == _FIRST else f"{stack[:50]} {number}", now)
+        self._write(key, authority.key)
+        self._write(certificate, authority.certificate, 0o644)
+        return authority
 
     def _is_due(
-        self, name: str, hosts: Iterable[str], own: str, wanted: WantedCertificates, now: datetime
+        self, name: str, hosts: Iterable[str], own: str, target: WantedCertificates, now: datetime
     ) -> bool:
         """``own`` is the certificate of the stack's authority; empty where that is lost."""
-        elsewhere = wanted.private_ca and name in wanted.nodes
-        authority = wanted.authority if elsewhere else own
+        elsewhere = target.private_ca and name in target.nodes
+        authority = target.authority if elsewhere else own
         if not authority:
             return True
         try:
             pem = (self.folder / f"{name}.pem").read_text()
-            if name in wanted.given:
-                return pem != wanted.given[name]
+            if name in target.given:
+                return pem != target.given[name]
             certificate = read_certificate(pem)
         except (FileNotFoundError, IsADirectoryError, ValueError):
             return True
         return (
             not certificate.names.same(SubjectNames.of_hosts(hosts))
             or (certificate.not_before > now and not elsewhere)
-            or certificate.not_after - now <= timedelta(days=wanted.renew_days)
+            or certificate.not_after - now <= timedelta(days=target.renew_days)
             or not is_issued_by(pem, authority)
             or not is_pair(IssuedCertificate(pem, pem))
         )
@@ -364,10 +372,10 @@ class Store:
         key = self._read(_files(issuer)[1]).encode()
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 
-    def _version(self, wanted: WantedCertificates, name: str) -> str:
+    def _version(self, target: WantedCertificates, name: str) -> str:
         pem = self._read(f"{name}.pem")
-        is_own = name in wanted.users or wanted.authorities == (_FIRST,)
-        if is_own and not wanted.is_of_others:
+        is_own = name in target.users or target.authorities == (_FIRST,)
+        if is_own and not target.is_of_others:
             return read_certificate(pem).fingerprint
         chain = pem[pem.index("-----BEGIN CERTIFICATE") :]
         return hashlib.sha256((chain + self.authority()).encode()).hexdigest()

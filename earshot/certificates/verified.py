@@ -267,16 +267,18 @@ def _constrained(path: Certificates) -> Refusal | None:
 
 
 def _other_identifier(path: Certificates) -> Refusal | None:
-    for item, issuer in zip(path, [*path[1:], path[-1]], strict=True):
+    for certificate, issuer in zip(path, [*path[1:], path[-1]], strict=True):
         try:
-            named = item.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+            named = certificate.extensions.get_extension_for_class(
+                x509.AuthorityKeyIdentifier
+            ).value
             own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         except x509.ExtensionNotFound:
             continue
         if named.key_identifier not in (None, own.digest):
             return Refusal(
-                f"the authority key identifier of {_certificate(path, item)} names another key "
-                f"than that of {issuer.subject.rfc4514_string()}",
+                f"the authority key identifier of {_certificate(path, certificate)} names another "
+                f"key than that of {issuer.subject.rfc4514_string()}",
                 "the issuer's subject key identifier, or none",
                 "have it issued again",
             )

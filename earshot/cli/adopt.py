@@ -89,8 +89,8 @@ def _adopt(
     file: Path, over: Texts, env_file: Path | None, services: Sequence[str], scopes: Scopes
 ) -> Adoption:
     if file.suffix in PROPERTIES:
-        for option, given in (("--service", services), ("--env-file", env_file)):
-            if given:
+        for option, value in (("--service", services), ("--env-file", env_file)):
+            if value:
                 raise EarshotError(option, observed=f"{file} is no compose file")
         return adopt_properties(text_of(file), str(file), scopes)
     if file.suffix not in COMPOSE:
@@ -114,16 +114,20 @@ def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
         if file.suffix in PROPERTIES
         else in_files(((text, shown), *over), mistakes)
     )
-    linted = FileReport(shown, "", tuple(Mistake(item, place) for item, place in placed))
-    kept = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
+    linted = FileReport(shown, "", tuple(Mistake(finding, place) for finding, place in placed))
+    placed_findings = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
     notes = [
-        f"{item.finding.rule}, {item.finding.subject}: "
-        + (f"ignored: {item.ignored}" if item.ignored else item.expired)
-        for item in kept
-        if item.ignored or item.expired
+        f"{finding.finding.rule}, {finding.finding.subject}: "
+        + (f"ignored: {finding.ignored}" if finding.ignored else finding.expired)
+        for finding in placed_findings
+        if finding.ignored or finding.expired
     ]
     return replace(
         adoption,
-        mistakes=tuple(item.finding for item in kept if not item.ignored),
+        mistakes=tuple(
+            placed_finding.finding
+            for placed_finding in placed_findings
+            if not placed_finding.ignored
+        ),
         notes=(*adoption.notes, *notes),
     )

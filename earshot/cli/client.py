@@ -35,7 +35,7 @@ def run(stack: str, user: str, listener: str, output: Path, *, force: bool = Fal
     if user not in security.user_names:
         allowed = ", ".join(security.user_names)
         raise EarshotError("--user", observed=f"found {user!r}", allowed=allowed)
-    listeners = {item.name: item for item in stack_contract(project, stack).listeners}
+    listeners = {each.name: each for each in stack_contract(project, stack).listeners}
     if listener not in listeners:
         allowed = ", ".join(listeners)
         raise EarshotError("--listener", observed=f"found {listener!r}", allowed=allowed)

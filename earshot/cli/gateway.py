@@ -51,8 +51,8 @@ def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
     bound = _forwarded(planned)
-    known = all(item.known for node in planned.plan.brokers for item in node.listeners)
-    if not bound or known:  # without names that only an update gets
+    is_known = all(listener.known for node in planned.plan.brokers for listener in node.listeners)
+    if not bound or is_known:  # without names that only an update gets
         return Contract.of(planned.plan, stack_name(stack), spec.placement), bound
     return stack_contract(project, stack), bound
 
@@ -61,11 +61,11 @@ def _forwarded(planned: PlacementPlan) -> dict[str, BoundListener]:
     forwarded = {}
     for name in planned.plan.listener_names:
         by_broker = {node.id: node.listener(name) for node in planned.plan.brokers}
-        listeners = {id: item for id, item in by_broker.items() if item is not None}
+        listeners = {id: listener for id, listener in by_broker.items() if listener is not None}
         first = next(iter(listeners.values()))
         if not first.forwarded or (first.front is not None and first.front.group):
             continue
-        ports = {id: item.bind_port for id, item in listeners.items()}
+        ports = {id: listener.bind_port for id, listener in listeners.items()}
         for id in ports:
             if planned.machine_of(id):  # containers on several hosts, which publish their ports
                 ports[id] = planned.names[id].published.get(name, ports[id])
@@ -75,7 +75,7 @@ def _forwarded(planned: PlacementPlan) -> dict[str, BoundListener]:
 
 def _bound(contract: Contract, binds: Sequence[str]) -> dict[str, BoundListener]:
     if not binds:
-        names = " or ".join(item.name for item in contract.listeners)
+        names = " or ".join(listener.name for listener in contract.listeners)
         raise EarshotError(
             "--bind",
             observed="is missing with --contract, which does not have the ports that brokers bind",
@@ -106,4 +106,6 @@ def _chosen(
         if name not in bound:
             allowed = ", ".join(bound)
             raise EarshotError("--listener", observed=f"found {name!r}", allowed=allowed)
-    return {name: item for name, item in bound.items() if not listeners or name in listeners}
+    return {
+        name: listener for name, listener in bound.items() if not listeners or name in listeners
+    }

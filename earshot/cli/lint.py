@@ -175,7 +175,7 @@ def _outcome(
 
         if choice.write_baseline is not None:
             baseline = recorded(linted, root, baseline)
-        linted = [with_baseline(item, baseline, root, today) for item in linted]
+        linted = [with_baseline(report, baseline, root, today) for report in linted]
     return Outcome((*linted, *chosen.passed_over), failed, root, lines), baseline
 
 
@@ -227,7 +227,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
         if file.suffix not in COMPOSE:
             continue
         if above := laid_over(file):
-            names = ", ".join(item.name for item in above)
+            names = ", ".join(finding.name for finding in above)
             to_stderr(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
             continue
 

@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
         help="skip a named file without a broker, as one of a folder: it does not end with 3")
     add("--kafka-version", metavar="X.Y", default="",
         help="Kafka's release, where a file shows none")
-    add("--format", choices=[str(item) for item in LintFormat],
+    add("--format", choices=[str(choice) for choice in LintFormat],
         help="default: text, or what the suffix of --output says")
     several("--select", metavar="ID,..", help="only these rules; may be repeated")
     several("--ignore", metavar="ID,..", help="not these rules; may be repeated")

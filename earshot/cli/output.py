@@ -129,7 +129,7 @@ def _is_report(file: Path) -> bool:
 def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
     """Raises EarshotError where one of ``files``, which shall be written, is among ``read``."""
     there = [file for file in files if file != STDOUT and file.is_file()]
-    sources = {item.resolve() for item in read} if there else set()
+    sources = {path.resolve() for path in read} if there else set()
     for file in there:
         if file.resolve() in sources:
             observed = "is a file that is read"

@@ -88,7 +88,7 @@ def _steps(stack: str, against: str) -> int:
     return 0
 
 
-def steps_text(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal) -> str:
+def steps_text(stack: str, state: Path, target: ClusterPlan, terminal: Terminal) -> str:
     """The steps as text, with what each costs and what every broker offers after it.
 
     ``state`` is the folder of ``stack``. Raises EarshotError where no order of steps is safe.
@@ -96,7 +96,7 @@ def steps_text(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal)
     runs = recall(state).complete
     if runs is None:
         return f"stack {stack}: nothing is remembered of its brokers, so no steps are planned\n"
-    change = Change.of(state, wanted)
+    change = Change.of(state, target)
     if not change.steps:
         return f"stack {stack}: its brokers run these listeners already\n"
     count = len(change.steps)
@@ -124,7 +124,7 @@ def _step_fields(step: RehearsedStep) -> Iterator[tuple[str, str]]:
 def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
     """Who reaches the brokers, and by which name: a row per place and listener."""
     head = ("clients", "listener", "sent to", "arrive")
-    cells = [(it.place, it.listener, _first(it.addresses), it.answer) for it in rows]
+    cells = [(row.place, row.listener, _first(row.addresses), row.answer) for row in rows]
     first, *lines = columns([head, *cells])
     text_lines = [terminal.bold(first)]
     for row, line in zip(rows, lines, strict=True):
@@ -144,8 +144,8 @@ def _first(addresses: Sequence[Address]) -> str:
 def findings_text(checked: CheckResult, terminal: Terminal, config: PolicyConfig) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
     errors, others = config.refused(checked), config.shown(checked)
-    unknown = [item for item in others if item.state is FindingState.UNKNOWN]
-    warnings = [item for item in others if item not in unknown]
+    unknown = [finding for finding in others if finding.state is FindingState.UNKNOWN]
+    warnings = [finding for finding in others if finding not in unknown]
     blocks = []
     for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
@@ -196,8 +196,8 @@ def _table(planned: PlacementPlan, width: int) -> list[str]:
         return lines
     lines = columns([head, *sockets])
     if max(map(len, lines)) + len(_INDENT) > width:
-        lines = columns([head[:-1], *(item[:-1] for item in sockets)])
-        added = [head[-1], *(item[-1] for item in sockets)]
+        lines = columns([head[:-1], *(row[:-1] for row in sockets)])
+        added = [head[-1], *(row[-1] for row in sockets)]
         lines = [f"{line}\n{_INDENT * 2}{last}" for line, last in zip(lines, added, strict=True)]
     rows = [textwrap.indent(line, _INDENT) for line in lines]
     titles = [", ".join(filter(None, owner)) for owner in owners]

@@ -51,8 +51,8 @@ def _example(rule: Rule) -> dict[str, str]:
 
 
 def _facts(rule: Rule) -> dict[str, str]:
-    reports = [item for item in REPORTS if rule.id in item.rules]
-    reported_by = "; ".join(f"{item.title} ({', '.join(item.reported)})" for item in reports)
+    reports = [report for report in REPORTS if rule.id in report.rules]
+    reported_by = "; ".join(f"{report.title} ({', '.join(report.reported)})" for report in reports)
     facts = {name: str(getattr(rule, name)) for name in FIELDS}
     return facts | ({STANDS_FOR: reported_by} if reported_by else {})
 

@@ -201,14 +201,18 @@ def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
     """Where the tunnel leads; those of --bootstrap first."""
     if target.contract is None or chosen is None:
         return list(target.bootstrap)
-    ordered = sorted(target.contract.brokers, key=lambda it: it.id)
-    return [it.advertised[chosen.name].address for it in ordered if chosen.name in it.advertised]
+    ordered = sorted(target.contract.brokers, key=lambda broker: broker.id)
+    return [
+        broker.advertised[chosen.name].address
+        for broker in ordered
+        if chosen.name in broker.advertised
+    ]
 
 
 def _show(made: Tunnel, title: str) -> None:
     """The local addresses, once they can be used."""
     lines = [f"{title} through {made.via.text}"]
-    width = max(len(str(it.local)) for it in made.routes)
+    width = max(len(str(route.local)) for route in made.routes)
     for route in made.routes:
         if route.broker is None:
             lines.append(f"  {route.local!s:<{width}}  bootstrap")

@@ -132,7 +132,7 @@ def _beyond_the_deadline(standpoints: Sequence[Standpoint] | None) -> float:
     """Seconds beyond the deadline that a validation may take: to clean up, and for its images."""
     if standpoints is None:
         return CLEAN_UP
-    return CLEAN_UP + IMAGE_SECONDS + max((item.patience for item in standpoints), default=0.0)
+    return CLEAN_UP + IMAGE_SECONDS + max((place.patience for place in standpoints), default=0.0)
 
 
 def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoint, ...] | None:
@@ -175,7 +175,7 @@ def _options(choice: Choice, defaults: ValidationSpec) -> ValidationOptions:
     return ValidationOptions(
         records=defaults.records if choice.records is None else choice.records,
         deadline=choice.deadline or float(defaults.deadline),
-        jars=tuple(Path(it.strip()) for it in (choice.jars or "").split(",") if it.strip()),
+        jars=tuple(Path(jar.strip()) for jar in (choice.jars or "").split(",") if jar.strip()),
         jars_dir=choice.jars_dir,
         spark_conf=dict(_property(text) for text in choice.conf),
         record=True,

@@ -132,16 +132,16 @@ class AwsSpec(ClusterSpec):
     @field_validator("client")
     @classmethod
     def _properties(cls, value: dict[str, str]) -> dict[str, str]:
-        return {key: check_property(key, item) for key, item in value.items()}
+        return {key: check_property(key, text) for key, text in value.items()}
 
     @model_validator(mode="after")
     def _bootstrap_of_balancer(self) -> Self:
         """Behind the balancer the bootstrap has `base_port`, which no broker has."""
         settled = tuple(
-            item.model_copy(update={"address": item.address.with_bootstrap()})
-            if item.name in self.balanced
-            else item
-            for item in self.listeners
+            listener.model_copy(update={"address": listener.address.with_bootstrap()})
+            if listener.name in self.balanced
+            else listener
+            for listener in self.listeners
         )
         object.__setattr__(self, "listeners", settled)
         return self
@@ -183,8 +183,8 @@ class AwsSpec(ClusterSpec):
                     "reach packages, archives and AWS's services; allowed: one, per-zone"
                 )
             return
-        for key, given in (("nat", self.nat is not None), ("flow_logs", self.flow_logs)):
-            if given:
+        for key, value in (("nat", self.nat is not None), ("flow_logs", self.flow_logs)):
+            if value:
                 yield f"{key}: found one for a VPC that is there, which has its own"
         if self.public and not self.vpc.public_subnets:
             yield "vpc.public_subnets: is missing; nodes would stand there"
@@ -224,8 +224,8 @@ class AwsSpec(ClusterSpec):
                 "address strategy port"
             )
         if not has_clients and any(
-            Scope.EXTERNAL in item.scopes and item.name not in self.linked
-            for item in self.listeners
+            Scope.EXTERNAL in listener.scopes and listener.name not in self.linked
+            for listener in self.listeners
         ):
             why = "no client could connect to a listener for scope external"
             yield f"clients.ranges: is missing; {why}"
@@ -273,7 +273,7 @@ class AwsSpec(ClusterSpec):
     @property
     def external(self) -> bool:
         """Whether clients beyond the VPC are served."""
-        return any(Scope.EXTERNAL in item.scopes for item in self.listeners)
+        return any(Scope.EXTERNAL in listener.scopes for listener in self.listeners)
 
     @property
     def public(self) -> bool:
@@ -284,9 +284,9 @@ class AwsSpec(ClusterSpec):
     def balanced(self) -> tuple[str, ...]:
         listeners = self.listeners if self.expose is not None else ()
         return tuple(
-            item.name
-            for item in listeners
-            if item.address.strategy is Strategy.PORT and item.address.host is None
+            listener.name
+            for listener in listeners
+            if listener.address.strategy is Strategy.PORT and listener.address.host is None
         )
 
     @property
@@ -298,9 +298,9 @@ class AwsSpec(ClusterSpec):
     def directly_external(self) -> list[str]:
         """The listeners that clients beyond the VPC reach at the brokers' own addresses."""
         return [
-            item.name
-            for item in self.listeners
-            if Scope.EXTERNAL in item.scopes and not item.address.forwards
+            listener.name
+            for listener in self.listeners
+            if Scope.EXTERNAL in listener.scopes and not listener.address.forwards
         ]
 
     @property
@@ -317,7 +317,11 @@ class AwsSpec(ClusterSpec):
         zone, public = self.zone_of[id], self.is_public(id)
         if self.vpc.id is not None:
             return self.vpc.subnets["public_subnets" if public else "private_subnets"][zone]
-        return next(str(it.cidr) for it in self.subnets if (it.zone, it.public) == (zone, public))
+        return next(
+            str(subnet.cidr)
+            for subnet in self.subnets
+            if (subnet.zone, subnet.public) == (zone, public)
+        )
 
     @property
     def _stand_privately(self) -> list[int]:

@@ -265,7 +265,7 @@ class ValidatorInstanceSpec(Frozen):
     @classmethod
     def _plain(cls, value: dict[str, str]) -> dict[str, str]:
         refuse([f"{key} would reveal a secret" for key in revealed(value)])
-        return {key: check_property(key, item) for key, item in value.items()}
+        return {key: check_property(key, text) for key, text in value.items()}
 
     @model_validator(mode="after")
     def _no_id(self) -> ValidatorInstanceSpec:

@@ -20,9 +20,9 @@ def clear_text_problems(
     """
     all_listeners = list(listeners)
     exposed = {
-        item.name: item
-        for item in all_listeners
-        if Scope.EXTERNAL in item.scopes and not item.protocol.tls
+        pair.name: pair
+        for pair in all_listeners
+        if Scope.EXTERNAL in pair.scopes and not pair.protocol.tls
     }
     for name, listener in exposed.items():
         if name not in waived:

@@ -176,12 +176,12 @@ class ClusterSpec(Frozen):
             raise ValueError(f"found {shown(value)}; allowed: a map of broker properties")
         problems: list[str] = []
         properties: dict[str, str] = {}
-        for key, item in value.items():
-            if isinstance(key, str) and reveals(key, str(item)):
+        for key, text in value.items():
+            if isinstance(key, str) and reveals(key, str(text)):
                 problems.append(f"{key} would hold a secret in clear; allowed: {INSTEAD}")
                 continue
             try:
-                properties[key] = check_property(key, item)
+                properties[key] = check_property(key, text)
             except ValueError as error:
                 problems.append(str(error))
         refuse(problems)
@@ -192,7 +192,7 @@ class ClusterSpec(Frozen):
     def _distinct(cls, value: tuple[ListenerSpec, ...]) -> tuple[ListenerSpec, ...]:
         if not value:
             raise ValueError("found none; allowed: at least one listener")
-        repeated_names = repeated(item.name for item in value)
+        repeated_names = repeated(listener.name for listener in value)
         refuse(
             f"{name} is defined {times} times; names are distinct" for name, times in repeated_names
         )
@@ -203,11 +203,15 @@ class ClusterSpec(Frozen):
         """With `security`, a listener without a protocol in the file is not in plain text."""
         if self.security is None:
             return self
-        internal = (item.name for item in self.listeners if Scope.INTERNAL in item.scopes)
+        internal = (
+            listener.name for listener in self.listeners if Scope.INTERNAL in listener.scopes
+        )
         between = self.inter_broker or next(internal, "")
         listeners = tuple(
-            _with_protocol(item, Protocol.SSL if item.name == between else Protocol.SASL_SSL)
-            for item in self.listeners
+            _with_protocol(
+                listener, Protocol.SSL if listener.name == between else Protocol.SASL_SSL
+            )
+            for listener in self.listeners
         )
         object.__setattr__(self, "listeners", listeners)
         object.__setattr__(self, "controllers", _with_protocol(self.controllers, Protocol.SSL))
@@ -221,16 +225,18 @@ class ClusterSpec(Frozen):
 
     def asks_for_certificates(self, listener: str) -> bool:
         """Whether clients on ``listener`` of a secured cluster have a certificate at hand."""
-        return any(item.name == listener and item.asks_for_certificates for item in self.listeners)
+        return any(each.name == listener and each.asks_for_certificates for each in self.listeners)
 
     def mechanisms(self, security: SecuritySpec) -> tuple[Mechanism, ...]:
         """All by which users log in, that of ``security`` first."""
-        mechanisms = (item.mechanism for item in self.listeners if item.mechanism is not None)
+        mechanisms = (
+            listener.mechanism for listener in self.listeners if listener.mechanism is not None
+        )
         return tuple(dict.fromkeys((security.mechanism, *mechanisms)))
 
     def mechanism(self, listener: str, security: SecuritySpec) -> Mechanism:
         """That by which users log in on ``listener``."""
-        mechanisms = (item.mechanism for item in self.listeners if item.name == listener)
+        mechanisms = (each.mechanism for each in self.listeners if each.name == listener)
         return next(mechanisms, None) or security.mechanism
 
     def _security_problems(self) -> Iterator[str]:
@@ -256,14 +262,14 @@ class ClusterSpec(Frozen):
         )
 
     def _listener_problems(self) -> Iterator[str]:
-        names = [item.name for item in self.listeners]
-        if not any(Scope.INTERNAL in item.scopes for item in self.listeners):
+        names = [listener.name for listener in self.listeners]
+        if not any(Scope.INTERNAL in listener.scopes for listener in self.listeners):
             none = f"none of {', '.join(names)} has the scope internal"
             yield f"listeners: {none}; the brokers need one to reach each other"
         if self.inter_broker is not None and self.inter_broker not in names:
             yield f"inter_broker: found {self.inter_broker}; allowed: {', '.join(names)}"
         for name, protocol in (
-            *((item.name, item.protocol) for item in self.listeners),
+            *((listener.name, listener.protocol) for listener in self.listeners),
             (self.controllers.name, self.controllers.protocol),
         ):
             if name in list(Protocol) and name != protocol:
@@ -281,7 +287,7 @@ class ClusterSpec(Frozen):
                 )
             key = f"listeners.{listener.name}.advertised"
             yield from strangers(key, "broker", listener.advertised, self.ids)
-        if any(Scope.INTERNAL in item.scopes for item in self.listeners):
+        if any(Scope.INTERNAL in listener.scopes for listener in self.listeners):
             yield from address_problems(
                 self.listeners, self.ids, self.inter_broker_name, self.balanced
             )
@@ -291,7 +297,7 @@ class ClusterSpec(Frozen):
 
     def _quorum_problems(self) -> Iterator[str]:
         name = self.controllers.name
-        if any(item.name == name for item in self.listeners):
+        if any(listener.name == name for listener in self.listeners):
             yield f"controllers.name: found {name}, which is a client listener's name already"
         if self.controllers.mode == "combined" and self.voters > self.brokers:
             problem = f"found {self.voters} voters on {self.brokers} broker(s)"
@@ -337,7 +343,9 @@ class ClusterSpec(Frozen):
     def inter_broker_name(self) -> str:
         if self.inter_broker is not None:
             return self.inter_broker
-        return next(item.name for item in self.listeners if Scope.INTERNAL in item.scopes)
+        return next(
+            listener.name for listener in self.listeners if Scope.INTERNAL in listener.scopes
+        )
 
     @property
     def replicas(self) -> int:

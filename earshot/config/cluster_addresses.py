@@ -32,10 +32,10 @@ def address_problems(
                 "before anything forwards to them; give clients a listener of their own"
             )
         if address.strategy is Strategy.GIVEN and (missing := set(ids) - set(listener.advertised)):
-            found = ", ".join(map(str, sorted(missing)[:3]))
+            problems = ", ".join(map(str, sorted(missing)[:3]))
             yield (
                 f"listeners.{listener.name}.advertised: has no address for broker "
-                f"{found}; strategy "
+                f"{problems}; strategy "
                 f"{Strategy.GIVEN} takes one for each broker"
             )
         if address.strategy is Strategy.SNI and not listener.protocol.tls:

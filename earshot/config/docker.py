@@ -231,7 +231,9 @@ class DockerSpec(ClusterSpec):
             aws = hosts.get("aws")
             hosts = list(aws.get("host_zones") or ()) if isinstance(aws, Mapping) else []
         if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in settings:
-            settings["listeners"] = tuple(item for item in _LISTENERS if item.name != "HOST")
+            settings["listeners"] = tuple(
+                listener for listener in _LISTENERS if listener.name != "HOST"
+            )
         ids = settings.get("broker_ids")
         if isinstance(ids, (list, tuple)) and "brokers" not in settings:
             settings["brokers"] = len(ids)
@@ -277,10 +279,10 @@ class DockerSpec(ClusterSpec):
         """The specification; without `external`, listeners that name no host are for this one."""
         if len(self.hosts) == 1 and self.hosts[0].external is None:
             settled = tuple(
-                item
-                if not item.advertises_own_host(self.ids)
-                else item.rescoped(Scope.EXTERNAL, Scope.HOST)
-                for item in self.listeners
+                listener
+                if not listener.advertises_own_host(self.ids)
+                else listener.rescoped(Scope.EXTERNAL, Scope.HOST)
+                for listener in self.listeners
             )
             object.__setattr__(self, "listeners", settled)
         return self
@@ -294,8 +296,8 @@ class DockerSpec(ClusterSpec):
     def _id_problems(self) -> Iterator[str]:
         if self.broker_ids is not None:
             if len(self.broker_ids) != self.brokers:
-                found = f"found {len(self.broker_ids)} for {self.brokers} broker(s)"
-                yield f"broker_ids: {found}; allowed: one for each"
+                problems = f"found {len(self.broker_ids)} for {self.brokers} broker(s)"
+                yield f"broker_ids: {problems}; allowed: one for each"
             if len(set(self.broker_ids)) != len(self.broker_ids):
                 yield "broker_ids: found an id twice; allowed: each once"
             if any(not 0 <= id < FIRST_SEPARATE_CONTROLLER for id in self.broker_ids):
@@ -309,9 +311,9 @@ class DockerSpec(ClusterSpec):
             yield from strangers(key, "broker", listener.published, self.ids)
 
     def _host_problems(self) -> Iterator[str]:
-        for name, times in repeated(item.name for item in self.hosts):
+        for name, times in repeated(host_spec.name for host_spec in self.hosts):
             yield f"hosts: {name} occurs {times} times; names are distinct"
-        given = [id for item in self.hosts for id in item.brokers or ()]
+        given = [id for host_spec in self.hosts for id in host_spec.brokers or ()]
         if given and sorted(given) != sorted(self.ids):
             yield (
                 f"hosts: their `brokers` are {shown_ids(given)}; allowed: each of "
@@ -331,8 +333,12 @@ class DockerSpec(ClusterSpec):
                     f"hosts.{host.name}: has neither `external` nor `internal`; networks do not "
                     "span Docker hosts, so that brokers need a name under which they reach it"
                 )
-            external = (it for it in self.listeners if Scope.EXTERNAL in it.scopes)
-            if host.external is None and any(it.advertises_own_host(self.ids) for it in external):
+            external = (
+                listener for listener in self.listeners if Scope.EXTERNAL in listener.scopes
+            )
+            if host.external is None and any(
+                listener.advertises_own_host(self.ids) for listener in external
+            ):
                 yield f"hosts.{host.name}.external: is missing; a listener has the scope external"
         for listener in self.listeners:
             if Scope.HOST in listener.scopes:

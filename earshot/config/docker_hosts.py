@@ -144,8 +144,8 @@ class DockerHostsSpec(Frozen):
             if self.nat == "none":
                 yield "nat: found none; hosts fetch packages and images; allowed: one, per-zone"
             return
-        for key, given in (("nat", self.nat), ("zones", self.zones)):
-            if given:
+        for key, value in (("nat", self.nat), ("zones", self.zones)):
+            if value:
                 yield f"{key}: found with `vpc_id`; a VPC that is there has its own"
         for name, zone in self.host_zones.items():
             if zone not in self.subnets:
@@ -199,7 +199,7 @@ class DockerHostsSpec(Frozen):
     @property
     def admitted_clients(self) -> tuple[IpRange, ...]:
         """Ranges of clients that are not already those of deployers."""
-        return tuple(it for it in _read(self.clients) if it not in self.admitted_deployers)
+        return tuple(block for block in _read(self.clients) if block not in self.admitted_deployers)
 
     @property
     def bridge(self) -> IPv4Network | None:
@@ -207,7 +207,9 @@ class DockerHostsSpec(Frozen):
         it would never leave the host. None where all are taken."""
         taken: list[IpRange] = [IPv4Network(self.cidr)]
         taken += [*self.admitted_deployers, *self.admitted_clients]
-        return next((it for it in map(IPv4Network, _BRIDGES) if not _meets(it, taken)), None)
+        return next(
+            (network for network in map(IPv4Network, _BRIDGES) if not _meets(network, taken)), None
+        )
 
     def images_with(self, *names: str) -> tuple[str, ...]:
         """`images`, and those of ``names`` that are in ECR."""
@@ -227,4 +229,4 @@ def _read(ranges: Mapping[str, str]) -> tuple[IpRange, ...]:
 
 
 def _meets(bridge: IPv4Network, ranges: Iterable[IpRange]) -> bool:
-    return any(isinstance(it, IPv4Network) and it.overlaps(bridge) for it in ranges)
+    return any(isinstance(block, IPv4Network) and block.overlaps(bridge) for block in ranges)

@@ -86,7 +86,7 @@ def _extended(value: object, source: str, files: StackFiles | None) -> tuple[obj
     layers: list[Mapping[str, Any]] = []
     seen: list[str] = []
     while isinstance(value, Mapping) and EXTENDS in value:
-        layers.append({key: item for key, item in value.items() if key != EXTENDS})
+        layers.append({key: part for key, part in value.items() if key != EXTENDS})
         name = value[EXTENDS]
         if files is None:
             found, allowed = f"found {shown(name)}", "only in a stack file"
@@ -114,14 +114,14 @@ def merged(base: Mapping[Any, Any], over: Mapping[Any, Any]) -> dict[Any, Any]:
     """``base`` with the keys of ``over``: maps are merged, lists and other values replaced, and a
     key that is null in ``over`` is removed (as in RFC 7396)."""
     result = dict(base)
-    for key, item in over.items():
+    for key, part in over.items():
         # YAML has numbers for keys where JSON has text
         key = next((own for own in base if str(own) == str(key)), key)
         below = result.get(key)
-        if item is None:
+        if part is None:
             result.pop(key, None)
-        elif isinstance(item, Mapping):
-            result[key] = merged(below if isinstance(below, Mapping) else {}, item)
+        elif isinstance(part, Mapping):
+            result[key] = merged(below if isinstance(below, Mapping) else {}, part)
         else:
-            result[key] = item
+            result[key] = part
     return result

@@ -115,7 +115,7 @@ class ListenerSpec(Frozen):
 
     def rescoped(self, old: Scope, new: Scope) -> Self:
         """The same listener, for clients of scope ``new`` where it was for those of ``old``."""
-        scopes = [new if item is old else item for item in self.scopes]
+        scopes = [new if scope is old else scope for scope in self.scopes]
         return self.model_copy(update={"scopes": _ordered(scopes)})
 
 

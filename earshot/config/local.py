@@ -36,15 +36,19 @@ class LocalSpec(ClusterSpec):
     @model_validator(mode="after")
     def _widen(self) -> Self:
         if self.external_host is not None:
-            widened = tuple(item.rescoped(Scope.HOST, Scope.EXTERNAL) for item in self.listeners)
+            widened = tuple(
+                listener.rescoped(Scope.HOST, Scope.EXTERNAL) for listener in self.listeners
+            )
             object.__setattr__(self, "listeners", widened)
         return self
 
     @model_validator(mode="after")
     def _one_validator(self) -> Self:
         if self.client_config and self.security is not None:
-            found = "client_config: found beside `security`, whose own user proves the listeners; "
-            refuse([f"{found}allowed: one of the two"])
+            problems = (
+                "client_config: found beside `security`, whose own user proves the listeners; "
+            )
+            refuse([f"{problems}allowed: one of the two"])
         return self
 
     @field_validator("client_config")

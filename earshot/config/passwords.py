@@ -25,7 +25,11 @@ def read_passwords(value: object) -> dict[str, object]:
             value = json.loads(value)
         except ValueError:
             return {}
-    return {str(name): it for name, it in value.items()} if isinstance(value, Mapping) else {}
+    return (
+        {str(name): password for name, password in value.items()}
+        if isinstance(value, Mapping)
+        else {}
+    )
 
 
 def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bool) -> None:
@@ -63,11 +67,11 @@ def check_encrypted(written: object, spec: ClusterSpec, source: str) -> None:
         raise SpecError.of(source, problems)
 
 
-def _about_users(found: Mapping[str, object], spec: ClusterSpec) -> Iterator[str]:
+def _about_users(problems: Mapping[str, object], spec: ClusterSpec) -> Iterator[str]:
     if spec.security is None:
         yield "found for a cluster without `security`; allowed: where that has users"
         return
-    for name in map(str, found):
+    for name in map(str, problems):
         if name not in spec.security.user_names:
             users = ", ".join(spec.security.user_names)
             yield f"found {shown(name)}, who is no user; allowed: {users}"

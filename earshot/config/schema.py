@@ -32,7 +32,9 @@ _PASSWORDS = {
 
 def stack_file_schema() -> Schema:
     """The schema of `stacks/Pulumi.STACK.yaml`, with a description for every key."""
-    models = {name: it.module("earshot.config").MODEL for name, it in PLACEMENTS.items()}
+    models = {
+        name: placement.module("earshot.config").MODEL for name, placement in PLACEMENTS.items()
+    }
     _, schema = models_json_schema(
         [(model, "validation") for model in models.values()], ref_template=PREFIX + "{model}"
     )
@@ -87,8 +89,12 @@ def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     while waiting:
         yield (part := waiting.pop())
         for field in part.model_fields.values():
-            inputs = (getattr(it, "json_schema_input_type", None) for it in field.metadata)
-            fresh = {one for it in (field.annotation, *inputs) for one in _models(it)} - seen
+            inputs = (
+                getattr(annotation, "json_schema_input_type", None) for annotation in field.metadata
+            )
+            fresh = {
+                one for annotation in (field.annotation, *inputs) for one in _models(annotation)
+            } - seen
             seen |= fresh
             waiting += fresh
 

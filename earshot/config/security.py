@@ -67,8 +67,8 @@ class GivenSpec(Frozen):
     @classmethod
     def _of_all_nodes(cls, value: str) -> str:
         if NODE in value:
-            found = f"found {NODE}, which belongs in `certificate` and `key`"
-            raise ValueError(f"{found}; allowed: one place for all nodes")
+            problems = f"found {NODE}, which belongs in `certificate` and `key`"
+            raise ValueError(f"{problems}; allowed: one place for all nodes")
         return value
 
     @field_validator("private_ca")
@@ -84,11 +84,11 @@ class GivenSpec(Frozen):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.private_ca and (more := self.model_fields_set - {"private_ca"}):
-            found = f"found private_ca and {', '.join(sorted(more))}"
-            raise ValueError(f"{found}; allowed: private_ca alone, or where certificates lie")
+            given_keys = f"found private_ca and {', '.join(sorted(more))}"
+            raise ValueError(f"{given_keys}; allowed: private_ca alone, or where certificates lie")
         if not self.private_ca:
-            missing = [it for it in ("certificate", "authority") if not getattr(self, it)]
-            refuse(f"{it}: is missing" for it in missing)
+            missing = [key for key in ("certificate", "authority") if not getattr(self, key)]
+            refuse(f"{key}: is missing" for key in missing)
         if self.region and not _REGION.fullmatch(self.region):
             raise ValueError(
                 f"region: found {shown(self.region)}; allowed: one of AWS, such as eu-central-1"
@@ -135,8 +135,8 @@ class TlsSpec(Frozen):
         if self.files is not None and "issue" in self.model_fields_set:
             raise ValueError("found `issue` and `from`; allowed: one of them")
         if self.renew_days >= self.days:
-            found = f"found {self.renew_days} for certificates of {self.days} days"
-            raise ValueError(f"renew_days: {found}; allowed: fewer days than they last")
+            problems = f"found {self.renew_days} for certificates of {self.days} days"
+            raise ValueError(f"renew_days: {problems}; allowed: fewer days than they last")
         return self
 
 
@@ -206,7 +206,7 @@ class SecuritySpec(Frozen):
     @field_validator("users")
     @classmethod
     def _distinct(cls, value: tuple[UserSpec, ...]) -> tuple[UserSpec, ...]:
-        repeated_names = repeated(item.name for item in value)
+        repeated_names = repeated(user.name for user in value)
         refuse(f"{name} occurs {times} times" for name, times in repeated_names)
         return value
 
@@ -223,7 +223,7 @@ class SecuritySpec(Frozen):
     @property
     def user_names(self) -> tuple[str, ...]:
         """Of all who log in: the validator and the users."""
-        return (VALIDATOR, *(item.name for item in self.users))
+        return (VALIDATOR, *(user.name for user in self.users))
 
 
 def token_problems(extra: Mapping[str, str]) -> Iterator[str]:
@@ -288,7 +288,9 @@ def security_problems(
         )
     for key in filter(is_computed, extra):
         yield f"extra: {key} is computed by earshot where there is `security`"
-    logins = {item.name.lower() for item in listeners if item.protocol is Protocol.SASL_SSL}
+    logins = {
+        listener.name.lower() for listener in listeners if listener.protocol is Protocol.SASL_SSL
+    }
     for key in extra:
         if (name := token_listener(key)) and name not in logins:
             found = f"found {key}, and no listener {name.upper()} with logins"

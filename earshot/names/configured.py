@@ -64,7 +64,7 @@ def read_scutil(text: str) -> Configuration:
     servers: list[str] = []
     search: list[str] = []
     for block in _RESOLVER.split(text)[1:]:
-        entries = [(item["key"], item["value"]) for item in _ENTRY.finditer(block)]
+        entries = [(match["key"], match["value"]) for match in _ENTRY.finditer(block)]
         values = dict(entries)
         if "Scoped" in values.get("flags", "") or "mdns" in values.get("options", ""):
             continue

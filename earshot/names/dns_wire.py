@@ -47,22 +47,24 @@ def absolute(name: str) -> dns.name.Name:
     return dns.name.from_text(name)  # below the root in any case
 
 
-def addresses(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
+def addresses(
+    request: bytes, received: bytes, kind: dns.rdatatype.RdataType
+) -> Sequence[str] | None:
     """The addresses in the answer ``received``, or None where it cannot be used: where it answers
     another question, is cut off, or says that the server failed. Raises `dns.resolver.NXDOMAIN`
     and `NoAnswer`."""
     with contextlib.suppress(struct.error):
-        texts = _usual(asked, received, kind)
+        texts = _usual(request, received, kind)
         if texts is not None:
             return texts
-    return _any(asked, received)
+    return _any(request, received)
 
 
-def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
+def _usual(request: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
     """The addresses of an answer that holds nothing else; None for one of another shape."""
     id, flags, questions, answers, _, _ = _HEADER.unpack_from(received)
-    expected = (*_HEADER.unpack_from(asked)[:1], 1, asked[_HEADER.size :])
-    belongs = (id, questions, received[_HEADER.size : len(asked)]) == expected
+    expected = (*_HEADER.unpack_from(request)[:1], 1, request[_HEADER.size :])
+    belongs = (id, questions, received[_HEADER.size : len(request)]) == expected
     code = flags & _CODE
     if not belongs or flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
         return None
@@ -73,7 +75,7 @@ def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequ
     if not answers:
         raise dns.resolver.NoAnswer
     family, length = _FAMILIES[kind]
-    at, addresses_read = len(asked), []
+    at, addresses_read = len(request), []
     for _ in range(answers):
         owner, record_kind, network, _, size = _RECORD.unpack_from(received, at)
         at += _RECORD.size + length
@@ -84,10 +86,10 @@ def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequ
     return addresses_read
 
 
-def _any(asked: bytes, received: bytes) -> Sequence[str] | None:
+def _any(request: bytes, received: bytes) -> Sequence[str] | None:
     try:
         answer = dns.message.from_wire(received, raise_on_truncation=True)
-        is_response = dns.message.from_wire(asked).is_response(answer)
+        is_response = dns.message.from_wire(request).is_response(answer)
         if not (is_response and isinstance(answer, dns.message.QueryMessage)):
             return None
         code = answer.rcode()

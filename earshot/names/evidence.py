@@ -90,7 +90,7 @@ def gather(
         asked = SystemResolvers()
     resolvers = {scope: asked.resolver(policy, scope, placement) for scope in Scope}
     keys = list(dict.fromkeys(_keys(plan)))
-    elsewhere = {key for key, it in declared.items() if it.elsewhere}
+    elsewhere = {key for key, declaration in declared.items() if declaration.elsewhere}
     questions = [
         (host, resolver)
         for _, scope, host in (key for key in keys if key not in elsewhere)
@@ -98,12 +98,15 @@ def gather(
     ]
     lookups = asked.look_up(questions, policy)
     answering = [(key, lookup) for key, lookup in lookups.items() if lookup.answered]
-    alive = {label for (_, label), it in answering if it.resolver != LITERAL}
+    alive = {label for (_, label), lookup in answering if lookup.resolver != LITERAL}
     evidence = {
         key: _evidence_of(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
         for key in keys
     }
-    evidence = {key: replace(item, note=policy.expired(key[2])) for key, item in evidence.items()}
+    evidence = {
+        key: replace(reason_for, note=policy.expired(key[2]))
+        for key, reason_for in evidence.items()
+    }
     if Scope.EXTERNAL not in policy.resolvers:
         evidence |= _with_search(evidence, resolvers[Scope.EXTERNAL], asked, policy.timeout)
     return evidence
@@ -122,12 +125,12 @@ def _with_search(
     """
     short = [
         key
-        for key, item in evidence.items()
+        for key, reason_for in evidence.items()
         if key[1] is Scope.EXTERNAL
         and "." not in key[2]
-        and item.kind is EvidenceKind.NONE
-        and item.lookup is not None
-        and item.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
+        and reason_for.kind is EvidenceKind.NONE
+        and reason_for.lookup is not None
+        and reason_for.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
     ]
     domains = asked.search() if short and resolver is not None else ()
     if resolver is None or not domains:
@@ -158,8 +161,8 @@ def _evidence_of(
     policy: ResolverPolicy,
 ) -> Evidence:
     _, scope, host = key
-    if known := literal(host):
-        return Evidence(EvidenceKind.LIVE, known, "an address needs no lookup")
+    if address := literal(host):
+        return Evidence(EvidenceKind.LIVE, address, "an address needs no lookup")
     if reason := policy.waiver(host):
         return Evidence(EvidenceKind.NONE, None, f"not looked up, waived: {reason}")
     if resolver is None or (declaration is not None and declaration.elsewhere):

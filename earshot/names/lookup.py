@@ -55,12 +55,12 @@ class Lookup:
     @property
     def unresolved_at(self) -> tuple[str, ...]:
         """The servers that did not resolve what others did, each with what it said."""
-        failed = (item for item in self.each if not item.ok) if self.ok else ()
+        failed = (lookup for lookup in self.each if not lookup.ok) if self.ok else ()
         return tuple(f"{failure.resolver}: {failure.diagnosis}" for failure in failed)
 
     def said_by(self, address: str) -> tuple[str, ...]:
         """The servers that gave ``address``, where not all gave it."""
-        saying = tuple(item.resolver for item in self.each if address in item.addresses)
+        saying = tuple(lookup.resolver for lookup in self.each if address in lookup.addresses)
         return saying if len(saying) < len(self.each) else ()
 
 
@@ -81,17 +81,19 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
     One server that resolves it is enough: the next network over has a server that knows more
     names. Where none does, what was said of the name counts before what was not said at all.
     """
-    seconds = max(item.seconds for item in each)
-    if any(item.ok for item in each):
-        addresses = dict.fromkeys(address for item in each for address in item.addresses)
+    seconds = max(lookup.seconds for lookup in each)
+    if any(lookup.ok for lookup in each):
+        addresses = dict.fromkeys(address for lookup in each for address in lookup.addresses)
         return Lookup(name, resolver, Diagnosis.OK, tuple(addresses), seconds, each=tuple(each))
-    diagnosis = next(it for it in _FAILURES if it in [item.diagnosis for item in each])
-    texts = [item.detail or str(item.diagnosis) for item in each]
+    diagnosis = next(
+        candidate for candidate in _FAILURES if candidate in [lookup.diagnosis for lookup in each]
+    )
+    texts = [lookup.detail or str(lookup.diagnosis) for lookup in each]
     if len(set(texts)) == 1:
         texts = [each[0].detail]
     else:
-        texts = [f"{item.resolver}: {text}" for item, text in zip(each, texts, strict=True)]
-    detail, answered = "; ".join(texts), any(item.answered for item in each)
+        texts = [f"{lookup.resolver}: {text}" for lookup, text in zip(each, texts, strict=True)]
+    detail, answered = "; ".join(texts), any(lookup.answered for lookup in each)
     return Lookup(name, resolver, diagnosis, (), seconds, detail, answered, tuple(each))
 
 
@@ -130,19 +132,19 @@ def look_up(
     that did not resolve are asked again, ever more slowly, until ``retry`` seconds have passed
     since the first round: for a record that was just created and still spreads.
     """
-    wanted: dict[tuple[str, str], tuple[str, Resolver]] = {}
+    queries: dict[tuple[str, str], tuple[str, Resolver]] = {}
     for name, resolver in questions:
-        wanted.setdefault((name.lower(), resolver.label), (name, resolver))
+        queries.setdefault((name.lower(), resolver.label), (name, resolver))
     begun = clock()
-    lookups = _round(wanted, seconds)
+    lookups = _round(queries, seconds)
     pause = _FIRST_PAUSE
-    while failed := {key: wanted[key] for key, lookup in lookups.items() if not lookup.ok}:
-        left = begun + retry - clock()
-        if left <= pause:
+    while failed := {key: queries[key] for key, lookup in lookups.items() if not lookup.ok}:
+        remaining = begun + retry - clock()
+        if remaining <= pause:
             break
         sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
-        lookups |= _round(failed, min(seconds, left))
+        lookups |= _round(failed, min(seconds, remaining))
     return lookups
 
 
@@ -154,21 +156,23 @@ _Answers = queue.SimpleQueue[tuple[_Key, Lookup | Exception]]
 def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[_Key, Lookup]:
     lookups: dict[_Key, Lookup] = {}
     # a queue for each resolver: one that never answers must not hold up the others
-    asked: dict[str, _Questions] = {}
+    by_resolver: dict[str, _Questions] = {}
     for key, (name, resolver) in queries.items():
-        if known := literal(name):
-            lookups[key] = known
+        if address := literal(name):
+            lookups[key] = address
         else:
-            asked.setdefault(resolver.label, queue.SimpleQueue()).put((key, name, resolver))
+            by_resolver.setdefault(resolver.label, queue.SimpleQueue()).put((key, name, resolver))
     missing = len(queries) - len(lookups)
     answers: _Answers = queue.SimpleQueue()
     deadline = time.monotonic() + seconds
     workers = [
         (number, questions)
-        for questions in asked.values()
+        for questions in by_resolver.values()
         for number in range(min(_WORKERS, questions.qsize()))
     ]
-    for _, questions in sorted(workers, key=lambda item: item[0]):  # each resolver begins at once
+    for _, questions in sorted(
+        workers, key=lambda worker: worker[0]
+    ):  # each resolver begins at once
         # a daemon: getaddrinfo has no time limit, and must not hold back the process's end
         threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
     for _ in range(missing):
@@ -185,15 +189,15 @@ def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict
     }
 
 
-def _work(asked: _Questions, answers: _Answers, deadline: float) -> None:
-    while (left := deadline - time.monotonic()) > 0:
+def _work(questions: _Questions, answers: _Answers, deadline: float) -> None:
+    while (remaining := deadline - time.monotonic()) > 0:
         try:
-            key, name, resolver = asked.get_nowait()
+            key, name, resolver = questions.get_nowait()
         except queue.Empty:
             return
         try:
             # a little less than is left, so that the resolver's own account arrives in time
-            answers.put((key, resolver.resolve(name, 0.95 * left)))
+            answers.put((key, resolver.resolve(name, 0.95 * remaining)))
         except Exception as error:  # a fault of ours: raised again where the batch is awaited
             answers.put((key, error))
 

@@ -67,25 +67,27 @@ class DnsResolver:
         for server in self._servers:
             future: Future[Lookup] = Future()
             futures[future] = server
-            given = (future, server, name, seconds)
+            arguments = (future, server, name, seconds)
             # a daemon: a silent server must not hold back the end of the process
-            threading.Thread(target=_answer, args=given, daemon=True).start()
+            threading.Thread(target=_answer, args=arguments, daemon=True).start()
         waiting: set[Future[Lookup]] = set(futures)
         resolved: float | None = None
-        while waiting and (left := begun + seconds - time.monotonic()) > 0:
-            done, waiting = wait(waiting, min(left, _LOOK_AGAIN), FIRST_COMPLETED)
+        while waiting and (remaining := begun + seconds - time.monotonic()) > 0:
+            done, waiting = wait(waiting, min(remaining, _LOOK_AGAIN), FIRST_COMPLETED)
             now = time.monotonic()
-            if resolved is None and any(item.result().ok for item in done):
+            if resolved is None and any(future_lookup.result().ok for future_lookup in done):
                 resolved = now
             if resolved is not None and now - resolved >= min(_LATE_SERVER, seconds / 4):
                 break
             answered = any(server.has_answered for server in self._servers)
-            if answered and all(futures[item].is_mute(now) for item in waiting):
+            if answered and all(futures[future_lookup].is_mute(now) for future_lookup in waiting):
                 break
         took = time.monotonic() - begun
         each = [
-            item.result() if item.done() else unanswered(name, futures[item].label, took)
-            for item in futures
+            future_lookup.result()
+            if future_lookup.done()
+            else unanswered(name, futures[future_lookup].label, took)
+            for future_lookup in futures
         ]
         return combined(name, self.label, each)
 
@@ -110,8 +112,12 @@ class _Server:
 
     def is_mute(self, now: float) -> bool:
         """Whether it was asked a while ago and has answered nothing since."""
-        asked = self._first_asked
-        return not self.has_answered and asked is not None and now - asked >= self._patience
+        first_asked = self._first_asked
+        return (
+            not self.has_answered
+            and first_asked is not None
+            and now - first_asked >= self._patience
+        )
 
     def resolve(self, name: str, seconds: float) -> Lookup:
         """Both families; one of them is enough."""
@@ -121,15 +127,15 @@ class _Server:
         first = self._ask(name, "A", seconds)
         if first.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.TIMEOUT):
             return first
-        left = seconds - (time.monotonic() - begun)
+        remaining = seconds - (time.monotonic() - begun)
         # some servers never answer for AAAA: once there is an address, that costs a second only
-        second = self._ask(name, "AAAA", min(left, _LATE_FAMILY) if first.ok else left)
+        second = self._ask(name, "AAAA", min(remaining, _LATE_FAMILY) if first.ok else remaining)
         took = time.monotonic() - begun
         # a failure says more than the absence of the other family
         worse = second if first.diagnosis is Diagnosis.NO_ANSWER else first
         diagnosis = Diagnosis.OK if first.ok or second.ok else worse.diagnosis
         addresses = first.addresses + second.addresses
-        failed = (item.detail for item in (first, second) if not item.ok)
+        failed = (lookup.detail for lookup in (first, second) if not lookup.ok)
         detail = "; ".join(dict.fromkeys(filter(None, failed)))
         answered = first.answered or second.answered
         return Lookup(name, self.label, diagnosis, addresses, took, detail, answered)

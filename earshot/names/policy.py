@@ -85,7 +85,9 @@ class ResolverPolicy(Frozen):
     def _lists(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return {k: (item,) if isinstance(item, str) else item for k, item in value.items()}
+        return {
+            k: (servers,) if isinstance(servers, str) else servers for k, servers in value.items()
+        }
 
     @field_validator("resolvers")
     @classmethod
@@ -106,19 +108,22 @@ class ResolverPolicy(Frozen):
     def _reasons(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return {k: {"reason": item} if isinstance(item, str) else item for k, item in value.items()}
+        return {
+            k: {"reason": reason} if isinstance(reason, str) else reason
+            for k, reason in value.items()
+        }
 
     @field_validator("waived")
     @classmethod
     def _names(cls, value: dict[str, WaivedName]) -> dict[str, WaivedName]:
         for name in value:
             _said("waived", check_host, name)
-        return {name.lower(): item for name, item in value.items()}
+        return {name.lower(): waiver for name, waiver in value.items()}
 
     @property
     def waivers(self) -> dict[str, str]:
         """The reasons of the waivers that are not over, by name in lower case."""
-        return {name: item.reason for name, item in self.waived.items() if not item.is_over}
+        return {name: waiver.reason for name, waiver in self.waived.items() if not waiver.is_over}
 
     def waiver(self, host: str) -> str:
         """Why ``host`` need not resolve, or an empty text."""
@@ -155,13 +160,15 @@ class SystemResolvers:
         self, questions: Iterable[tuple[str, Resolver]], policy: ResolverPolicy
     ) -> dict[tuple[str, str], Lookup]:
         """`names.lookup.look_up` within the limits of ``policy``."""
-        listed = list(questions)
-        speaking = [(name, it) for name, it in listed if it.label not in self._silent]
+        pairs = list(questions)
+        speaking = [
+            (name, resolver) for name, resolver in pairs if resolver.label not in self._silent
+        ]
         lookups = look_up(speaking, policy.timeout, policy.retry)
         answering = {lookup.resolver for lookup in lookups.values() if lookup.answered}
-        asked = {label for name, label in lookups if literal(name) is None}
-        self._silent.update(asked - answering)
-        silent = [(name, it.label) for name, it in listed]
+        labels = {label for name, label in lookups if literal(name) is None}
+        self._silent.update(labels - answering)
+        silent = [(name, resolver.label) for name, resolver in pairs]
         return {
             (name.lower(), label): unanswered(name, label, policy.timeout) for name, label in silent
         } | lookups

@@ -1,1 +1,1 @@
-"""From the plan that brokers run to the one that is wanted, in steps that are safe to roll."""
+"""Steps from the plan that brokers run to the target plan, each safe as a rolling restart."""

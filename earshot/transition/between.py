@@ -1,4 +1,4 @@
-"""The plans between two plans: each a candidate for a step; `reach` says which are safe in turn."""
+"""Candidate plans for the steps between two plans; `reach` decides which steps are safe."""
 
 from collections.abc import Collection, Iterator
 
@@ -6,28 +6,28 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.transition.reach import is_internal, protocols
 
 
-def candidates(current: ClusterPlan, wanted: ClusterPlan) -> tuple[ClusterPlan, ...]:
-    """The plans that a way from ``current`` to ``wanted`` may pass, in their order; distinct.
+def candidates(current: ClusterPlan, target: ClusterPlan) -> tuple[ClusterPlan, ...]:
+    """The distinct plans that the steps from ``current`` to ``target`` may use, in order.
 
-    The first is ``current`` (without brokers that go), the last ``wanted``.
+    The first is ``current``, the last ``target``.
     """
     plans: list[ClusterPlan] = []
-    for plan in _between(current, wanted):
-        if plan not in plans:  # compared: pydantic's hash would read every node again and again
+    for plan in _between(current, target):
+        if plan not in plans:  # compared, as pydantic's hash reads every node each time
             plans.append(plan)
     return tuple(plans)
 
 
-def _between(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[ClusterPlan]:
+def _between(current: ClusterPlan, target: ClusterPlan) -> Iterator[ClusterPlan]:
     yield current
-    # brokers go before listeners change and come after: an old broker has no address in the new
-    # plan, and a new one none in the old
-    old = with_nodes(current, {node.id for node in wanted.nodes})
-    new = with_nodes(wanted, {node.id for node in current.nodes})
+    # brokers are removed before listeners change and added after: an old broker has no address in
+    # the new plan, and a new one none in the old
+    old = with_nodes(current, {node.id for node in target.nodes})
+    new = with_nodes(target, {node.id for node in current.nodes})
     yield old
     yield from _listener_steps(old, new)
     yield new
-    yield wanted
+    yield target
 
 
 def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]:
@@ -38,8 +38,8 @@ def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]
         if protocols(old, name) != protocols(new, name)
     }
     if used != next_used:
-        # what brokers are to use must be there with its new protocol before they use it, and what
-        # they use stays theirs until then
+        # the next inter-broker listener gets its new protocol before brokers use it, and the
+        # current one stays unchanged until then
         keeping = changed - {next_used}
         if is_internal(old, used) and not is_internal(new, used):
             keeping |= {used}
@@ -49,7 +49,7 @@ def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]
     elif used not in changed:
         yield side_by_side(old, new, changed)
     elif bridge := _bridge(old, new, changed):
-        # one name has one protocol: brokers use another listener while theirs changes
+        # a name has one protocol, so brokers use another listener while theirs changes
         for keeping, through in ((changed, used), (changed, bridge), (changed - {used}, bridge)):
             plan = side_by_side(old, new, keeping)
             yield plan.model_copy(update={"inter_broker": through})
@@ -57,7 +57,7 @@ def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]
 
 
 def _bridge(old: ClusterPlan, new: ClusterPlan, changed: Collection[str]) -> str | None:
-    """A listener of scope internal whose protocol stays, one that both plans have if possible."""
+    """A listener of scope internal whose protocol stays, if possible one of both plans."""
     stays = [name for name in new.listener_names if name in old.listener_names]
     others = [name for name in (*new.listener_names, *old.listener_names) if name not in stays]
     for name in (*stays, *others):
@@ -67,9 +67,10 @@ def _bridge(old: ClusterPlan, new: ClusterPlan, changed: Collection[str]) -> str
 
 
 def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -> ClusterPlan:
-    """The listeners of both plans, which have the same nodes; brokers use that of ``old``.
+    """A plan with the listeners of both plans, which have the same nodes, and inter-broker
+    listener of ``old``.
 
-    What both have is as in ``new``, but as in ``old`` for those in ``keeping``.
+    Listeners of both plans are those of ``new``, or those of ``old`` if ``keeping`` names them.
     """
     nodes = tuple(_node(old.node(node.id), node, new.controller, keeping) for node in new.nodes)
     extra = tuple(sorted((dict(old.extra) | dict(new.extra)).items()))
@@ -77,19 +78,22 @@ def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -
 
 
 def _node(old: Node, new: Node, controller: str, keeping: Collection[str]) -> Node:
-    kept = [listener for listener in old.listeners if new.is_broker or new.listener(listener.name)]
+    staying = [
+        listener for listener in old.listeners if new.is_broker or new.listener(listener.name)
+    ]
     come = [listener for listener in new.listeners if old.listener(listener.name) is None]
-    # in the order of the old plan: a step back to it restarts no broker for the order alone
+    # in the order of the old plan, so that a step back to it restarts no broker only for the order
     listeners = [
-        item if item.name in keeping else new.listener(item.name) or item for item in kept
+        listener if listener.name in keeping else new.listener(listener.name) or listener
+        for listener in staying
     ] + come
     # the controller's listener stays the last
-    listeners.sort(key=lambda item: item.name == controller)
+    listeners.sort(key=lambda listener: listener.name == controller)
     return new.model_copy(update={"listeners": tuple(listeners)})
 
 
 def with_nodes(plan: ClusterPlan, ids: Collection[int]) -> ClusterPlan:
-    """``plan`` with those of its nodes alone that have one of these ``ids``."""
+    """``plan`` without nodes that are not in ``ids``."""
     nodes = tuple(node for node in plan.nodes if node.id in ids)
     if len(nodes) == len(plan.nodes) or not nodes:
         return plan

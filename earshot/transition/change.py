@@ -1,4 +1,4 @@
-"""The change that a stack is in: the next plan to apply, and what is left after it."""
+"""The change of a stack: the next plan to apply, and the remaining steps."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from earshot.transition.steps import Step, leaving, transition
 
 @dataclass(frozen=True)
 class Change:
-    """From what runs to ``wanted``."""
+    """The steps from the running plan to ``target``."""
 
-    wanted: ClusterPlan
+    target: ClusterPlan
     steps: tuple[Step, ...] = ()
-    """What is left; empty where ``wanted`` runs, or nothing is known of what runs."""
+    """The remaining steps; empty if ``target`` runs or the running plan is unknown."""
     done: int = 0
-    """Steps that are complete."""
+    """Number of completed steps."""
 
     @classmethod
-    def of(cls, folder: Path, wanted: ClusterPlan) -> Change:
-        """By what is remembered in ``folder``, a stack's.
+    def of(cls, folder: Path, target: ClusterPlan) -> Change:
+        """The change from the plan recorded in ``folder``, a stack's, to ``target``.
 
-        Raises EarshotError where running brokers cannot get ``wanted`` in any order of steps.
+        Raises EarshotError if no order of steps leads running brokers to ``target``.
         """
         memory = recall(folder)
         if memory.complete is None:
-            return cls(wanted)
-        wanted = _named(wanted, memory.complete)
-        return cls(wanted, transition(memory.complete, wanted, memory.begun), memory.done)
+            return cls(target)
+        target = _named(target, memory.complete)
+        return cls(target, transition(memory.complete, target, memory.begun), memory.done)
 
     @property
     def plan(self) -> ClusterPlan:
-        """What to apply next."""
-        return self.steps[0].plan if self.steps else self.wanted
+        """The plan to apply next."""
+        return self.steps[0].plan if self.steps else self.target
 
     @property
     def leaving(self) -> frozenset[str]:
-        """The listeners of the next plan that a later step takes away, or gives other security."""
-        return leaving(self.plan, self.wanted)
+        """Listeners of the next plan that a later step removes or changes the protocol of."""
+        return leaving(self.plan, self.target)
 
     @property
     def done_after(self) -> int:
-        """Steps that are complete after the next one; 0 where it is the last."""
+        """Number of completed steps after the next one; 0 if it is the last."""
         return self.done + 1 if len(self.steps) > 1 else 0
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is left, a line per step; empty for a change that takes one step in all."""
+        """A line per remaining step; empty for a change of a single step."""
         of = self.done + len(self.steps)
         if of < 2:
             return ()
@@ -60,24 +60,30 @@ class Change:
 
     @property
     def note(self) -> str:
-        """What the next step does, and whether another follows; empty for a change of one step."""
+        """The next step, and whether another follows; empty for a change of a single step."""
         if not self.lines:
             return ""
         return self.lines[0] + ("; run again" if len(self.lines) > 1 else "")
 
 
-def _named(wanted: ClusterPlan, running: ClusterPlan) -> ClusterPlan:
-    """``wanted``, with the names in ``running`` of hosts that only an update knows."""
-    known = {(node.id, it.name): it.host for node in running.nodes for it in node.listeners}
+def _named(target: ClusterPlan, running: ClusterPlan) -> ClusterPlan:
+    """``target`` with the hosts of ``running`` in place of hosts that only an update knows."""
+    hosts = {
+        (node.id, listener.name): listener.host
+        for node in running.nodes
+        for listener in node.listeners
+    }
 
-    def named(node: Node, item: Listener) -> Listener:
-        host = known.get((node.id, item.name))
-        if host is None or not str(item.host).endswith(NOT_KNOWN):
-            return item
-        return item.model_copy(update={"host": host})
+    def named(node: Node, listener: Listener) -> Listener:
+        host = hosts.get((node.id, listener.name))
+        if host is None or not str(listener.host).endswith(NOT_KNOWN):
+            return listener
+        return listener.model_copy(update={"host": host})
 
     nodes = [
-        node.model_copy(update={"listeners": tuple(named(node, it) for it in node.listeners)})
-        for node in wanted.nodes
+        node.model_copy(
+            update={"listeners": tuple(named(node, listener) for listener in node.listeners)}
+        )
+        for node in target.nodes
     ]
-    return wanted.model_copy(update={"nodes": tuple(nodes)})
+    return target.model_copy(update={"nodes": tuple(nodes)})

@@ -1,4 +1,4 @@
-"""What is remembered of a stack's changes: the last complete one, and a step that was begun."""
+"""The record of a stack's changes: the last complete plan, and steps that were begun."""
 
 from pathlib import Path
 
@@ -13,21 +13,21 @@ class ChangeMemory(Frozen):
     """The plans that nodes of a stack may run."""
 
     complete: ClusterPlan | None = None
-    """Of the last change that every broker has made and that was proved; None: not known."""
+    """The last plan that every broker has and that was proved; None if unknown."""
     begun: tuple[ClusterPlan, ...] = ()
-    """Of steps since then, which were interrupted: some nodes may run any of them."""
+    """Plans of steps that were interrupted since then; each node may run any of them."""
     done: int = 0
-    """Steps of a longer change that are complete."""
+    """Number of completed steps of a longer change."""
 
     def has(self, plan: ClusterPlan) -> bool:
-        """Whether nodes may run ``plan`` by what is remembered; True where nothing is."""
+        """True if nodes may run ``plan`` by this record, or if there is none."""
         return self.complete is None or plan in (self.complete, *self.begun)
 
 
 def recall(folder: Path) -> ChangeMemory:
-    """What is remembered in ``folder``, a stack's; empty where there is nothing, or nothing whole.
+    """The record in ``folder``, a stack's; empty if the file is missing or invalid.
 
-    Raises EarshotError where it may not be read.
+    Raises EarshotError if it cannot be read.
     """
     path = folder / FILE
     try:
@@ -39,14 +39,14 @@ def recall(folder: Path) -> ChangeMemory:
 
 
 def begin(folder: Path, plan: ClusterPlan) -> None:
-    """Remember that nodes are about to get ``plan``. Raises EarshotError."""
+    """Record that nodes are about to get ``plan``. Raises EarshotError."""
     before = recall(folder)
     if plan not in (before.complete, *before.begun):
         keep(folder, before.model_copy(update={"begun": (*before.begun, plan)}))
 
 
 def complete(folder: Path, plan: ClusterPlan, done: int) -> None:
-    """Remember that every node has ``plan``, after ``done`` steps of a longer change.
+    """Record that every node has ``plan``, after ``done`` steps of a longer change.
 
     Raises EarshotError.
     """
@@ -54,12 +54,12 @@ def complete(folder: Path, plan: ClusterPlan, done: int) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remember nothing: the nodes are gone, and the next ones may begin with any plan."""
+    """Delete the record, as the nodes are gone; new nodes may start with any plan."""
     (folder / FILE).unlink(missing_ok=True)
 
 
 def keep(folder: Path, memory: ChangeMemory) -> None:
-    """Remember this and nothing else. Raises EarshotError."""
+    """Replace the record with ``memory``. Raises EarshotError."""
     if memory == ChangeMemory():
         forget(folder)
         return

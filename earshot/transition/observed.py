@@ -1,7 +1,7 @@
-"""What is remembered of a stack's changes, compared with the settings that nodes run with. Pure.
+"""Corrects the record of a stack's changes by the settings that nodes run with. Pure.
 
-Memories are lost, or put back from a copy that is older than the brokers. Then the nodes' own
-settings say what the next change begins with.
+A record may be lost, or restored from a copy that is older than the brokers. Then the nodes' own
+settings decide the plan that the next change begins with.
 """
 
 from __future__ import annotations
@@ -31,31 +31,41 @@ _KEYS: Final = (
 
 
 def corrected(
-    memory: ChangeMemory, wanted: ClusterPlan, observed: Mapping[int, NodeSettings]
+    memory: ChangeMemory, target: ClusterPlan, observed: Mapping[int, NodeSettings]
 ) -> tuple[ChangeMemory, str]:
-    """``memory`` by what nodes run, and what to say where the two disagree (else an empty text).
+    """``memory`` corrected by the running nodes, and a message about the difference, or "".
 
     ``observed`` are the settings of running nodes by id. A node whose settings cannot be read, or
-    that no remembered plan has, says nothing.
+    that no recorded plan has, is ignored.
     """
     if memory.complete is None:
         return memory, ""
     remembered = (memory.complete, *memory.begun)
-    known = {node.id for plan in remembered for node in plan.nodes}
-    running = {id: it for id, it in observed.items() if id in known and _ADVERTISED in it.values}
+    ids = {node.id for plan in remembered for node in plan.nodes}
+    running = {
+        id: node_settings
+        for id, node_settings in observed.items()
+        if id in ids and _ADVERTISED in node_settings.values
+    }
     others = sorted(
-        id for id, it in running.items() if not any(_is_run(plan, id, it) for plan in remembered)
+        id
+        for id, node_settings in running.items()
+        if not any(_is_run(plan, id, node_settings) for plan in remembered)
     )
     if not others:
         return memory, ""
     try:
-        runs = _runs(memory.complete, wanted, {id: running[id] for id in others})
+        runs = _runs(memory.complete, target, {id: running[id] for id in others})
     except (AddressError, KeyError, ValueError):
-        return memory, ""  # nothing that earshot has written
+        return memory, ""  # earshot has not written these settings
     still = [
         plan
         for plan in remembered
-        if any(_is_run(plan, id, it) for id, it in running.items() if id not in others)
+        if any(
+            _is_run(plan, id, node_settings)
+            for id, node_settings in running.items()
+            if id not in others
+        )
     ]
     complete, *begun = (*still, runs)
     done = memory.done if still else 0
@@ -68,15 +78,17 @@ def corrected(
 
 
 def _runs(
-    last: ClusterPlan, wanted: ClusterPlan, running: Mapping[int, NodeSettings]
+    last: ClusterPlan, target: ClusterPlan, running: Mapping[int, NodeSettings]
 ) -> ClusterPlan:
-    """The plan of these nodes: ``wanted``, or else ``last`` with the listeners that they have.
+    """The plan of ``running`` nodes: ``target``, or else ``last`` with their listeners.
 
-    Raises KeyError, ValueError and AddressError for settings that earshot has not written.
+    Raises KeyError, ValueError or AddressError for settings that earshot has not written.
     """
-    ids = {node.id for node in wanted.nodes}
-    if all(id in ids and _is_run(wanted, id, it) for id, it in running.items()):
-        return wanted
+    ids = {node.id for node in target.nodes}
+    if all(
+        id in ids and _is_run(target, id, node_settings) for id, node_settings in running.items()
+    ):
+        return target
     nodes = tuple(
         _node(node, running[node.id]) if node.id in running else node for node in last.nodes
     )
@@ -94,7 +106,7 @@ def _runs(
 
 
 def _node(last: Node, settings: NodeSettings) -> Node:
-    """``last`` with the listeners that it runs with."""
+    """``last`` with the listeners in ``settings``."""
     bound = dict(parse_entries(settings.values[_LISTENERS]))
     advertised = dict(parse_entries(settings.values[_ADVERTISED]))
     protocols, scopes = _protocols(settings.values), _scopes(settings.notes)
@@ -102,12 +114,12 @@ def _node(last: Node, settings: NodeSettings) -> Node:
     for name, address in bound.items():
         before, at = last.listener(name), advertised.get(name, address)
         same = before is not None and before.protocol is protocols[name]
-        known = scopes.get(name) or (before.scopes if before else (Scope.INTERNAL,))
+        listener_scopes = scopes.get(name) or (before.scopes if before else (Scope.INTERNAL,))
         listeners.append(
             Listener(
                 name=name,
                 protocol=protocols[name],
-                scopes=known,
+                scopes=listener_scopes,
                 bind_host=address.host,
                 bind_port=address.port,
                 host=at.host,
@@ -121,8 +133,8 @@ def _node(last: Node, settings: NodeSettings) -> Node:
 
 
 def _is_run(plan: ClusterPlan, id: int, settings_found: NodeSettings) -> bool:
-    """Whether the node with this ``id`` runs with the listeners that ``plan`` has for it."""
-    node = next((it for it in plan.nodes if it.id == id), None)
+    """True if the node ``id`` runs with the listeners that ``plan`` has for it."""
+    node = next((candidate for candidate in plan.nodes if candidate.id == id), None)
     return node is not None and _entries(settings(plan, node)) == _entries(settings_found.values)
 
 
@@ -132,10 +144,10 @@ def _entries(values: Mapping[str, str]) -> list[frozenset[str]]:
 
 
 def _protocols(values: Mapping[str, str]) -> dict[str, Protocol]:
-    pairs = (item.split(":") for item in values[_MAP].split(","))
+    pairs = (entry.split(":") for entry in values[_MAP].split(","))
     return {name: Protocol(protocol) for name, protocol in pairs}
 
 
 def _scopes(notes: Mapping[str, str]) -> dict[str, tuple[Scope, ...]]:
-    pairs = (item.split(":") for item in notes.get("scopes", "").split(",") if ":" in item)
+    pairs = (entry.split(":") for entry in notes.get("scopes", "").split(",") if ":" in entry)
     return {name: tuple(map(Scope, scopes.split("+"))) for name, scopes in pairs}

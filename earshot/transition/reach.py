@@ -1,9 +1,9 @@
-"""Whether brokers can be restarted from one plan to another, one at a time.
+"""Decides whether brokers can be restarted from one plan to another, one at a time.
 
-A broker connects to another one through the listener that its own `inter.broker.listener.name`
-names, at the address that the other has registered for it. While brokers are restarted in turn,
-some run the old plan and some the new one, so each must offer what the others use, at an address
-that is meant for brokers.
+A broker connects to another through the listener in its own `inter.broker.listener.name`, at the
+address that the other has registered for it. During a rolling restart some brokers run the old plan
+and some the new one. So each must offer the listener that the others use, at an address that is
+meant for brokers.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from earshot.listeners.terms import Protocol, Scope
 
 @dataclass(frozen=True)
 class Takeover:
-    """A port of a node that one listener leaves to another in a single restart."""
+    """A port of a node that changes from one listener to another in a single restart."""
 
     node: int
     port: int
@@ -25,10 +25,10 @@ class Takeover:
 
 
 def rolls(before: Iterable[ClusterPlan], after: ClusterPlan) -> bool:
-    """Whether brokers that run any of the plans ``before`` can be restarted with ``after``.
+    """True if brokers that run any of the plans ``before`` can be restarted with ``after``.
 
-    Nothing is added and taken away in one go: clients that must move would find no moment in which
-    every broker serves both.
+    A step must not both add and remove listeners, as clients need a time in which every broker
+    serves both.
     """
     return not clashes(after) and all(_rolls(plan, after) for plan in before)
 
@@ -44,7 +44,7 @@ def _rolls(before: ClusterPlan, after: ClusterPlan) -> bool:
 
 
 def reaches(one: ClusterPlan, other: ClusterPlan) -> bool:
-    """Whether a broker that runs ``one`` reaches those that run ``other``."""
+    """True if a broker that runs ``one`` reaches those that run ``other``."""
     if len({node.id for plan in (one, other) for node in plan.brokers}) == 1:
         return True
     name = one.inter_broker
@@ -58,14 +58,14 @@ def reaches(one: ClusterPlan, other: ClusterPlan) -> bool:
 
 
 def is_internal(plan: ClusterPlan, name: str) -> bool:
-    """Whether the listener ``name`` of every broker is for brokers, too."""
+    """True if the listener ``name`` of every broker has scope internal."""
     return all(
         Scope.INTERNAL in listener.scopes for listener in of_brokers(plan) if listener.name == name
     )
 
 
 def protocols(plan: ClusterPlan, name: str) -> set[Protocol]:
-    """Those of the listener ``name``: one for all brokers, or none where no broker has it."""
+    """The protocols of the listener ``name``: one for all brokers, or none without the listener."""
     return {listener.protocol for listener in of_brokers(plan) if listener.name == name}
 
 
@@ -78,32 +78,32 @@ def of_brokers(plan: ClusterPlan) -> Iterator[Listener]:
 def takeovers(before: ClusterPlan, after: ClusterPlan) -> Iterator[Takeover]:
     """Ports that another listener of the same node gets.
 
-    A client that still knows the old address would be answered by the new listener, and sent on to
-    addresses that are not meant for it.
+    A client with the old address would reach the new listener, and get addresses that are not meant
+    for it.
     """
     nodes = {node.id: node for node in before.nodes}
     for node in after.nodes:
         if node.id in nodes:
-            old_ports, wanted = _ports(nodes[node.id]), _ports(node)
-            taken = (
+            old_ports, new_ports = _ports(nodes[node.id]), _ports(node)
+            takeovers_of_node = (
                 Takeover(node.id, key[1], old_ports[key], name)
-                for key, name in wanted.items()
+                for key, name in new_ports.items()
                 if old_ports.get(key, name) != name
             )
-            yield from dict.fromkeys(taken)
+            yield from dict.fromkeys(takeovers_of_node)
 
 
 def _ports(node: Node) -> dict[tuple[bool, int], str]:
-    """The listener at each port, of the node itself, and of where clients outside find it."""
+    """The listener by (is advertised to clients outside, port), for bound and advertised ports."""
     ports = {(False, listener.bind_port): listener.name for listener in node.listeners}
-    for item in node.listeners:
-        if {Scope.HOST, Scope.EXTERNAL} & set(item.scopes):
-            ports[(True, item.port)] = item.name
+    for listener in node.listeners:
+        if {Scope.HOST, Scope.EXTERNAL} & set(listener.scopes):
+            ports[(True, listener.port)] = listener.name
     return ports
 
 
 def clashes(plan: ClusterPlan) -> bool:
-    """Whether two listeners of one node want one port."""
+    """True if two listeners of a node bind the same port."""
     return any(
         most > 1
         for node in plan.nodes

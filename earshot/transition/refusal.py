@@ -16,29 +16,31 @@ SHOWN = 3
 """Nodes that one message names."""
 
 
-def check(current: ClusterPlan, wanted: ClusterPlan) -> None:
+def check(current: ClusterPlan, target: ClusterPlan) -> None:
     """Raises EarshotError for a change that no brokers can make while others run as before."""
-    for obstacle in _obstacles(current, wanted):
+    for obstacle in _obstacles(current, target):
         raise obstacle
 
 
-def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
+def no_order(current: ClusterPlan, target: ClusterPlan) -> EarshotError:
     """The error if in every order of steps a client would get an address that does not work."""
-    taken = list(takeovers(current, wanted))
-    if taken:
-        first = taken[0]
+    lost = list(takeovers(current, target))
+    if lost:
+        first = lost[0]
         where = ", ".join(
-            f"{item.port} of node {item.node}" for item in taken[:SHOWN] if item.old == first.old
+            f"{takeover.port} of node {takeover.node}"
+            for takeover in lost[:SHOWN]
+            if takeover.old == first.old
         )
-        more = " and more" if len(taken) > SHOWN else ""
+        more = " and more" if len(lost) > SHOWN else ""
         return _refused(
             f"port {where}{more} would go from {first.old} to {first.new} in one go, and clients "
             f"that still use it as {first.old} would get the addresses of {first.new}",
             f"give {first.new} a port that no listener has now; it can get port {first.port} by a "
             f"change of its own, once {first.old} has left it",
         )
-    name = wanted.inter_broker
-    old, new = (", ".join(sorted(protocols(plan, name))) for plan in (current, wanted))
+    name = target.inter_broker
+    old, new = (", ".join(sorted(protocols(plan, name))) for plan in (current, target))
     if name == current.inter_broker and old != new:
         return _refused(
             f"{name}, through which brokers reach each other, would change from {old} to {new}: a "
@@ -54,23 +56,23 @@ def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
     )
 
 
-def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotError]:
-    old_voters, asked = _voters(current), _voters(wanted)
-    if old_voters.keys() != asked.keys():
+def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotError]:
+    old_voters, new_voters = _voters(current), _voters(target)
+    if old_voters.keys() != new_voters.keys():
         yield _refused(
-            f"the quorum has the voters {listed(old_voters)} and would get {listed(asked)}: a "
+            f"the quorum has the voters {listed(old_voters)} and would get {listed(new_voters)}: a "
             "static quorum cannot change them",
             "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
             "its own, with new data",
         )
-    elif old_voters != asked:
+    elif old_voters != new_voters:
         yield _refused(
             f"the controllers would move from {listed(dict.fromkeys(old_voters.values()))} to "
-            f"{listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
+            f"{listed(dict.fromkeys(new_voters.values()))} while they run: no majority would find "
             "each other during a rolling change",
             f"keep the controllers' addresses; or {STOP}",
         )
-    links = [f"{plan.controller} ({plan.controller_protocol})" for plan in (current, wanted)]
+    links = [f"{plan.controller} ({plan.controller_protocol})" for plan in (current, target)]
     if links[0] != links[1]:
         yield _refused(
             f"the controllers' listener would change from {links[0]} to {links[1]} while they "
@@ -78,27 +80,27 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
             f"keep the controllers' listener (`name: {current.controller}`, `protocol: "
             f"{current.controller_protocol}`); or {STOP}",
         )
-    if current.security is not None and wanted.security is None:
+    if current.security is not None and target.security is None:
         yield _refused(
             "`security` would go while brokers run: those restarted first would show no "
             "certificates where the others ask for them",
             STOP,
         )
-    elif current.security is None and wanted.security is not None:
+    elif current.security is None and target.security is not None:
         if own := _own_security(current):
             yield _refused(
                 f"`security` would come while brokers run with {listed(own)} of their own: "
                 "those restarted first would not know which authorities the others trust",
                 STOP,
             )
-    elif current.security and wanted.security and _changes_source(current, wanted):
+    elif current.security and target.security and _changes_source(current, target):
         yield _refused(
             "nodes would have certificates of another source while brokers run: those "
             "restarted first would show what the others do not trust",
             STOP,
         )
-    elif current.security and wanted.security and _is_new_issuer(current.security, wanted.security):
-        old, new = current.security.authorities[0], wanted.security.authorities[0]
+    elif current.security and target.security and _is_new_issuer(current.security, target.security):
+        old, new = current.security.authorities[0], target.security.authorities[0]
         yield _refused(
             f"certificates would be issued by authority {new} in place of {old} in one go: "
             "nodes and clients that know one of them alone would not trust the others",
@@ -106,14 +108,14 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotErr
             f"files (`earshot client`); then [{new}, {old}], and then [{new}], an update each; "
             f"or {STOP}",
         )
-    elif subjects := _other_subjects(current, wanted):
+    elif subjects := _other_subjects(current, target):
         yield _refused(
             f"nodes would show certificates for {listed(subjects)} while brokers run: Kafka "
             "permits nodes what they do by these subjects, and those that are restarted later "
             "do not know them",
             f"have the certificates issued for the same subjects as before; or {STOP}",
         )
-    for old, new, address in _other_ids(current, wanted):
+    for old, new, address in _other_ids(current, target):
         yield _refused(
             f"broker {old} would be broker {new} at {address}: a broker's id is written into "
             "its data, and clients that know the address would be answered by another broker",
@@ -131,32 +133,32 @@ def _own_security(plan: ClusterPlan) -> list[str]:
     return [*sorted(security), *(key for key, _ in plan.extra if is_computed(key))]
 
 
-def _changes_source(current: ClusterPlan, wanted: ClusterPlan) -> bool:
-    sources = {bool(plan.security.principals) for plan in (current, wanted) if plan.security}
+def _changes_source(current: ClusterPlan, target: ClusterPlan) -> bool:
+    sources = {bool(plan.security.principals) for plan in (current, target) if plan.security}
     return len(sources) > 1
 
 
-def _is_new_issuer(current: SecurityPlan, wanted: SecurityPlan) -> bool:
+def _is_new_issuer(current: SecurityPlan, target: SecurityPlan) -> bool:
     """Whether what one authority issues would meet nodes or clients that do not trust it."""
-    return not set(current.authorities) & set(wanted.authorities) >= {
+    return not set(current.authorities) & set(target.authorities) >= {
         current.authorities[0],
-        wanted.authorities[0],
+        target.authorities[0],
     }
 
 
-def _other_subjects(current: ClusterPlan, wanted: ClusterPlan) -> list[str]:
+def _other_subjects(current: ClusterPlan, target: ClusterPlan) -> list[str]:
     """Those of the certificates of the same nodes, where they are not the ones before."""
-    if current.security is None or wanted.security is None or len(current.nodes) < 2:
+    if current.security is None or target.security is None or len(current.nodes) < 2:
         return []
-    ids = ({node.id for node in plan.nodes} for plan in (current, wanted))
-    before, after = (set(plan.security.principals) for plan in (current, wanted) if plan.security)
+    ids = ({node.id for node in plan.nodes} for plan in (current, target))
+    before, after = (set(plan.security.principals) for plan in (current, target) if plan.security)
     same = before == after or len(set(map(frozenset, ids))) > 1
     return [] if same else sorted(after - before) or sorted(after)
 
 
-def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int, int, str]]:
+def _other_ids(current: ClusterPlan, target: ClusterPlan) -> Iterator[tuple[int, int, str]]:
     """Brokers that go and ones that come, where both have the same address."""
-    ids = ({node.id for node in plan.brokers} for plan in (current, wanted))
+    ids = ({node.id for node in plan.brokers} for plan in (current, target))
     before, after = ids
     at = {
         str(listener.advertised): node.id
@@ -165,19 +167,19 @@ def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int,
         for listener in node.listeners
         if listener.known
     }
-    for node in wanted.brokers:
-        for item in node.listeners if node.id not in before else ():
-            if item.known and (old := at.get(str(item.advertised))) is not None:
-                yield old, node.id, str(item.advertised)
+    for node in target.brokers:
+        for listener in node.listeners if node.id not in before else ():
+            if listener.known and (old := at.get(str(listener.advertised))) is not None:
+                yield old, node.id, str(listener.advertised)
 
 
 def _voters(plan: ClusterPlan) -> dict[int, str]:
     """By id, where the controllers listen; of a name that is not known yet, the port alone."""
     listeners = ((node.id, node.listener(plan.controller)) for node in plan.controllers)
     return {
-        id: str(item.advertised) if item.known else f"port {item.port}"
-        for id, item in listeners
-        if item is not None
+        id: str(listener.advertised) if listener.known else f"port {listener.port}"
+        for id, listener in listeners
+        if listener is not None
     }
 
 

@@ -1,4 +1,4 @@
-"""What a step costs, and which brokers can be reached during it and after it."""
+"""The effects of each step: restarted nodes, and listeners during and after it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from earshot.transition.steps import Step
 
 @dataclass(frozen=True)
 class RehearsedStep:
-    """One step, as those see it who depend on the brokers."""
+    """One step and its effects on clients and nodes."""
 
     text: str
     restarts: tuple[int, ...]
     through: str
-    """The listener that brokers use among themselves after it."""
+    """The inter-broker listener after the step."""
     meanwhile: dict[Scope, tuple[str, ...]]
     """By scope, the listeners that every broker offers before, during and after the step."""
     after: dict[Scope, tuple[str, ...]]
-    """By scope, those that every broker offers after it."""
+    """By scope, the listeners that every broker offers after the step."""
     offers: dict[int, tuple[str, ...]]
-    """By broker, its listeners and where they lead, after the step."""
+    """By broker id, its listeners with their advertised addresses after the step."""
 
 
 def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[RehearsedStep, ...]:
-    """The ``steps`` from ``current`` in turn."""
+    """The effects of the ``steps`` from ``current``, in order."""
     plans = [current, *(step.plan for step in steps)]
     return tuple(
         RehearsedStep(
@@ -50,10 +50,10 @@ def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[RehearsedS
 
 def by_scope(plan: ClusterPlan, *others: ClusterPlan) -> dict[Scope, tuple[str, ...]]:
     """The listeners of ``plan`` that all plans have with one protocol, by their clients' scope."""
-    kept = set.intersection(
+    common = set.intersection(
         *(
-            {(listener.name, listener.protocol) for listener in of_brokers(it)}
-            for it in (plan, *others)
+            {(listener.name, listener.protocol) for listener in of_brokers(each)}
+            for each in (plan, *others)
         )
     )
     hosts: dict[Scope, tuple[str, ...]] = {}
@@ -63,7 +63,7 @@ def by_scope(plan: ClusterPlan, *others: ClusterPlan) -> dict[Scope, tuple[str, 
             names = (
                 listener.name
                 for listener in listeners
-                if (listener.name, listener.protocol) in kept
+                if (listener.name, listener.protocol) in common
             )
             hosts[scope] = tuple(dict.fromkeys(names))
     return hosts

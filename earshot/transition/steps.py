@@ -47,7 +47,9 @@ def transition(
         raise no_order(current, target)
     return tuple(
         Step(plan, description(before, plan, target), _restarts(before, plan))
-        for before, plan in zip((running, *((it,) for it in path)), path, strict=False)
+        for before, plan in zip(
+            (running, *((step_plan,) for step_plan in path)), path, strict=False
+        )
     )
 
 
