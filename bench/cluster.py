@@ -17,7 +17,7 @@ from earshot_pulumi.local.users import reached
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
-from earshot.certificates.store import Store, WantedCertificates
+from earshot.certificates.store import Store, TargetCertificates
 from earshot.config.document import read_spec
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
@@ -88,7 +88,7 @@ def _issue(plan: ClusterPlan, store: Store) -> None:
     nodes = {
         node_name(it.id): tuple({own.advertised.host for own in it.listeners}) for it in plan.nodes
     }
-    wanted = WantedCertificates(
+    wanted = TargetCertificates(
         "bench", nodes, Subject(NODE, NODES), (VALIDATOR,), days=90, renew_days=30
     )
     store.fill(wanted, datetime.now(UTC))

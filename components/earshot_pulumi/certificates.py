@@ -17,7 +17,12 @@ from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, GivenCertificates, read_given
 from earshot.certificates.private_ca import authority_of
-from earshot.certificates.store import HeldCertificates, KeptVersions, Store, WantedCertificates
+from earshot.certificates.store import (
+    Store,
+    StoredCertificates,
+    TargetCertificates,
+    UnchangedVersions,
+)
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
@@ -45,7 +50,7 @@ class CertificatesKind(InternalKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if news["hosts"] is UNKNOWN:  # a node's name is unknown
             return True
-        store, target = store_of(news), _wanted(news, given_to(operation.config))
+        store, target = store_of(news), _target(news, given_to(operation.config))
         store.check(target, issued=bool(olds.get("certificates")))
         due = super().differs(operation, olds, news) or bool(store.due(target, _now()))
         return due or not _is_in_state(store, target, olds)
@@ -53,7 +58,7 @@ class CertificatesKind(InternalKind):
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         store = store_of(news)
         with writing("certificates", store.folder):
-            issued = store.fill(_wanted(news, given_to(operation.config)), _now())
+            issued = store.fill(_target(news, given_to(operation.config)), _now())
             text = _of_validator(store, news)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
         return {**news, **_outputs(issued)}
@@ -122,7 +127,7 @@ class Certificates(InternalResource):
         self,
         output: pulumi.Output[Mapping[str, str]],
         name: str,
-        part: Callable[[KeptVersions], Mapping[str, str]],
+        part: Callable[[UnchangedVersions], Mapping[str, str]],
     ) -> pulumi.Output[str]:
         issued = output.apply(lambda names: names[name])
         if isinstance(self._kept, pulumi.Output):
@@ -141,10 +146,10 @@ def hosts(node: Node) -> list[str]:
     )
 
 
-def _kept(props: Properties) -> KeptVersions:
+def _kept(props: Properties) -> UnchangedVersions:
     if not is_dry_run():
-        return KeptVersions({}, {})
-    return store_of(props).kept(_wanted(props, given_to()), _now())
+        return UnchangedVersions({}, {})
+    return store_of(props).unchanged(_target(props, given_to()), _now())
 
 
 def store_of(props: Properties) -> Store:
@@ -152,12 +157,12 @@ def store_of(props: Properties) -> Store:
     return Store(here(props["root"]) / FOLDER)
 
 
-def _wanted(props: Properties, passwords: Mapping[str, str]) -> WantedCertificates:
+def _target(props: Properties, passwords: Mapping[str, str]) -> TargetCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
     own_certificates = read_given(Files(**files), ids) if files else GivenCertificates({}, "")
     private_ca = props.get("private_ca") or ""
-    return WantedCertificates(
+    return TargetCertificates(
         stack=props["stack"],
         nodes={name: tuple(hosts) for name, hosts in props["hosts"].items()},
         node=Subject(NODE, unit_of(private_ca, Path(props["root"]))),
@@ -175,7 +180,7 @@ def _wanted(props: Properties, passwords: Mapping[str, str]) -> WantedCertificat
     )
 
 
-def _outputs(issued: HeldCertificates) -> Properties:
+def _outputs(issued: StoredCertificates) -> Properties:
     """The outputs for ``issued``, none of them secret."""
     return {
         "certificates": dict(issued.versions),
@@ -184,9 +189,9 @@ def _outputs(issued: HeldCertificates) -> Properties:
     }
 
 
-def _is_in_state(store: Store, target: WantedCertificates, olds: Properties) -> bool:
+def _is_in_state(store: Store, target: TargetCertificates, olds: Properties) -> bool:
     """True if ``olds`` match the files, which an interrupted run may have changed."""
-    if any(olds.get(key) != value for key, value in _outputs(store.held(target)).items()):
+    if any(olds.get(key) != value for key, value in _outputs(store.contents(target)).items()):
         return False
     try:
         return (store.folder / VALIDATOR_FILE).read_text() == _of_validator(store, olds)

@@ -1,1 +1,1 @@
-"""Certificates: which names one is good for, an authority of a stack and what it issues."""
+"""Certificates: the hosts that one covers, and the authority and certificates of a stack."""

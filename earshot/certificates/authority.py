@@ -1,6 +1,6 @@
-"""An authority of one stack and the certificates that it issues, all as PEM. Pure but for keys.
+"""An authority of one stack and the certificates that it issues, as PEM. Pure except for new keys.
 
-Keys are ECDSA P-256 in PKCS #8, which Java, OpenSSL and Kafka's PEM stores read alike.
+Keys are ECDSA P-256 in PKCS #8, which Java, OpenSSL and Kafka's PEM stores can read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IssuedCertificate:
 
 @dataclass(frozen=True)
 class Request:
-    """A signing request (PKCS #10) and the private key that it is for."""
+    """A signing request (PKCS #10) and its private key."""
 
     text: str
     key: str = field(repr=False)
@@ -47,14 +47,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a certificate; see `principal` for what Kafka calls a client that shows it."""
+    """The subject of a certificate, and the principal that Kafka derives from it."""
 
     name: str
     unit: str
 
     @property
     def principal(self) -> str:
-        """The principal, without `User:`, that Kafka gives to a client with it."""
+        """Kafka's principal of a client with this subject, without `User:`."""
         return principal(self.name, self.unit)
 
     @property
@@ -69,17 +69,17 @@ class Subject:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is to be known of a certificate; nothing of it is a secret."""
+    """The public properties of a certificate."""
 
     names: SubjectNames
     not_before: datetime
     not_after: datetime
     fingerprint: str
-    """SHA-256 of the whole, in hexadecimal digits."""
+    """SHA-256 of the certificate, as hex."""
 
 
 def new_authority(stack: str, now: datetime) -> IssuedCertificate:
-    """A new authority for the stack called ``stack``, good for ten years."""
+    """A new authority for the stack ``stack``, valid for ten years."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = Subject(f"earshot {stack}"[:64], "authority")._name
     certificate = (
@@ -100,10 +100,10 @@ def issue(
     *,
     client: bool = True,
 ) -> IssuedCertificate:
-    """A certificate for ``subject`` with exactly ``hosts`` as its names, good for ``days``.
+    """A certificate for ``subject`` with exactly ``hosts`` as its names, valid for ``days`` days.
 
-    With hosts it is good for servers and, unless ``client`` is false, for clients; without for
-    clients alone.
+    With hosts it is for servers and, unless ``client`` is false, for clients; without hosts only
+    for clients.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     root = x509.load_pem_x509_certificate(authority.certificate.encode())
@@ -128,7 +128,7 @@ def issue(
 
 
 def new_request(subject: Subject, names: SubjectNames) -> Request:
-    """A new key, and what asks another authority for a certificate with exactly these names."""
+    """A new key, and a signing request for a certificate with exactly ``names``."""
     key = ec.generate_private_key(ec.SECP256R1())
     request = (
         x509.CertificateSigningRequestBuilder()
@@ -140,7 +140,7 @@ def new_request(subject: Subject, names: SubjectNames) -> Request:
 
 
 def read_certificate(pem: str) -> Certificate:
-    """The first certificate in the text ``pem``; raises ValueError where there is none."""
+    """The first certificate in ``pem``. Raises ValueError if there is none."""
     certificate = x509.load_pem_x509_certificate(pem.encode())
     names = SubjectNames()
     with contextlib.suppress(x509.ExtensionNotFound):
@@ -154,13 +154,13 @@ def read_certificate(pem: str) -> Certificate:
 
 
 def ends(pem: str) -> datetime:
-    """When the first of the certificates in ``pem`` ends; raises ValueError where there is none."""
+    """The earliest expiry of the certificates in ``pem``. Raises ValueError if there are none."""
     chain = x509.load_pem_x509_certificates(pem.encode())
     return min(certificate.not_valid_after_utc for certificate in chain)
 
 
 def is_pair(issued: IssuedCertificate) -> bool:
-    """Whether ``issued`` is a certificate and the key that it is for."""
+    """True if ``issued`` contains a certificate and its matching private key."""
     try:
         certificate = x509.load_pem_x509_certificate(issued.certificate.encode())
         key = load_pem_private_key(issued.key.encode(), None)
@@ -170,7 +170,7 @@ def is_pair(issued: IssuedCertificate) -> bool:
 
 
 def is_issued_by(pem: str, authority: str) -> bool:
-    """Whether the authority with this certificate signed the first one in ``pem``."""
+    """True if the authority with the certificate ``authority`` signed the first one in ``pem``."""
     root = x509.load_pem_x509_certificate(authority.encode())
     try:
         x509.load_pem_x509_certificate(pem.encode()).verify_directly_issued_by(root)

@@ -1,7 +1,6 @@
-"""Calls of AWS with whatever credentials the environment names, and one clear error for each way in
-which they fail.
+"""Calls of AWS with the environment's credentials, and one clear error per kind of failure.
 
-Those credentials are AWS's own matter:
+AWS defines where credentials come from:
 https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 """
 
@@ -32,15 +31,15 @@ _REMEDIES: Final = {
     ),
     ("",): "see that this machine reaches AWS, and that region and credentials are the right ones",
 }
-"""By a part of the error's code."""
+"""Remedies by parts of the error's code."""
 _DENIED: Final = ("AccessDenied", "DecryptionFailure")
 
 
 @contextlib.contextmanager
 def client(service: str, what: str, region: str) -> Iterator[Any]:
-    """boto3's client of ``service``, to see ``what``; raises EarshotError.
+    """boto3's client of ``service``, to read ``what``. Raises EarshotError.
 
-    ``region`` may be empty, for the environment's own.
+    An empty ``region`` means the environment's.
     """
     try:
         aws_client = new_client(service, region)
@@ -54,7 +53,7 @@ def client(service: str, what: str, region: str) -> Iterator[Any]:
 
 
 def answer(what: str, permissions: str, call: Callable[..., Any], **arguments: Any) -> Any:
-    """What AWS answers to ``call``, which sees ``what`` and needs ``permissions``.
+    """AWS's response to ``call``, which reads ``what`` and needs ``permissions``.
 
     Raises EarshotError.
     """

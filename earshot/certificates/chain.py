@@ -1,4 +1,4 @@
-"""What follows from certificates together: the chain to an authority, uses, and Kafka's principal.
+"""Properties of certificates: the chain to an authority, permitted uses, and Kafka's principal.
 
 Sources: RFC 5280, sections 4.2.1 and 6.1; Java's `X500Principal.getName`, which prints RFC 2253 and
 which `DefaultKafkaPrincipalBuilder` takes.
@@ -23,18 +23,19 @@ _WORDS = {
     NameOID.DOMAIN_COMPONENT: "DC",
     NameOID.USER_ID: "UID",
 }
-"""What Java prints by a word; of others it prints numbers and bytes."""
+"""Attributes that Java prints by a word; it prints others as numbers and bytes."""
 _PLAIN = re.compile(r"[!-:<-~]+(?: [!-:<-~]+)*", re.ASCII)
-"""No semicolon: Kafka parts `super.users` there."""
+"""Without semicolons, as Kafka splits `super.users` at them."""
 _SPECIAL = re.compile(r'([,=+<>#"\\])')
 
 
 def chain(
     own: x509.Certificate, others: Sequence[x509.Certificate], trusted: Sequence[x509.Certificate]
 ) -> tuple[list[x509.Certificate], str]:
-    """From ``own`` on each certificate with its issuer behind it, and whose is missing.
+    """The chain from ``own``, each certificate before its issuer's, and the missing subject.
 
-    The last is an authority's own that is ``trusted``, where nothing is missing (an empty text).
+    If the chain is complete, its last certificate is a ``trusted`` authority's, and the missing
+    subject is an empty text.
     """
     path = [own]
     while True:
@@ -48,14 +49,14 @@ def chain(
         ]
         if not issuers:
             return path, last.issuer.rfc4514_string()
-        # of a renewed authority both may be there, and clients try each: the one that ends last
+        # a renewed authority may have two certificates, and clients try both: take the later one
         path.append(
             max(issuers, key=lambda issuer: (is_authority(issuer), issuer in trusted, _end(issuer)))
         )
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
-    """Whether its basic constraints let it issue others."""
+    """True if the certificate's basic constraints let it issue others."""
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -63,19 +64,19 @@ def is_authority(certificate: x509.Certificate) -> bool:
 
 
 def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
-    """Whether it may be shown by servers, and by clients."""
+    """Whether servers and whether clients may use the certificate."""
     try:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return True, True
-    # OpenSSL does not take anyExtendedKeyUsage for either
+    # OpenSSL accepts anyExtendedKeyUsage for neither
     return ExtendedKeyUsageOID.SERVER_AUTH in usages, ExtendedKeyUsageOID.CLIENT_AUTH in usages
 
 
 def principal(subject: x509.Name) -> str:
-    """The principal, without `User:`, that Kafka gives to a certificate with ``subject``.
+    """Kafka's principal of a certificate with ``subject``, without `User:`.
 
-    Raises ValueError where that is empty or unknown.
+    Raises ValueError if it is empty or not predictable.
     """
     parts = []
     for rdn in reversed(subject.rdns):
@@ -105,12 +106,12 @@ def _has_signed(issuer: x509.Certificate, certificate: x509.Certificate) -> bool
     except InvalidSignature:
         return False
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        return _is_weak(certificate)  # by its name: a verifier judges the signature
+        return _is_weak(certificate)  # the subject decides, and a verifier checks the signature
     return True
 
 
 def _is_weak(certificate: x509.Certificate) -> bool:
-    """Whether the signature has a digest that the library verifies no more."""
+    """True if the library no longer verifies the signature's digest."""
     try:
         digest = certificate.signature_hash_algorithm
     except UnsupportedAlgorithm:

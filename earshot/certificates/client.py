@@ -19,12 +19,12 @@ def client_properties(
     certified: bool = False,
     whole: bool = False,
 ) -> str:
-    """The text of a properties file with the credentials of ``user``, so it is a secret.
+    """The text of a client properties file with the credentials of ``user``; a secret.
 
-    For listeners of ``protocol``; for all of the stack's listeners, and then without
-    `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. ``certified``: with a
-    certificate also where a password is asked for. With ``whole`` it names no other file. Raises
-    EarshotError where the user has none.
+    It is for listeners of ``protocol``; if that is None, for all of the stack's listeners and
+    without `security.protocol`. ``bootstrap`` is `host:port,…`. With ``certified`` it has a
+    certificate in addition to a password. With ``whole`` it contains PEM texts rather than paths.
+    Raises EarshotError if the user has no credentials.
     """
     values = {"bootstrap.servers": bootstrap} if bootstrap else {}
     if protocol is not None:
@@ -40,7 +40,7 @@ def client_properties(
         else:
             values["ssl.keystore.location"] = str(file)
     if protocol is None or protocol.sasl:
-        # Java's JAAS takes \\ and \" in quotes for the character itself; a password may be any
+        # in quotes, Java's JAAS reads \\ and \" as the character itself
         password = store.password(user).replace("\\", "\\\\").replace('"', '\\"')
         login = f'{_LOGIN} required username="{user}" password="{password}";'
         values |= {"sasl.mechanism": str(mechanism), "sasl.jaas.config": login}
@@ -57,10 +57,9 @@ def public_properties(
     *,
     certified: bool = False,
 ) -> dict[str, str]:
-    """What `client_properties` has for one listener, with files of ``folder`` for what they hold.
+    """Like `client_properties` for one listener, without secrets and with paths in ``folder``.
 
-    No secret, and so without `sasl.jaas.config`. ``trusted`` is the file with the authorities;
-    ``certified`` as above.
+    `sasl.jaas.config` is left out. ``trusted`` is the name of the file with the authorities.
     """
     values = {
         "bootstrap.servers": bootstrap,

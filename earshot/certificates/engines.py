@@ -1,9 +1,9 @@
-"""Certificates for Docker engines and those who use them, by an authority of their own.
+"""Certificates for Docker engines and their clients, issued by a separate authority.
 
     authority.json    the authority's certificate and key
-    client/           ca.pem, cert.pem, key.pem: what Docker's tools take as a folder
+    client/           ca.pem, cert.pem, key.pem: the folder that Docker's tools expect
 
-All is for its owner alone. The keys of engines are not kept here.
+Only the owner may read the files. The keys of engines are not stored here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from earshot.reading import content_of
 
 CLIENT_DAYS: Final = 365
 RENEW_DAYS: Final = 30
-"""Days before its end at which the client's certificate is renewed."""
+"""Days before its expiry at which the client's certificate is renewed."""
 ENGINE_DAYS: Final = 3600
-"""Just below the authority's own ten years: a new key replaces the instance."""
+"""Slightly less than the authority's ten years, as a new certificate replaces the instance."""
 _UNIT: Final = "docker"
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
@@ -46,7 +46,7 @@ class EngineStore:
 
     @property
     def client(self) -> Path:
-        """The folder that `cert_path` and DOCKER_CERT_PATH take."""
+        """The folder for `cert_path` and DOCKER_CERT_PATH."""
         return self.folder / "client"
 
     @property
@@ -54,9 +54,9 @@ class EngineStore:
         return self.folder / "authority.json"
 
     def authority(self, copy: str | None) -> IssuedCertificate | None:
-        """The authority in ``copy``, or else in this folder; None where there is none.
+        """The authority in ``copy``, or else in this folder; None without either.
 
-        Raises EarshotError for a file that cannot be read, and for a text that is no authority.
+        Raises EarshotError if the file cannot be read or the text is not an authority.
         """
         text: str | bytes | None = copy
         if not text:
@@ -77,7 +77,7 @@ class EngineStore:
         return issued
 
     def keep(self, authority: IssuedCertificate, now: datetime) -> None:
-        """Writes the authority and, where that is due, a certificate for clients."""
+        """Writes the authority and, if it is due, a new certificate for clients."""
         for folder in (self.folder, self.client):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
@@ -90,12 +90,12 @@ class EngineStore:
             cache.write(self.client / name, text, 0o600)
 
     def remove(self) -> None:
-        """Removes the folder, keys included."""
+        """Removes the folder with its keys."""
         if self.folder.exists():
             shutil.rmtree(self.folder)
 
     def is_due(self, authority: str, now: datetime) -> bool:
-        """Whether clients need a new certificate of ``authority``, which is one in PEM."""
+        """True if clients need a new certificate; ``authority`` is the authority's, as PEM."""
         try:
             ca, certificate, key = ((self.client / name).read_text() for name in _FILES)
             ends = read_certificate(certificate).not_after
@@ -114,10 +114,10 @@ def new_engines_authority(name: str, now: datetime) -> IssuedCertificate:
 def for_engine(
     authority: IssuedCertificate, host: str, names: Iterable[str], now: datetime
 ) -> IssuedCertificate:
-    """A certificate for the engine of ``host`` at ``names``; it opens no other engine."""
+    """A certificate for the engine of ``host`` at ``names``, which clients cannot use."""
     return issue(authority, Subject(host, _UNIT), names, ENGINE_DAYS, now, client=False)
 
 
 def written(authority: IssuedCertificate) -> str:
-    """``authority`` as `EngineStore.authority` reads it."""
+    """``authority`` as text for `EngineStore.authority`."""
     return json.dumps({"certificate": authority.certificate, "key": authority.key})

@@ -1,7 +1,7 @@
-"""Certificates that others have made, as PEM: read, matched to each other, and identified.
+"""The user's own node certificates as PEM: reads them, matches keys, and derives principals.
 
-Kafka's PEM key stores take keys of RSA and EC in PKCS #8 and a chain in its order, the node's own
-first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.
+Kafka's PEM key stores need RSA or EC keys in PKCS #8 and an ordered chain, the node's certificate
+first (`DefaultSslEngineFactory`, KIP-651). `GivenNode.store` has that form.
 """
 
 import hashlib
@@ -39,16 +39,18 @@ _PUBLIC = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 @dataclass(frozen=True)
 class Files:
-    """Where they lie (see `earshot.certificates.places`); those of certificates and keys may hold a
-    `NODE`."""
+    """Places of PEM texts (see `earshot.certificates.places`).
+
+    Those of certificates and keys may contain `NODE`.
+    """
 
     certificate: str
     key: str
     authority: str
     password: str = ""
-    """Where the password of the keys lies; empty where they have none."""
+    """Place of the keys' password; empty without one."""
     region: str = ""
-    """Of AWS; empty for the environment's own."""
+    """AWS region; empty for the environment's."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +60,21 @@ class GivenNode:
     shown: ShownCertificate
     principal: str
     store: str = field(repr=False)
-    """Key and chain, as Kafka's PEM key stores have them."""
+    """Key and chain in the form of Kafka's PEM key stores."""
 
 
 @dataclass(frozen=True)
 class GivenCertificates:
-    """The certificates of all nodes by id, and those of the authorities that are trusted."""
+    """The certificates of all nodes by id, and those of the trusted authorities as PEM."""
 
     nodes: Mapping[int, GivenNode]
     authority: str
 
 
 def read_given(files: Files, nodes: Iterable[int]) -> GivenCertificates:
-    """What lies in ``files`` for these ``nodes``.
+    """Reads the certificates of ``nodes`` (ids) from ``files``.
 
-    Raises EarshotError for what cannot be read or used.
+    Raises EarshotError if a place cannot be read or its text cannot be used.
     """
     own = {id: (of_node(files.certificate, id), of_node(files.key, id)) for id in nodes}
     secret = {files.password, *(key for _, key in own.values())}
@@ -91,9 +93,9 @@ def read_node(
     password: bytes,
     trusted: Sequence[x509.Certificate],
 ) -> GivenNode:
-    """What lies in the places ``certificate`` and ``key``, whose ``texts`` these are.
+    """The node's certificate and key at the places ``certificate`` and ``key``.
 
-    Raises EarshotError for what cannot be used.
+    ``texts`` are the texts by place. Raises EarshotError if one cannot be used.
     """
     own, *others = _certificates(certificate, texts)
     if key == certificate and b"PRIVATE KEY" not in texts[key]:
@@ -139,12 +141,12 @@ def read_node(
 
 
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
-    """What lies in each of ``places``. Raises EarshotError."""
+    """The text at each of ``places``. Raises EarshotError."""
     remedy, listed = "put it there, or correct security.tls.from", list(places)
     texts = {
         place: content_of(Path(place), place, remedy) for place in listed if not is_in_aws(place)
     }
-    # in one order, for what is read once per process
+    # sorted, as the result is cached by its arguments
     for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, listed))), region).items():
         if place in secret and not text.encrypted:
             raise EarshotError(

@@ -1,4 +1,4 @@
-"""Texts that lie in SSM parameters and secrets of Secrets Manager."""
+"""Reads texts from SSM parameters and secrets of Secrets Manager."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -10,24 +10,24 @@ from earshot.certificates.places import SECRETS, SSM
 from earshot.errors import EarshotError
 
 AT_ONCE: Final = 10
-"""Parameters that SSM gives out by one call."""
+"""Maximum number of parameters in one call of SSM."""
 _DECRYPT: Final = ", and kms:Decrypt where a key of your own encrypts it"
 
 
 @dataclass(frozen=True)
 class StoredText:
-    """What lies in a place."""
+    """The text at a place."""
 
     content: bytes = field(repr=False)
     encrypted: bool
-    """Whether the service keeps it so."""
+    """True if the service stores it encrypted."""
 
 
 @functools.cache
 def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, StoredText]:
-    """What lies in each of ``places``, read once per process.
+    """The text at each of ``places``, read once per process.
 
-    ``region`` may be empty, for the environment's own. Raises EarshotError.
+    An empty ``region`` means the environment's. Raises EarshotError.
     """
     parameters = [place for place in places if place.startswith(SSM)]
     texts: dict[str, StoredText] = {}
@@ -50,7 +50,7 @@ def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, StoredText]:
     texts: dict[str, StoredText] = {}
     for parameter in response["Parameters"]:
         text = StoredText(parameter["Value"].encode(), parameter["Type"] == "SecureString")
-        selector = parameter.get("Selector", "")  # the `:3` of a version, which `Name` is without
+        selector = parameter.get("Selector", "")  # the `:3` of a version, which `Name` lacks
         aliases = (f"{name}{selector}" for name in (parameter["Name"], parameter.get("ARN")))
         texts |= {names[name]: text for name in aliases if name in names}
     missing = [place for place in places if place not in texts]

@@ -1,9 +1,9 @@
-"""Whether a certificate is good for a host, as Kafka's clients decide. Pure.
+"""Decides whether a certificate covers a host, as Kafka's clients do. Pure.
 
-What Java's and OpenSSL's clients both accept, and nothing that only one of them does. Sources:
-RFC 6125, section 6.4; OpenSSL's `X509_check_host` without partial wildcards, which Python and
-librdkafka call; Java's `HostnameChecker`. A common name counts for nothing: Java and OpenSSL look
-at it only where a certificate has no alternative name at all, and Python and browsers never do.
+A host is covered if both Java's and OpenSSL's clients accept it. Sources: RFC 6125, section 6.4;
+OpenSSL's `X509_check_host` without partial wildcards, which Python and librdkafka call; Java's
+`HostnameChecker`. The common name is ignored: Java and OpenSSL use it only if a certificate has no
+alternative name, and Python and browsers never do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _WILDCARD = re.compile(r"\*(\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?){2,}", re.ASCII)
-"""A whole first label, and two or more behind it: OpenSSL takes no `*.com`."""
+"""A wildcard label before two or more labels, as OpenSSL rejects `*.com`."""
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", re.ASCII)
 
 
@@ -23,13 +23,13 @@ class SubjectNames:
     """The subject alternative names of a certificate."""
 
     dns: tuple[str, ...] = ()
-    """As they stand there; a wildcard is one of them."""
+    """DNS names as the certificate has them, including wildcards."""
     addresses: tuple[str, ...] = ()
-    """IP addresses, in the form that `ipaddress` prints."""
+    """IP addresses in the form that `ipaddress` prints."""
 
     @classmethod
     def of_hosts(cls, hosts: Iterable[str]) -> SubjectNames:
-        """Exactly ``hosts``, each once: names in lower case, and addresses."""
+        """The distinct ``hosts``: names in lower case, and addresses."""
         pairs = [(host.lower(), _address(host)) for host in hosts]
         names = dict.fromkeys(name for name, address in pairs if address is None)
         return cls(
@@ -38,11 +38,11 @@ class SubjectNames:
         )
 
     def cover(self, host: str) -> bool:
-        """Whether a client that connects to ``host`` accepts a certificate with these names.
+        """True if a client that connects to ``host`` accepts a certificate with these names.
 
-        ``host`` is a name or an address without brackets. A name that ends in a dot is covered by
-        none, nor is one with an underscore, nor numbers that Java takes for an address (`10.1`):
-        Java's clients refuse them whatever the certificate says.
+        ``host`` is a name or an address without brackets. No certificate covers a name that ends in
+        a dot, a name with an underscore, or numbers that Java reads as an address (`10.1`), as
+        Java's clients refuse all of them.
         """
         address = _address(host)
         if address is not None:
@@ -56,7 +56,7 @@ class SubjectNames:
         return any(_matches(pattern.lower(), name) for pattern in self.dns)
 
     def same(self, other: SubjectNames) -> bool:
-        """Whether these are the same names, in whatever order."""
+        """True if both have the same names, in any order."""
         return {*self.dns} == {*other.dns} and {*self.addresses} == {*other.addresses}
 
     def __str__(self) -> str:

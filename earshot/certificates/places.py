@@ -1,13 +1,13 @@
-"""Where certificates and keys of others lie or come from, as texts.
+"""Places of the user's own certificates and keys, as texts.
 
-A path, a name in one of two services of AWS, or the ARN of a private CA.
+A place is a path, a name in one of two AWS services, or the ARN of a private CA.
 """
 
 import re
 from typing import Final
 
 NODE: Final = "{node}"
-"""In a place, what a node's id takes the place of."""
+"""The placeholder for a node's id in a place."""
 SSM: Final = "ssm:"
 SECRETS: Final = "secretsmanager:"
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
@@ -21,7 +21,7 @@ _NAMES: Final = {
         "letters, digits and / _ + = . @ - as the name of a secret, or its ARN",
     ),
 }
-"""What AWS allows in a name or ARN: `GetParameters` and `GetSecretValue` in its references."""
+"""Names and ARNs that AWS allows: `GetParameters` and `GetSecretValue` in its references."""
 
 
 _PRIVATE_CA: Final = re.compile(
@@ -37,7 +37,7 @@ def is_private_ca(arn: str) -> bool:
 def parts_of_ca(arn: str) -> tuple[str, str, str]:
     """The partition, region and id in a private CA's ARN."""
     match = _PRIVATE_CA.fullmatch(arn)
-    assert match is not None  # as the stack file allows no other
+    assert match is not None  # the stack file allows no other text
     return match[1], match[2], match[3]
 
 
@@ -51,8 +51,8 @@ def of_node(place: str, id: int) -> str:
 
 
 def problem(place: str) -> str:
-    """Why ``place`` is none, without what follows its scheme; an empty text where it is one."""
-    if "-----BEGIN" in place or "\n" in place:  # a key, perhaps, which no message shows
+    """Why ``place`` is invalid, without the text after its scheme; empty if it is valid."""
+    if "-----BEGIN" in place or "\n" in place:  # may be a key, which no message may show
         return "found a text of its own; allowed: where it lies, as a path or a name in AWS"
     scheme = _SCHEME.match(place)
     if scheme is None:

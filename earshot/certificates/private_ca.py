@@ -1,7 +1,7 @@
-"""Certificates from a private CA of ACM: a key that stays on this machine, and a request for it.
+"""Certificates from a private CA of ACM, for keys that stay on this machine.
 
-Templates: https://docs.aws.amazon.com/privateca/latest/userguide/template-definitions.html; that
-for ends takes subject and names as they are asked for, for servers and clients.
+Templates: https://docs.aws.amazon.com/privateca/latest/userguide/template-definitions.html. The
+template for end entities takes subject and names from the request, for servers and clients.
 """
 
 import functools
@@ -20,7 +20,7 @@ from earshot.errors import EarshotError
 
 @functools.cache
 def authority_of(arn: str) -> str:
-    """The CA's own certificate and those up to its root, as PEM, read once per process.
+    """The CA's certificate and those up to its root, as PEM, read once per process.
 
     Raises EarshotError.
     """
@@ -37,14 +37,14 @@ def authority_of(arn: str) -> str:
 def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> str:
     """A new key, and the chain of a certificate with exactly ``hosts`` as its names, as PEM.
 
-    Raises EarshotError, also where the CA issues something else than was asked for.
+    Raises EarshotError, also if the CA issues another certificate than requested.
     """
     requested = SubjectNames.of_hosts(hosts)
     request = new_request(subject, requested)
     partition, region, _ = parts_of_ca(arn)
     authority = authority_of(arn)
     trusted = x509.load_pem_x509_certificates(authority.encode())
-    is_rsa = isinstance(trusted[0].public_key(), rsa.RSAPublicKey)  # else the CA's key is of EC
+    is_rsa = isinstance(trusted[0].public_key(), rsa.RSAPublicKey)  # else the CA has an EC key
     with client("acm-pca", arn, region) as pca:
         certificate = answer(
             arn,
@@ -74,5 +74,5 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
 
 
 def _lines(*texts: str | None) -> str:
-    """They end without a line break each."""
+    """``texts``, which end without a line break, in lines."""
     return "".join(f"{text.strip()}\n" for text in texts if text)

@@ -1,4 +1,4 @@
-"""What a node's certificate shows to every client that connects with TLS. Data, no secret."""
+"""The public data of a node's certificate, which every client sees that connects with TLS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from earshot.certificates.names import SubjectNames
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why clients refuse a certificate, what they accept, and how to get that."""
+    """Why clients refuse a certificate, what they accept, and the fix."""
 
     observed: str
     expected: str
@@ -21,22 +21,22 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ShownCertificate:
-    """A certificate with the chain that is sent along with it."""
+    """A certificate and the chain that is sent with it."""
 
     names: SubjectNames
     not_before: datetime
     not_after: datetime
-    """The first moment at which it or one of its chain is no longer valid."""
+    """The earliest expiry of the certificate and its chain."""
     key: str
-    """SHA-256 of the public key, in hexadecimal digits: who has the same, has the same key."""
+    """SHA-256 of the public key, as hex."""
     missing: str = ""
-    """Whose certificate is neither sent nor trusted, so that the chain ends before an authority
-    that is; empty where it is complete."""
+    """Subject of the first certificate that is neither sent nor trusted; empty if the chain is
+    complete."""
     for_servers: bool = True
     for_clients: bool = True
-    """What it may be used for: brokers show it to each other as clients, too."""
+    """Permitted uses; brokers also use it as clients of each other."""
     refusal: Refusal | None = None
-    """Why clients refuse it although the chain is complete; None where they accept it."""
+    """Why clients refuse a complete chain; None if they accept it."""
 
     def document(self) -> dict[str, Any]:
         """The certificate as JSON; `read` reads it back."""
@@ -46,7 +46,7 @@ class ShownCertificate:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
-        """What `document` wrote."""
+        """The certificate from the result of `document`."""
         names = document["names"]
         times = {k: datetime.fromisoformat(document[k]) for k in ("not_before", "not_after")}
         subject = SubjectNames(tuple(names.get("dns") or ()), tuple(names.get("addresses") or ()))

@@ -1,18 +1,18 @@
-"""What a secured stack keeps in a folder of its own: an authority, key stores, passwords.
+"""The folder of a secured stack with its authorities, key stores and passwords.
 
     ca.pem                the first authority's certificate, readable for all
-    ca.key                its key
-    ca@2.pem, ca@2.key    the same of the authority with number 2
-    trusted.pem           all that are trusted, where that is not the first authority alone
+    ca.key                the first authority's key
+    ca@2.pem, ca@2.key    certificate and key of authority 2
+    trusted.pem           all trusted authorities, if more than the first are trusted
     node-1.pem            key and certificate of a node
     app.pem               key and certificate of a user
-    app.password          the user's first password, or the one that configuration gives
-    app@2.password        the one with number 2
-    validator.properties  how earshot itself comes in
-    users.json            users that the cluster may know, without secrets
+    app.password          the user's first password, or the one in the stack's configuration
+    app@2.password        the user's password 2
+    validator.properties  client properties of earshot's own user
+    users.json            users that the cluster may have, without secrets
 
-All but the certificates of authorities are for their owner alone. What is lost is made again, an
-authority only where nothing is left that it has issued.
+Only the owner may read the files, except the certificates of authorities. Lost files are
+regenerated, an authority only if no certificate that it has issued is left.
 """
 
 import hashlib
@@ -46,30 +46,29 @@ _FIRST = 1
 
 
 @dataclass(frozen=True)
-class WantedCertificates:
-    """What is to be there."""
+class TargetCertificates:
+    """The target contents of the folder."""
 
     stack: str
     nodes: Mapping[str, tuple[str, ...]]
-    """By the name of each key store (`node-1`), the hosts that its certificate is for."""
+    """Hosts of each node's certificate, by name of the key store (`node-1`)."""
     node: Subject
     """The subjects of all node certificates."""
     users: tuple[str, ...]
     days: int
     renew_days: int
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By the name of each key store of nodes, its text, where others have made it."""
+    """Texts of the user's own key stores, by name of a node's key store."""
     authority: str = ""
-    """Of those others."""
+    """Certificates of the authority of ``given`` or ``private_ca``, as PEM."""
     private_ca: str = ""
-    """The ARN of a private CA of ACM, whose the ``authority`` is, where that issues certificates of
-    nodes."""
+    """The ARN of the private CA of ACM that issues the nodes' certificates, or empty."""
     authorities: tuple[int, ...] = (_FIRST,)
-    """The stack's own by number: the first one issues, and all are trusted."""
+    """Numbers of the stack's own authorities: the first one issues, all are trusted."""
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """By user, which password it is to have, where that is not the first."""
+    """Number of each user's password; the default is the first."""
     given_passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By user, the password itself, where the stack's configuration has it."""
+    """Passwords in the stack's configuration, by user."""
 
     @property
     def issuer(self) -> int:
@@ -77,12 +76,12 @@ class WantedCertificates:
 
     @property
     def trusts_more(self) -> bool:
-        """Whether nodes trust others than the first authority alone."""
+        """True if nodes trust others than the first authority."""
         return self.is_of_others or self.authorities != (_FIRST,)
 
     @property
     def is_of_others(self) -> bool:
-        """Whether others issue certificates of nodes."""
+        """True if the stack's own authority does not issue the nodes' certificates."""
         return bool(self.given or self.private_ca)
 
     @property
@@ -95,37 +94,40 @@ class WantedCertificates:
 
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:
-        """By the name of each key store, of nodes and users, its hosts; none for a user."""
+        """Hosts of each certificate, by name of the key store; empty for users."""
         return {**self.nodes, **dict.fromkeys(self.users, ())}
 
 
 @dataclass(frozen=True)
-class KeptVersions:
-    """Versions of what stays as it is, as `HeldCertificates` has them."""
+class UnchangedVersions:
+    """Versions of the files that `Store.fill` leaves unchanged, as in `StoredCertificates`."""
 
     versions: Mapping[str, str]
     passwords: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class HeldCertificates:
-    """What is there; nothing of it is a secret."""
+class StoredCertificates:
+    """The current contents of the folder, without secrets."""
 
     certificates: Mapping[str, Certificate]
-    """By the name of each key store."""
+    """Certificates by name of the key store."""
     versions: Mapping[str, str]
-    """By the same, what differs where a node has to read another chain or trusts others, or a user
-    has to trust other authorities of nodes than the stack's own."""
+    """A digest by name of the key store.
+
+    It changes with a node's chain or its trusted authorities, and with the authorities that a user
+    must trust.
+    """
     passwords: Mapping[str, str]
-    """By user, which password it is: another one has another digest."""
+    """A digest of each user's password, by user."""
     expires: datetime
-    """When the first certificate ends, of those that are sent along with others, too."""
+    """The earliest expiry of the certificates and their chains."""
 
 
 def numbered(name: str, number: int | str) -> str:
-    """The file of that ``number``, or a pattern of all but the first, whose is ``name``.
+    """The file name for ``number``; ``name`` for the first one. ``number`` may be a pattern.
 
-    No user's name has an `@`.
+    A user's name never contains `@`.
     """
     stem, _, suffix = name.rpartition(".")
     return name if number == _FIRST else f"{stem}@{number}.{suffix}"
@@ -136,17 +138,17 @@ _PASSWORDS = "[!.]*.password"
 _KEYS = (_KEY, numbered(_KEY, "*"))
 _PUBLIC = (AUTHORITY, numbered(AUTHORITY, "*"))
 _COPIED = (*_PUBLIC, *_KEYS, _PASSWORDS)
-"""Patterns of names; `trusted.pem` and key stores are made of those that are copied."""
+"""Patterns of names of copied files; `trusted.pem` and key stores are derived from them."""
 
 
 class Store:
-    """One such folder."""
+    """The folder of one stack; see the module's docstring."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def due(self, target: WantedCertificates, now: datetime) -> list[str]:
-        """The files that `fill` would make or remove, by their names."""
+    def due(self, target: TargetCertificates, now: datetime) -> list[str]:
+        """The names of files that `fill` would write or remove."""
         authorities = {number: self._authority(number) for number in target.authorities}
         issuer = authorities[target.issuer]
         own = issuer.certificate if issuer else ""
@@ -166,11 +168,11 @@ class Store:
                 due.append(name)
         return due + self._surplus(target)
 
-    def fill(self, target: WantedCertificates, now: datetime) -> HeldCertificates:
-        """Makes what is missing, renews what is due, removes what is no longer used.
+    def fill(self, target: TargetCertificates, now: datetime) -> StoredCertificates:
+        """Creates missing files, renews certificates that are due, removes unused files.
 
-        Raises EarshotError where the authority is lost and what it has issued is not, or a file is
-        no certificate; OSError where the folder cannot be written.
+        Raises EarshotError if the authority is lost and certificates of it are not, or if a file is
+        not a certificate; OSError if the folder cannot be written.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
@@ -201,25 +203,25 @@ class Store:
             if name in due:
                 configured = target.given_passwords.get(user)
                 self._write(name, (configured or secrets.token_urlsafe(24)) + "\n")
-        return self.held(target)
+        return self.contents(target)
 
-    def kept(self, target: WantedCertificates, now: datetime) -> KeptVersions:
-        """What `fill` would leave as it is."""
+    def unchanged(self, target: TargetCertificates, now: datetime) -> UnchangedVersions:
+        """The versions of files that `fill` would leave unchanged."""
         due = {*self.due(target, now)}
         if due & {numbered(AUTHORITY, target.issuer), TRUSTED}:
-            return KeptVersions({}, {})
+            return UnchangedVersions({}, {})
         stores = (name for name in target.hosts if f"{name}.pem" not in due)
         users = (user for user, file in target.passwords.items() if file not in due)
-        return KeptVersions(
+        return UnchangedVersions(
             {name: self._version(target, name) for name in stores},
             {user: self._digest(user, target.issuer) for user in users},
         )
 
-    def held(self, target: WantedCertificates) -> HeldCertificates:
-        """What is there of ``target``. Raises EarshotError where something is missing."""
+    def contents(self, target: TargetCertificates) -> StoredCertificates:
+        """The files of ``target``. Raises EarshotError if one is missing."""
         texts = {name: self._read(f"{name}.pem") for name in target.hosts}
         authority = self._read(numbered(AUTHORITY, target.issuer))
-        return HeldCertificates(
+        return StoredCertificates(
             {name: read_certificate(text) for name, text in texts.items()},
             {name: self._version(target, name) for name in target.hosts},
             {user: self._digest(user, target.issuer) for user in target.users},
@@ -227,30 +229,32 @@ class Store:
         )
 
     def authority(self) -> str:
-        """The certificates of all authorities that are trusted, as PEM. Raises EarshotError."""
+        """The certificates of all trusted authorities, as PEM. Raises EarshotError."""
         return self._read(TRUSTED if (self.folder / TRUSTED).exists() else AUTHORITY)
 
     def password(self, user: str) -> str:
-        """Raises EarshotError where there is none."""
+        """The newest password of ``user``. Raises EarshotError if there is none."""
         first = f"{user}.password"
         others = sorted(path.name for path in self.folder.glob(numbered(first, "*")))
         return self._read(others[-1] if others else first).strip()
 
     def key_store(self, user: str) -> Path:
-        """The file with the user's key and certificate. Raises EarshotError where it is missing."""
+        """The file with the user's key and certificate. Raises EarshotError if it is missing."""
         self._read(f"{user}.pem")
         return self.folder / f"{user}.pem"
 
     def copied(self) -> str:
-        """A copy, with keys and passwords, of what the store cannot make again: its authorities,
-        and passwords that clients know."""
+        """A copy of the files that cannot be regenerated, as JSON: authorities and passwords.
+
+        It is a secret.
+        """
         names = sorted({path.name for pattern in _COPIED for path in self.folder.glob(pattern)})
         return json.dumps({name: (self.folder / name).read_text() for name in names})
 
     def restore(self, copy: str, key_stores: Mapping[str, str]) -> None:
-        """Lets the files in ``copy``, and ``key_stores`` by name, be as they are there.
+        """Writes the files in ``copy`` and ``key_stores`` (texts by name); other files stay.
 
-        What else the store has stays. Raises EarshotError for a text that is no copy; OSError.
+        Raises EarshotError if ``copy`` is invalid, or OSError.
         """
         try:
             files = {str(name): str(text) for name, text in json.loads(copy).items()}
@@ -277,7 +281,7 @@ class Store:
         return EarshotError(what, observed=observed, remedy=remedy)
 
     def _authority(self, number: int) -> IssuedCertificate | None:
-        """None where one of its files is missing. Raises EarshotError where they are of no use."""
+        """The authority ``number``; None if a file is missing. Raises EarshotError if damaged."""
         names = _files(number)
         if not all((self.folder / name).exists() for name in names):
             return None
@@ -287,7 +291,7 @@ class Store:
             raise self._lost(f"{observed}damaged")
         return authority
 
-    def _surplus(self, target: WantedCertificates) -> list[str]:
+    def _surplus(self, target: TargetCertificates) -> list[str]:
         """The files that are no longer used."""
         used = {name for number in target.authorities for name in _files(number)}
         used |= {*(f"{name}.pem" for name in target.hosts), *target.passwords.values()}
@@ -296,23 +300,25 @@ class Store:
         file_names = {path.name for kind in kinds for path in self.folder.glob(kind)}
         return sorted(file_names - used)
 
-    def _trusted(self, target: WantedCertificates) -> str:
-        """All that nodes trust. Raises EarshotError where one of the stack's own is missing."""
+    def _trusted(self, target: TargetCertificates) -> str:
+        """Certificates of all authorities that nodes trust.
+
+        Raises EarshotError if one of the stack's own is missing.
+        """
         own = [self._read(numbered(AUTHORITY, number)) for number in sorted(target.authorities)]
         return target.authority + "".join(own)
 
-    def _trusts(self, target: WantedCertificates) -> bool:
+    def _trusts(self, target: TargetCertificates) -> bool:
         try:
             return (self.folder / TRUSTED).read_text() == self._trusted(target)
         except FileNotFoundError:
             return False
 
-    def check(self, target: WantedCertificates, issued: bool) -> None:
-        """Raises EarshotError where the issuing authority is lost, and nodes have certificates of
-        it.
+    def check(self, target: TargetCertificates, issued: bool) -> None:
+        """Raises EarshotError if the issuing authority is lost and nodes have certificates of it.
 
-        ``issued`` says that they have; else what lies in the folder does. Certificates of another
-        authority that is there are none of it.
+        They have if the folder has node certificates that no other authority in it has issued, or,
+        without any, if ``issued`` is true.
         """
         if target.is_of_others or self._authority(target.issuer) is not None:
             return
@@ -345,9 +351,12 @@ class Store:
         return authority
 
     def _is_due(
-        self, name: str, hosts: Iterable[str], own: str, target: WantedCertificates, now: datetime
+        self, name: str, hosts: Iterable[str], own: str, target: TargetCertificates, now: datetime
     ) -> bool:
-        """``own`` is the certificate of the stack's authority; empty where that is lost."""
+        """True if the key store ``name`` must be written.
+
+        ``own`` is the certificate of the stack's authority; empty if it is lost.
+        """
         elsewhere = target.private_ca and name in target.nodes
         authority = target.authority if elsewhere else own
         if not authority:
@@ -368,11 +377,11 @@ class Store:
         )
 
     def _digest(self, user: str, issuer: int) -> str:
-        # passwords, which users may have chosen, can be tried with the authority's key only
+        # with the authority's key, so that others cannot guess passwords from their digest
         key = self._read(_files(issuer)[1]).encode()
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 
-    def _version(self, target: WantedCertificates, name: str) -> str:
+    def _version(self, target: TargetCertificates, name: str) -> str:
         pem = self._read(f"{name}.pem")
         is_own = name in target.users or target.authorities == (_FIRST,)
         if is_own and not target.is_of_others:
@@ -396,12 +405,12 @@ class Store:
 
 
 def _files(number: int) -> tuple[str, str]:
-    """Where the certificate and the key of the authority with that ``number`` lie."""
+    """The names of the certificate and the key of authority ``number``."""
     return numbered(AUTHORITY, number), numbered(_KEY, number)
 
 
 def _is_of_any(pem: str, authorities: Iterable[str]) -> bool:
-    """Whether one of these has issued it; a text that is no certificate, or of no authority."""
+    """True if one of ``authorities`` has issued the certificate ``pem``; False if it is invalid."""
     try:
         return any(is_issued_by(pem, authority) for authority in authorities)
     except ValueError:

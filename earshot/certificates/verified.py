@@ -1,7 +1,7 @@
-"""Whether TLS clients accept a chain of certificates; host names and times are judged elsewhere.
+"""Decides whether TLS clients accept a chain of certificates, except for host names and times.
 
-OpenSSL judges by a handshake of a node with itself, at the security level that librdkafka and
-Python have by default. What OpenSSL accepts and Java refuses is in `_refused_by_java`. Sources: RFC
+OpenSSL decides by a handshake in memory, at the default security level of librdkafka and Python.
+`_refused_by_java` checks what OpenSSL accepts and Java refuses. Sources: RFC
 5280, sections 4.2.1 and 6.1; `man SSL_CTX_set_security_level`; `jdk.tls.disabledAlgorithms` and
 `jdk.certpath.disabledAlgorithms` in Java's `java.security`.
 """
@@ -25,13 +25,13 @@ from earshot.certificates.shown import Refusal
 _LEVEL: Final = 2
 """OpenSSL's default since release 3.2, and that of distributions before: 112 bits of security."""
 _RSA_BITS: Final = 2048
-"""The least at that level."""
+"""The minimum at that level."""
 _NO_CHECK_TIME: Final = 0x200000
-"""X509_V_FLAG_NO_CHECK_TIME, which Python has no name for."""
+"""X509_V_FLAG_NO_CHECK_TIME, which Python's ssl does not name."""
 _POLICY_CHECK: Final = 0x80
-"""X509_V_FLAG_POLICY_CHECK: what Java does by itself."""
+"""X509_V_FLAG_POLICY_CHECK, which Java always does."""
 _CURVES: Final = ("secp256r1", "secp384r1", "secp521r1")
-"""Those that Java has in TLS for certificates."""
+"""Curves that Java supports for certificates in TLS."""
 _DIGESTS: Final = ("sha256", "sha384", "sha512")
 _KEYS: Final = f"RSA with at least {_RSA_BITS} bits, or EC on P-256, P-384 or P-521"
 _SIDES: Final = {
@@ -48,9 +48,9 @@ _KNOWN: Final = (
     x509.PolicyConstraints,
     x509.InhibitAnyPolicy,
 )
-"""Extensions that verifiers must know where they are critical."""
+"""Extensions that verifiers know, and that may be critical."""
 Certificates = Sequence[x509.Certificate]
-"""Of a path: each with its issuer behind it."""
+"""A path: each certificate before its issuer's."""
 
 
 def refusal(
@@ -61,13 +61,13 @@ def refusal(
     servers: bool = True,
     clients: bool = True,
 ) -> Refusal | None:
-    """Why clients or other nodes refuse a node's certificate; None where they accept it.
+    """Why clients or other nodes refuse a node's certificate; None if they accept it.
 
-    ``store`` has the node's key and chain as PEM; ``path`` are the certificates from the node's own
-    up to one that is its own issuer and ``trusted``. ``servers`` and ``clients`` say in which roles
-    the node shows it.
+    ``store`` is the node's key and chain as PEM; ``path`` are the certificates from the node's to
+    a self-signed one in ``trusted``. ``servers`` and ``clients`` are the roles in which the node
+    uses its certificate.
     """
-    # Java's path ends at the first certificate that is trusted
+    # Java's path ends at the first trusted certificate
     last = next(place for place, certificate in enumerate(path) if certificate in trusted)
     if (refused := next(_refused_by_java(path[: last + 1]), None)) is not None:
         return refused
@@ -86,7 +86,7 @@ def refusal(
 def _refused_by_openssl(
     store: str, trusted: Certificates, flags: int, *, servers: bool, clients: bool
 ) -> tuple[int | str, str]:
-    """The reason and message of OpenSSL's refusal; an empty message where it accepts the chain."""
+    """The reason and message of OpenSSL's refusal; the message is empty if it accepts the chain."""
     authorities = b"".join(authority.public_bytes(Encoding.DER) for authority in trusted)
     asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     asking.check_hostname = False
@@ -122,13 +122,13 @@ def _step(side: ssl.SSLObject) -> None:
 
 
 def _refused_by_java(path: Certificates) -> Iterator[Refusal]:
-    """What Java's verifier in Kafka refuses, and OpenSSL does not."""
+    """Refusals of Java's verifier in Kafka that OpenSSL does not have."""
     own, anchor = path[0], path[-1]
     for certificate in path:
         key = certificate.public_key()
         if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in _CURVES:
             yield _weak_key(path, certificate, f"EC on {key.curve.name}")
-    if own is not anchor:  # a certificate that is trusted itself is not looked into
+    if own is not anchor:  # a trusted certificate itself is not checked
         usage = _usage(own)
         if usage is not None and not usage.digital_signature:
             yield _NO_SIGNATURE

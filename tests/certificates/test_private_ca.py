@@ -18,7 +18,7 @@ from moto import mock_aws
 
 from earshot.certificates.authority import Subject, is_issued_by, new_request
 from earshot.certificates.private_ca import authority_of, issued_by
-from earshot.certificates.store import Store, WantedCertificates
+from earshot.certificates.store import Store, TargetCertificates
 from earshot.errors import EarshotError
 from tests.certificates.made import made
 from tests.certificates.private_root import new_private_ca
@@ -39,7 +39,7 @@ def arn(ambient: None) -> Iterator[str]:
 
 
 def test_a_store_has_nodes_by_the_ca_and_users_by_the_stack(arn: str, tmp_path: Path) -> None:
-    wanted = WantedCertificates(
+    wanted = TargetCertificates(
         stack="test",
         nodes={"node-1": HOSTS, "node-2": ("b2.example.com",)},
         node=SUBJECT,

@@ -12,7 +12,7 @@ from cryptography import x509
 
 from earshot.certificates.authority import Subject, read_certificate
 from earshot.certificates.client import client_properties
-from earshot.certificates.store import Store, WantedCertificates
+from earshot.certificates.store import Store, TargetCertificates
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import CLIENTS, principal
@@ -21,7 +21,7 @@ from earshot.validation.client import translate
 from tests.certificates.made import made
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
-WANTED = WantedCertificates(
+WANTED = TargetCertificates(
     stack="test",
     nodes={"node-1": ("localhost",), "node-2": ("localhost", "b2.example.com")},
     node=Subject("node", "nodes"),
@@ -86,7 +86,7 @@ def test_a_given_password_takes_the_place_of_the_one_that_is_there(store: Store)
     given = replace(WANTED, given_passwords={"app": "given-by-hand", "nobody": "is-no-user"})
     before = store.fill(WANTED, NOW).passwords
     assert store.due(given, NOW) == ["app.password"]
-    assert store.kept(given, NOW).passwords == {"validator": before["validator"]}
+    assert store.unchanged(given, NOW).passwords == {"validator": before["validator"]}
     after = store.fill(given, NOW).passwords
     assert store.password("app") == "given-by-hand" and after["app"] != before["app"]
     assert after["validator"] == before["validator"]
@@ -138,7 +138,7 @@ def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
     ],
 )
 def test_what_changes_or_ends_is_made_anew_and_nothing_else(
-    store: Store, wanted: WantedCertificates, days: int, due: list[str]
+    store: Store, wanted: TargetCertificates, days: int, due: list[str]
 ) -> None:
     now = NOW + timedelta(days=days)
     before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
@@ -150,7 +150,7 @@ def test_what_changes_or_ends_is_made_anew_and_nothing_else(
     assert store.due(wanted, now) == []
 
 
-def given(store: Store) -> WantedCertificates:
+def given(store: Store) -> TargetCertificates:
     """With what others have made for one of the nodes."""
     text = (store.folder / "node-1.pem").read_text()
     return replace(WANTED, given={"node-1": text}, authority="-----THEIRS-----\n")
@@ -174,7 +174,7 @@ def test_the_first_end_is_that_of_any_certificate_in_a_chain(tmp_path: Path) -> 
     root = made("CN=Root", NOW, authority=True, days=900, number=1)
     issuing = made("CN=Issuing", NOW, root, authority=True, days=40, number=2)
     node = made("CN=b1", NOW, issuing, hosts=["localhost"], days=300, number=3)
-    wanted = WantedCertificates(
+    wanted = TargetCertificates(
         stack="s",
         nodes={"node-1": ("localhost",)},
         node=Subject("node", "nodes"),
@@ -342,7 +342,7 @@ def test_any_password_of_somebody_s_own_reaches_the_client(store: Store, passwor
     assert translate(read_properties(text).values)["sasl.password"] == password
 
 
-def authorities(*numbers: int) -> WantedCertificates:
+def authorities(*numbers: int) -> TargetCertificates:
     return replace(WANTED, authorities=numbers)
 
 
@@ -354,7 +354,7 @@ def issuer(store: Store, name: str) -> str:
 
 def test_another_authority_takes_over_where_all_trust_both(store: Store) -> None:
     own = store.authority()
-    before = store.held(WANTED)
+    before = store.contents(WANTED)
     assert store.due(authorities(1, 2), NOW) == ["ca@2.pem", "trusted.pem"]
     both = store.fill(authorities(1, 2), NOW)
     assert store.due(authorities(1, 2), NOW) == []
@@ -404,7 +404,7 @@ def test_the_authority_ends_too(store: Store) -> None:
 
 
 def test_another_number_is_another_password(store: Store) -> None:
-    before, old = store.held(WANTED).passwords, store.password("app")
+    before, old = store.contents(WANTED).passwords, store.password("app")
     second = replace(WANTED, numbers={"app": 2})
     assert store.due(second, NOW) == ["app@2.password", "app.password"]
     after = store.fill(second, NOW).passwords

@@ -11,7 +11,7 @@ import pytest
 
 from earshot import cache
 from earshot.certificates.authority import Subject
-from earshot.certificates.store import Store, WantedCertificates
+from earshot.certificates.store import Store, TargetCertificates
 from earshot.cli import run
 from earshot.cli.client import HEADER
 from earshot.listeners.properties import read_properties
@@ -34,7 +34,7 @@ PLAIN = """\
 config:
   earshot:cluster: {placement: local}
 """
-WANTED = WantedCertificates(
+WANTED = TargetCertificates(
     "s", {"node-1": ("localhost",)}, Subject("node", "nodes"), ("app",), 90, 30
 )
 

@@ -21,7 +21,7 @@ from earshot_pulumi.docker.inner_listener import (
 )
 
 from earshot.certificates.authority import Subject
-from earshot.certificates.store import Store, WantedCertificates
+from earshot.certificates.store import Store, TargetCertificates
 from earshot.listeners.security import NODE, NODES
 from earshot.remote.archive import archive
 from earshot.validation.cluster_state import MOST_STATE_BYTES
@@ -43,7 +43,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def issued(root: Path) -> Store:
     store = Store(root / "security")
     nodes = {"node-1": ("kafka-1",)}
-    store.fill(WantedCertificates("s", nodes, Subject(NODE, NODES), (), 90, 30), datetime.now(UTC))
+    store.fill(TargetCertificates("s", nodes, Subject(NODE, NODES), (), 90, 30), datetime.now(UTC))
     return store
 
 
