@@ -1,4 +1,4 @@
-"""EC2's own names: made from an address and a region, read back, and what they lead to from where.
+"""EC2's own names: builds and parses them, and predicts their addresses at each location.
 
 Only the forms that AWS documents: for its commercial regions, for GovCloud and for China. Sources:
 the EC2 guide on instance hostnames (private names), the VPC guide on Amazon's DNS (public names and
@@ -20,7 +20,7 @@ from earshot.names.reachability import location_of
 from earshot.placements import ClientLocation
 
 FIRST_REGION = "us-east-1"
-"""Its names are older than the regions, and have none in them."""
+"""Its names contain no region."""
 _REGION = re.compile(r"(?:us-gov|[a-z]{2})-[a-z]+-[0-9]+", re.ASCII)
 _ADDRESS = r"(?P<address>\d+-\d+-\d+-\d+)"
 _PLACE = r"(?P<region>[a-z0-9-]+)\.compute"
@@ -34,7 +34,7 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class Ec2Name:
-    """What the text of one of EC2's names says."""
+    """The parts of one of EC2's names."""
 
     kind: NameKind
     """EC2_PRIVATE or EC2_PUBLIC."""
@@ -45,7 +45,7 @@ class Ec2Name:
 def private_name(address: str, region: str) -> str:
     """`ip-10-0-0-1.ec2.internal` in us-east-1, `ip-10-0-0-1.<region>.compute.internal` elsewhere.
 
-    Raises AddressError for an address that is no IPv4, or a region whose names are not known.
+    Raises AddressError if the address is not IPv4 or the region's names are unknown.
     """
     zone = "ec2" if check_region(region) == FIRST_REGION else f"{region}.compute"
     return f"ip-{_dashed(address)}.{zone}.internal"
@@ -55,7 +55,7 @@ def public_name(address: str, region: str) -> str:
     """`ec2-192-0-2-1.<region>.compute.amazonaws.com`, with `compute-1` in us-east-1 and `.cn` at
     the end in China.
 
-    Raises AddressError as `private_name` does.
+    Raises AddressError like `private_name`.
     """
     zone = "compute-1" if check_region(region) == FIRST_REGION else f"{region}.compute"
     china = ".cn" if region.startswith("cn-") else ""
@@ -63,7 +63,7 @@ def public_name(address: str, region: str) -> str:
 
 
 def read_name(host: str) -> Ec2Name | None:
-    """The address and region in ``host``, in any case; None unless EC2 itself would write it so."""
+    """The address and region in ``host``, in any case; None if EC2 makes no such name."""
     name = host.lower().removesuffix(".")
     for kind, shape in _SHAPES.items():
         if match := shape.fullmatch(name):
@@ -79,7 +79,7 @@ def read_name(host: str) -> Ec2Name | None:
 
 
 def check_region(text: str) -> str:
-    """``text`` as a region whose names have a known form; raises AddressError."""
+    """``text``, if it is a region with names of a known form. Raises AddressError otherwise."""
     if not _REGION.fullmatch(text):
         allowed = "a region of AWS's commercial, GovCloud or China partition, as in us-west-2"
         what, observed = f"region {text!r}", "is none whose names are known"
@@ -98,7 +98,7 @@ def _dashed(address: str) -> str:
 
 @dataclass(frozen=True)
 class VpcDns:
-    """The two DNS attributes of a VPC, with AWS's defaults for one that is not the default VPC."""
+    """The two DNS attributes of a VPC, with AWS's defaults for a new VPC."""
 
     support: bool = True
     """enableDnsSupport: the VPC has Amazon's resolver."""
@@ -107,7 +107,7 @@ class VpcDns:
 
     @property
     def off(self) -> tuple[str, ...]:
-        """The attributes that are off, by AWS's name."""
+        """AWS's names of the attributes that are off."""
         pairs = (("enableDnsSupport", self.support), ("enableDnsHostnames", self.hostnames))
         return tuple(name for name, on in pairs if not on)
 
@@ -119,13 +119,13 @@ class Interface:
     region: str
     private: str
     public: str = ""
-    """Its Elastic IP or the address that AWS lent it; an empty text means none."""
+    """Its Elastic IP or automatic public address; empty without one."""
     elastic: bool = True
-    """Whether ``public`` is an Elastic IP, and so outlives a stop."""
+    """True if ``public`` is an Elastic IP, which outlives a stop."""
 
 
 class Resolution(NamedTuple):
-    """What a name leads to at one location: an empty address where it does not resolve."""
+    """The address of a name at one location, empty if it does not resolve, and the reason."""
 
     address: str
     why: str
@@ -134,10 +134,11 @@ class Resolution(NamedTuple):
 def resolution(
     host: str, location: ClientLocation, interface: Interface, dns: VpcDns
 ) -> Resolution:
-    """What ``host``, one of EC2's names, leads to for clients at ``location``, by documentation.
+    """The address of ``host``, one of EC2's names, for clients at ``location``.
 
-    Containers on an instance ask as the instance does. AWS's documentation is followed where it
-    is stricter than what is often seen: with either attribute off, neither name is counted on.
+    Containers on an instance resolve names like the instance. The result follows AWS's
+    documentation even if it is stricter than practice: with either attribute off, no name counts as
+    resolving.
     """
     name = read_name(host)
     if name is None:
@@ -162,7 +163,7 @@ def resolution(
 
 
 def declaration(host: str, scope: Scope, interface: Interface, dns: VpcDns) -> Declaration | None:
-    """What the stack's interface and VPC declare of ``host`` for the clients of ``scope``, if
-    anything."""
+    """The declaration of ``host`` by the stack's interface and VPC for clients of ``scope``; None
+    if it does not resolve for them."""
     address, why = resolution(host, location_of(scope, "aws"), interface, dns)
     return Declaration(why, (address,)) if address else None

@@ -1,7 +1,7 @@
-"""The DNS servers and search domains that this machine is configured with, read from its files.
+"""This machine's configured DNS servers and search domains.
 
-Sources: resolv.conf(5); systemd-resolved(8) for its stub and the file of the servers behind it;
-the output of macOS's `scutil --dns`, which also holds what /etc/resolver and VPNs configure.
+Sources: resolv.conf(5); systemd-resolved(8) for its stub and the file with its upstream servers;
+the output of macOS's `scutil --dns`, which includes /etc/resolver and VPNs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from earshot.names.resolvers import parse_server
 
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
 BEHIND_STUB: Final = Path("/run/systemd/resolve/resolv.conf")
-"""Where systemd-resolved lists the servers of every link, a VPN's among them."""
+"""systemd-resolved's file with the servers of every link, including VPNs."""
 _STUBS: Final = frozenset({"127.0.0.53", "127.0.0.54"})
 _RESOLVER: Final = re.compile(r"^resolver #\d+$", re.MULTILINE)
 _ENTRY: Final = re.compile(
@@ -29,7 +29,7 @@ _ENTRY: Final = re.compile(
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a machine's own resolver goes by."""
+    """The configuration of a machine's resolver."""
 
     servers: tuple[str, ...] = ()
     """Texts for `parse_server`, in the order in which they are configured."""
@@ -38,7 +38,7 @@ class Configuration:
 
 
 def read_resolv_conf(text: str) -> Configuration:
-    """What a resolv.conf says; of `search` and `domain` the last line counts."""
+    """The configuration in a resolv.conf; the last `search` or `domain` line counts."""
     servers: list[str] = []
     search: tuple[str, ...] = ()
     for line in text.splitlines():
@@ -51,15 +51,15 @@ def read_resolv_conf(text: str) -> Configuration:
 
 
 def nameservers(file: Path = RESOLV_CONF) -> tuple[str, ...]:
-    """The DNS servers in ``file``: by default those that this machine's own resolver asks."""
+    """The DNS servers in ``file``, by default this machine's resolv.conf."""
     return read_resolv_conf(_text(file)).servers
 
 
 def read_scutil(text: str) -> Configuration:
-    """What `scutil --dns` prints: the resolvers for all names, and those for one domain.
+    """The configuration in the output of `scutil --dns`, with resolvers of single domains.
 
-    Multicast resolvers have no server. Those of one interface (`Scoped`) serve only programs that
-    bind to it.
+    Multicast resolvers have no server. Resolvers of one interface (`Scoped`) are left out, as only
+    programs that bind to it use them.
     """
     servers: list[str] = []
     search: list[str] = []
@@ -79,10 +79,10 @@ def read_scutil(text: str) -> Configuration:
 
 
 def configuration(platform: str = sys.platform) -> Configuration:
-    """This machine's own; without a server where none is configured.
+    """This machine's configuration, which may have no server.
 
-    systemd-resolved's stub also answers from this machine's hosts file, which is no evidence for
-    others: the servers behind it, of every link, stand in its place.
+    systemd-resolved's stub is replaced with the servers of every link, as it also answers from this
+    machine's hosts file, which is not evidence for other machines.
     """
     system = read_resolv_conf(_text(RESOLV_CONF))
     behind = nameservers(BEHIND_STUB)
@@ -97,7 +97,7 @@ def configuration(platform: str = sys.platform) -> Configuration:
 
 
 def _usable(servers: Iterable[str]) -> tuple[str, ...]:
-    """Each once; one that is written as no address is left out, as resolvers do."""
+    """The distinct ``servers`` that are addresses, as resolvers ignore others."""
     servers_kept = []
     for text in dict.fromkeys(servers):
         try:

@@ -1,7 +1,6 @@
-"""Questions and answers of DNS as they go over the wire, as far as nearly all of them go.
+"""Encodes DNS questions and decodes common answers.
 
-What has another shape, such as a chain of CNAMEs, is read by dnspython, or asked again by it.
-Source: RFC 1035, section 4.
+dnspython decodes other answers, such as a chain of CNAMEs. Source: RFC 1035, section 4.
 """
 
 import contextlib
@@ -22,37 +21,37 @@ import dns.resolver
 _HEADER = struct.Struct(">6H")
 _RECORD = struct.Struct(">HHHIH")
 _ASKED_NAME = 0xC000 | _HEADER.size
-"""Where an answer says that a record is of the name that was asked for."""
+"""The compressed name of a record that belongs to the name in the question."""
 _RECURSE = 0x0100
 _IS_ANSWER = 0x8000
 _TRUNCATED = 0x0200
 _CODE = 0x000F
 _FAMILIES = {dns.rdatatype.A: (socket.AF_INET, 4), dns.rdatatype.AAAA: (socket.AF_INET6, 16)}
-"""With the length of an address."""
+"""Address family and length of an address, by record type."""
 
 
 def question(name: str, kind: dns.rdatatype.RdataType) -> bytes:
-    """A question for records of ``kind``; raises DNSException where there can be no such name."""
+    """A question for records of ``kind``. Raises DNSException if ``name`` is invalid."""
     header = _HEADER.pack(secrets.randbits(16), _RECURSE, 1, 0, 0, 0)
     return header + _name(name) + struct.pack(">2H", kind, dns.rdataclass.IN)
 
 
-@lru_cache(maxsize=256)  # each name is asked for two families
+@lru_cache(maxsize=256)  # each name has two questions
 def _name(name: str) -> bytes:
     return absolute(name).to_wire() or b""
 
 
 def absolute(name: str) -> dns.name.Name:
-    """``name``, which may end in a dot; raises DNSException where there can be no such name."""
-    return dns.name.from_text(name)  # below the root in any case
+    """``name`` as an absolute name. Raises DNSException if it is invalid."""
+    return dns.name.from_text(name)  # relative to the root
 
 
 def addresses(
     request: bytes, received: bytes, kind: dns.rdatatype.RdataType
 ) -> Sequence[str] | None:
-    """The addresses in the answer ``received``, or None where it cannot be used: where it answers
-    another question, is cut off, or says that the server failed. Raises `dns.resolver.NXDOMAIN`
-    and `NoAnswer`."""
+    """The addresses in the answer ``received``, or None if it cannot be used: it answers another
+    question, is truncated, or reports a server failure. Raises `dns.resolver.NXDOMAIN` and
+    `NoAnswer`."""
     with contextlib.suppress(struct.error):
         texts = _usual(request, received, kind)
         if texts is not None:
@@ -61,7 +60,7 @@ def addresses(
 
 
 def _usual(request: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
-    """The addresses of an answer that holds nothing else; None for one of another shape."""
+    """The addresses of an answer without other records; None for other answers."""
     id, flags, questions, answers, _, _ = _HEADER.unpack_from(received)
     expected = (*_HEADER.unpack_from(request)[:1], 1, request[_HEADER.size :])
     belongs = (id, questions, received[_HEADER.size : len(request)]) == expected

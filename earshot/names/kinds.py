@@ -75,10 +75,10 @@ _NAMES = tuple(
 
 
 def is_name(host: str) -> bool:
-    """Whether ``host`` is an address or could be some resolver's name: `a:9092`, say, is neither.
+    """True if ``host`` is an address or a name that a resolver may have; false for `a:9092`.
 
-    Wider than earshot's grammar, as resolvers are: underscores, a trailing dot, letters of any
-    script.
+    Like resolvers, this accepts more than earshot's grammar: underscores, a trailing dot, letters
+    of any script.
     """
     return ip_of(host) is not None or bool(_LABELS.fullmatch(host))
 
@@ -99,7 +99,7 @@ def kind_of(host: str) -> NameKind:
 
 @lru_cache(maxsize=16384)
 def ip_of(host: str) -> Ip | None:
-    """The address that ``host`` is, IPv4 where it was mapped into IPv6; None for a name."""
+    """``host`` as an address, IPv4 if it is IPv4-mapped IPv6; None for a name."""
     if ":" not in host and not host[-1:].isdigit():
         return None  # cheaper than an exception
     try:

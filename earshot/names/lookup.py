@@ -1,7 +1,7 @@
-"""Lookups of names: many at once, each once per resolver, the whole batch bounded in time.
+"""Batches of name lookups, each once per resolver, with a time limit for the batch.
 
-What a lookup came to is a value; a name that does not resolve is never an exception here.
-Resolvers are handed in: `resolvers` has those that ask the real world.
+The result of a lookup is a value; a name that does not resolve raises no exception. Resolvers are
+passed in: `resolvers` and `nameservers` have the real ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 
 
 class Diagnosis(StrEnum):
-    """What a lookup came to; the four failures have different causes and different remedies."""
+    """The result of a lookup; the four failures have different causes and different remedies."""
 
     OK = "ok"
     NXDOMAIN = "nxdomain"
@@ -32,21 +32,20 @@ class Diagnosis(StrEnum):
 
 @dataclass(frozen=True)
 class Lookup:
-    """The outcome for ``name`` at ``resolver``; frozen, so that it can be shown and compared."""
+    """The result for ``name`` at ``resolver``."""
 
     name: str
     resolver: str
-    """Who was asked, as a report prints it."""
+    """The resolver's label in reports."""
     diagnosis: Diagnosis
     addresses: tuple[str, ...] = ()
-    """In the resolver's order; one of a link with its zone, which a connection needs.
-    Empty unless the diagnosis is ok."""
+    """In the resolver's order, link-local ones with their zone; empty after a failure."""
     seconds: float = 0.0
     detail: str = ""
     answered: bool = True
-    """Whether any server answered at all, be it with a failure."""
+    """True if any server answered, even with a failure."""
     each: tuple[Lookup, ...] = ()
-    """What each server said by itself, where several were asked."""
+    """The result of each server, if there were several."""
 
     @property
     def ok(self) -> bool:
@@ -54,12 +53,12 @@ class Lookup:
 
     @property
     def unresolved_at(self) -> tuple[str, ...]:
-        """The servers that did not resolve what others did, each with what it said."""
+        """The servers that did not resolve the name although others did, with their failures."""
         failed = (lookup for lookup in self.each if not lookup.ok) if self.ok else ()
         return tuple(f"{failure.resolver}: {failure.diagnosis}" for failure in failed)
 
     def said_by(self, address: str) -> tuple[str, ...]:
-        """The servers that gave ``address``, where not all gave it."""
+        """The servers that returned ``address``; empty if all did."""
         saying = tuple(lookup.resolver for lookup in self.each if address in lookup.addresses)
         return saying if len(saying) < len(self.each) else ()
 
@@ -69,17 +68,17 @@ class Resolver(Protocol):
 
     @property
     def label(self) -> str:
-        """Who is asked; two resolvers of one label are the same."""
+        """The name in reports; resolvers with the same label are the same."""
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        """The addresses of ``name``; should return within ``seconds``, and need not."""
+        """The addresses of ``name``; should return within ``seconds``, but may take longer."""
 
 
 def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
-    """What ``each`` of several servers (at least one) says of ``name``, as one lookup. Pure.
+    """The results ``each`` of several servers (at least one), as one lookup. Pure.
 
-    One server that resolves it is enough: the next network over has a server that knows more
-    names. Where none does, what was said of the name counts before what was not said at all.
+    One server that resolves the name is enough, as servers of other networks may have more names.
+    If none does, an answer about the name counts more than a missing one.
     """
     seconds = max(lookup.seconds for lookup in each)
     if any(lookup.ok for lookup in each):
@@ -98,20 +97,20 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
 
 
 _FAILURES = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
-"""Failures, the one that says most about a name first."""
+"""Failures, the one with most information about a name first."""
 LITERAL = "none (an address)"
 """The resolver of an address, which needs no lookup."""
 _WORKERS = 128
-"""Names that one resolver is asked for at the same time."""
+"""Maximum number of simultaneous lookups at one resolver."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0
 
 
 def literal(host: str) -> Lookup | None:
-    """The lookup of a host that is an IP address, or None where it is a name."""
+    """The lookup of a host that is an IP address; None for a name."""
     if ":" not in host and not host[-1:].isdigit():
         return None
-    if not (host.isascii() and host.isprintable()):  # a zone may hold anything
+    if not (host.isascii() and host.isprintable()):  # a zone may be any text
         return None
     try:
         return Lookup(host, LITERAL, Diagnosis.OK, (str(ipaddress.ip_address(host)),))
@@ -128,9 +127,9 @@ def look_up(
 ) -> dict[tuple[str, str], Lookup]:
     """One lookup per (name in lower case, resolver's label), all within ``seconds``.
 
-    A lookup that has not returned by then counts as timed out. Where ``retry`` is positive, names
-    that did not resolve are asked again, ever more slowly, until ``retry`` seconds have passed
-    since the first round: for a record that was just created and still spreads.
+    A lookup that has not returned by then counts as timed out. If ``retry`` is positive, names that
+    did not resolve are looked up again, with growing pauses, until ``retry`` seconds after the
+    first round, as a new record may take time to spread.
     """
     queries: dict[tuple[str, str], tuple[str, Resolver]] = {}
     for name, resolver in questions:
@@ -155,7 +154,7 @@ _Answers = queue.SimpleQueue[tuple[_Key, Lookup | Exception]]
 
 def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[_Key, Lookup]:
     lookups: dict[_Key, Lookup] = {}
-    # a queue for each resolver: one that never answers must not hold up the others
+    # a queue for each resolver, so that one that never answers does not delay the others
     by_resolver: dict[str, _Questions] = {}
     for key, (name, resolver) in queries.items():
         if address := literal(name):
@@ -173,7 +172,7 @@ def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict
     for _, questions in sorted(
         workers, key=lambda worker: worker[0]
     ):  # each resolver begins at once
-        # a daemon: getaddrinfo has no time limit, and must not hold back the process's end
+        # a daemon, as getaddrinfo has no time limit and must not keep the process alive
         threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
     for _ in range(missing):
         try:
@@ -196,9 +195,9 @@ def _work(questions: _Questions, answers: _Answers, deadline: float) -> None:
         except queue.Empty:
             return
         try:
-            # a little less than is left, so that the resolver's own account arrives in time
+            # a little less than the rest, so that the resolver's own result arrives in time
             answers.put((key, resolver.resolve(name, 0.95 * remaining)))
-        except Exception as error:  # a fault of ours: raised again where the batch is awaited
+        except Exception as error:  # a bug: raised again in `_round`
             answers.put((key, error))
 
 

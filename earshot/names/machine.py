@@ -1,4 +1,4 @@
-"""This machine: its own addresses, and its own name where that leads back to it."""
+"""This machine's own addresses, and its host name if that resolves to one of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from earshot.names.resolvers import SystemResolver
 
 @dataclass(frozen=True)
 class Machine:
-    """What the local placement must know of the machine it runs on."""
+    """The machine that the local placement runs on."""
 
     addresses: tuple[str, ...]
-    """All of them, loopback included, IPv4 before IPv6, without zones."""
+    """All addresses including loopback, IPv4 before IPv6, without zones."""
     name: str | None = None
-    """Its own name, where a client here resolves it to this machine; else None."""
+    """The host name if clients on this machine resolve it to this machine, else None."""
     name_address: str = ""
-    """The address that the name leads to and a broker can bind; empty without a name."""
+    """An address of the name that a broker can bind; empty without a name."""
     why_unnamed: str = ""
     """Why there is no usable name."""
 
@@ -34,7 +34,7 @@ def this_machine(
     resolver: Resolver | None = None,
     addresses: Callable[[], tuple[str, ...]] | None = None,
 ) -> Machine:
-    """This machine as it is now; the three sources can be replaced."""
+    """This machine's current state; the arguments replace its sources."""
     machine_addresses = (addresses or own_addresses)()
     name = hostname()
     try:
@@ -48,7 +48,7 @@ def this_machine(
 
 
 def own_addresses() -> tuple[str, ...]:
-    """Every address of every interface that psutil lists, and loopback."""
+    """The addresses of all interfaces that psutil lists, and loopback."""
     addresses = dict.fromkeys(("127.0.0.1", "::1"))
     rows = (row for rows in psutil.net_if_addrs().values() for row in rows)
     listed = (row.address for row in rows if row.family in (socket.AF_INET, socket.AF_INET6))
@@ -57,10 +57,10 @@ def own_addresses() -> tuple[str, ...]:
 
 
 def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, str]:
-    """The address to bind for ``name``, or an empty text and the reason why there is none."""
+    """The address to bind for ``name``, and an empty reason; or an empty address and the reason."""
     if not answer.ok:
         return "", f"its own name {name} does not resolve here: {answer.diagnosis}"
-    # link-local is left out, for it cannot be bound without its zone
+    # without link-local addresses, which cannot be bound without their zone
     mine = [
         text
         for text in answer.addresses
@@ -70,6 +70,6 @@ def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, st
     if not mine:
         resolved = f"its own name {name} resolves to {', '.join(answer.addresses)}"
         return "", f"{resolved}, which is none of its addresses that can be bound"
-    # loopback first, which opens nothing to the network; then IPv4, as `localhost` has
+    # loopback first, which is not reachable from the network; then IPv4, like `localhost`
     mine.sort(key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text))
     return mine[0], ""

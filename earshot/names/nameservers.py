@@ -1,6 +1,6 @@
-"""DNS servers asked through dnspython.
+"""Lookups at DNS servers through dnspython.
 
-Apart from `resolvers`, because importing dnspython takes longer than checking a cluster.
+Separate from `resolvers`, because importing dnspython takes longer than checking a cluster.
 Source: `dns.resolver` for how the diagnoses differ.
 """
 
@@ -30,13 +30,13 @@ _LATE_FAMILY = 1.0
 _LATE_SERVER = 1.0
 """Seconds for the other servers once one has resolved a name."""
 _MUTE = 2.0
-"""Seconds of silence about every name after which a server is not waited for, if others answer."""
+"""Seconds without any answer after which a server is not waited for, if others answer."""
 _LOOK_AGAIN = 0.25
-"""Seconds between two looks at what the other names have shown of a server."""
+"""Seconds between two checks whether a server has answered for other names."""
 
 
 class DnsResolver:
-    """Given DNS servers, all asked at the same time: one that resolves a name is enough.
+    """Given DNS servers, all queried at the same time: one that resolves a name is enough.
 
     A client's own resolver believes the first server that denies a name; but which server is its
     first depends on the client's location, and the servers here are a sample of all servers.
@@ -55,10 +55,10 @@ class DnsResolver:
         return ", ".join(self.servers)
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        """What all servers say; one that is silent is waited for only as long as it matters.
+        """The combined result of all servers, within ``seconds``.
 
-        Not for its whole time where another has resolved the name, nor where it has been silent
-        about every name so far, while others answered.
+        A silent server is not waited for all that time if another has resolved the name, or if it
+        has not answered for any name while others did.
         """
         if len(self._servers) == 1:
             return self._servers[0].resolve(name, seconds)
@@ -68,7 +68,7 @@ class DnsResolver:
             future: Future[Lookup] = Future()
             futures[future] = server
             arguments = (future, server, name, seconds)
-            # a daemon: a silent server must not hold back the end of the process
+            # a daemon, so that a silent server does not keep the process alive
             threading.Thread(target=_answer, args=arguments, daemon=True).start()
         waiting: set[Future[Lookup]] = set(futures)
         resolved: float | None = None
@@ -95,7 +95,7 @@ class DnsResolver:
 def _answer(future: Future[Lookup], server: _Server, name: str, seconds: float) -> None:
     try:
         future.set_result(server.resolve(name, seconds))
-    except Exception as error:  # a fault of ours: raised again where the answer is awaited
+    except Exception as error:  # a bug: raised again in `DnsResolver.resolve`
         future.set_exception(error)
 
 
@@ -111,7 +111,7 @@ class _Server:
         self._patience = _MUTE
 
     def is_mute(self, now: float) -> bool:
-        """Whether it was asked a while ago and has answered nothing since."""
+        """True if the first query was a while ago and there was no answer since."""
         first_asked = self._first_asked
         return (
             not self.has_answered
@@ -120,7 +120,7 @@ class _Server:
         )
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        """Both families; one of them is enough."""
+        """The addresses of both families; one of them is enough."""
         begun = time.monotonic()
         if self._first_asked is None:
             self._first_asked, self._patience = begun, min(_MUTE, seconds / 2)
@@ -128,10 +128,10 @@ class _Server:
         if first.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.TIMEOUT):
             return first
         remaining = seconds - (time.monotonic() - begun)
-        # some servers never answer for AAAA: once there is an address, that costs a second only
+        # some servers never answer for AAAA: with an address, wait only a second for it
         second = self._ask(name, "AAAA", min(remaining, _LATE_FAMILY) if first.ok else remaining)
         took = time.monotonic() - begun
-        # a failure says more than the absence of the other family
+        # a failure has more information than a missing family
         worse = second if first.diagnosis is Diagnosis.NO_ANSWER else first
         diagnosis = Diagnosis.OK if first.ok or second.ok else worse.diagnosis
         addresses = first.addresses + second.addresses

@@ -1,4 +1,4 @@
-"""Who is asked on behalf of a scope's clients: the policy, its defaults, and the real resolvers."""
+"""The resolvers for the clients of each scope: the policy, its defaults, and real resolvers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from earshot.placements import on_this_machine
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 SYSTEM = "system"
-"""getaddrinfo of this machine, in place of a list of servers."""
+"""The word for getaddrinfo of this machine, in place of a list of servers."""
 
 
 class WaivedName(Frozen):
-    """Why a name is accepted without evidence, and the last day on which it is."""
+    """Why a name is accepted without evidence, and the last day of that."""
 
     reason: str
     until: date | None = None
@@ -122,11 +122,11 @@ class ResolverPolicy(Frozen):
 
     @property
     def waivers(self) -> dict[str, str]:
-        """The reasons of the waivers that are not over, by name in lower case."""
+        """The reasons of current waivers, by name in lower case."""
         return {name: waiver.reason for name, waiver in self.waived.items() if not waiver.is_over}
 
     def waiver(self, host: str) -> str:
-        """Why ``host`` need not resolve, or an empty text."""
+        """The waiver's reason for ``host``, or an empty text."""
         waiver = self.waived.get(host.lower())
         return "" if waiver is None or waiver.is_over else waiver.reason
 
@@ -146,9 +146,9 @@ def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
 
 
 class SystemResolvers:
-    """The resolvers of the real world, for one run; tests hand in another one.
+    """The real resolvers for one run; tests use another one.
 
-    One that has answered for no name costs its time once, however many batches follow.
+    A resolver that has not answered for any name is not used again in later batches.
     """
 
     @cached_property
@@ -174,7 +174,7 @@ class SystemResolvers:
         } | lookups
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
-        """Who answers for the clients of ``scope``, or None if there is no resolver."""
+        """The resolver for the clients of ``scope``, or None if there is none."""
         servers = policy.resolvers.get(scope, ())
         if not servers:
             if scope is Scope.HOST or (on_this_machine(placement) and scope is not Scope.EXTERNAL):
@@ -190,11 +190,11 @@ class SystemResolvers:
         return configuration().servers
 
     def search(self) -> tuple[str, ...]:
-        """The domains that this machine appends to names without dots, and others do not."""
+        """The search domains of this machine, which other machines do not have."""
         return configuration().search
 
     def system(self) -> Resolver:
-        """This machine, as its clients see it."""
+        """The resolver of this machine's own clients."""
         return SystemResolver()
 
     def dns(self, servers: tuple[str, ...]) -> Resolver:

@@ -1,8 +1,8 @@
-"""What each location can make of each kind of host: one table, predictions and not measurements.
+"""A table that predicts whether each kind of host resolves and works at each client location.
 
-"Resolves" and "reaches" are different answers, and the same name may give another address
-elsewhere. The rows on AWS come from its documentation, those on Docker were measured on Linux
-(Docker 20.10). Rules and reports take their explanations from here.
+"Resolves" and "reaches" are different answers, and a name may have another address elsewhere. The
+rows for AWS come from its documentation, those for Docker were measured on Linux (Docker 20.10).
+Rules and reports take their explanations from here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from earshot.placements import ClientLocation, internal_location
 
 
 class Expectation(StrEnum):
-    """Does it resolve, or: does it lead to the broker?"""
+    """Whether a host resolves, or whether it leads to the broker."""
 
     YES = "yes"
     NO = "no"
     DEPENDS = "depends"
     ITSELF = "itself"
-    """It leads to the client's own machine or container, whatever listens there."""
+    """It leads to the client's own machine or container."""
 
 
 @dataclass(frozen=True)
 class Reachability:
-    """What one location makes of one kind."""
+    """The predictions for one kind of host at one location."""
 
     resolves: Expectation
     reaches: Expectation
@@ -36,7 +36,7 @@ class Reachability:
 
 @dataclass(frozen=True)
 class ReachabilityRow:
-    """One kind at all vantages, with what is worth knowing and where that is written."""
+    """One kind of host at all locations, with a note and its source."""
 
     outlooks: Mapping[ClientLocation, Reachability]
     note: str

@@ -1,6 +1,6 @@
-"""This machine as its clients see it, and how a DNS server is written down.
+"""This machine's system resolver, and the text form of a DNS server.
 
-Source: gai_strerror(3) for what getaddrinfo's failures mean.
+Source: gai_strerror(3) for getaddrinfo's failures.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ _SYSTEM_FAILURES = {
 
 
 class SystemResolver:
-    """`getaddrinfo`: what a client on this machine sees, hosts file, mDNS and all."""
+    """`getaddrinfo`, which clients on this machine use: with the hosts file and mDNS."""
 
     label = SYSTEM_LABEL
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        """Asks without a time limit of its own (there is none to set): the batch has one."""
+        """Ignores ``seconds``, as getaddrinfo has no time limit; the batch has one."""
         begun = time.monotonic()
         try:
-            if "\0" in name:  # the C library would look up the text before it
+            if "\0" in name:  # the C library would look up only the text before it
                 raise ValueError("it holds a null character")
             rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        except OSError as error:  # gaierror, or what the system itself could not do
+        except OSError as error:  # gaierror, or a failure of the system
             diagnosis = _SYSTEM_FAILURES.get(error.errno or 0, Diagnosis.SERVER_FAILURE)
             took = time.monotonic() - begun
             return Lookup(name, self.label, diagnosis, (), took, error.strerror or str(error))
-        except ValueError as error:  # a label that IDNA cannot encode exists nowhere
+        except ValueError as error:  # IDNA cannot encode the name, so it cannot exist
             return Lookup(name, self.label, Diagnosis.NXDOMAIN, (), 0.0, str(error))
         addresses = dict.fromkeys(str(row[4][0]) for row in rows)
         return Lookup(name, self.label, Diagnosis.OK, tuple(addresses), time.monotonic() - begun)
 
 
 def parse_server(text: str) -> Address:
-    """A DNS server, `ip`, `ip:port` or `[ipv6]:port`, port 53 by default; raises AddressError."""
+    """The address of a DNS server: `ip`, `ip:port` or `[ipv6]:port`, by default port 53.
+
+    Raises AddressError.
+    """
     host, port = text, str(DNS_PORT)
     if text.startswith("[") and "]" in text:
         host, _, rest = text[1:].partition("]")
