@@ -1,7 +1,7 @@
-"""The `earshot` command: exit codes, signals and messages; what it does is in `commands`.
+"""The `earshot` command: exit codes, signals and messages; `commands` has the commands.
 
 0 all well; 1 a rule or a cell failed; 2 usage or configuration; 3 inconclusive;
-70 a fault of earshot's own; 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.
+70 a bug in earshot; 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> NoReturn:
 
 
 def prepare() -> None:
-    """Sets up this process for a command: its streams, and how it ends."""
+    """Sets up the streams and the signal handlers of this process for a command."""
     streams.open_closed()
     umask.restrict()
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
@@ -60,7 +60,7 @@ def prepare() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command line; the result is the exit code."""
+    """Runs one command line and returns its exit code."""
     debug = DEBUG in arguments or bool(os.environ.get("EARSHOT_DEBUG"))
     try:
         words = [argument for argument in arguments if argument != DEBUG]
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _failed(fault: Exception, debug: bool) -> int:
-    """Says what went wrong; the exit code."""
+    """Prints the error and returns the exit code."""
     if extra := extra_of(fault):
         _say(f"error: this command needs more packages; fix: {installing(extra)}")
         return USAGE
@@ -125,7 +125,7 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _unwritten() -> str:
-    """The message where stdout takes nothing more, else an empty text."""
+    """The message if stdout cannot be written, else an empty text."""
     from earshot.cli.output import emit
 
     try:

@@ -1,4 +1,4 @@
-"""`earshot adopt`: from the file that a team has to a stack file."""
+"""`earshot adopt`: turns a team's existing file into a stack file."""
 
 import os
 import sys
@@ -107,7 +107,7 @@ def _adopt(
 
 
 def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
-    """``adoption`` without the mistakes that a comment in the file ignores, which become notes."""
+    """``adoption`` with the findings that a comment in the file ignores turned into notes."""
     text, shown, mistakes = text_of(file), str(file), adoption.mistakes
     placed = (
         ((mistake, in_properties(text, shown, mistake)) for mistake in mistakes)

@@ -1,4 +1,4 @@
-"""`earshot client`: a file with which a user of a secured stack comes in."""
+"""`earshot client`: writes the client properties of a user of a secured stack."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -63,6 +63,6 @@ def _is_own(file: Path) -> bool:
 
 
 def _of_stack(file: Path, project: Project, stack: str) -> tuple[Path, ...]:
-    """``file``, if it is one of those that an update of ``stack`` keeps, such as brokers' own."""
+    """``file``, if it is one of those that updates of ``stack`` write, such as key stores."""
     kept = file.resolve().is_relative_to(project.state_dir(stack).resolve())
     return (file,) if kept and not _is_own(file) else ()

@@ -1,4 +1,4 @@
-"""The commands with their options and help; what they do is loaded when they are called."""
+"""The commands with their options and help; their modules are imported when they are called."""
 
 from typing import Annotated, NoReturn
 

@@ -1,7 +1,7 @@
-"""How a command goes on whose process crashes: librdkafka trusts every answer that a peer makes up.
+"""Runs commands that use librdkafka in a child process, and reports its crash.
 
-A broker count of -1 in an answer ends a process that uses librdkafka 2.16 with SIGSEGV. So the
-commands that hand addresses of others to it run in a child process, whose crash this one reports.
+A broker count of -1 in a peer's answer ends a process that uses librdkafka 2.16 with SIGSEGV. So
+the commands that connect to addresses of others run in a child process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ reason = ""
 
 
 def may_crash(arguments: Sequence[str]) -> bool:
-    """True if ``arguments`` are those of a command that uses librdkafka on addresses of others."""
+    """True if ``arguments`` are a command that uses librdkafka with addresses of others."""
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
     return command in COMMANDS and hasattr(os, "fork")
 
@@ -62,8 +62,10 @@ def guarded(arguments: Sequence[str]) -> list[str]:
 
 
 def _status_of_child() -> int | None:
-    """The exit code of a new child process, or the negative number of the signal that ended it;
-    None in that process itself."""
+    """Forks; the exit code of the child, or the negative number of the signal that ended it.
+
+    None in the child.
+    """
     alive, pipe = os.pipe()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until one is forwarded
     child = os.fork()

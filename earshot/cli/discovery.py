@@ -1,4 +1,4 @@
-"""A contract made from a running cluster's own answers."""
+"""Builds a contract from a running cluster's own answers."""
 
 from collections.abc import Mapping, Sequence
 

@@ -82,7 +82,7 @@ def run(
 def _held(
     report: Report, contract: Contract | None, client: Mapping[str, str]
 ) -> list[tuple[Address, Protocol]]:
-    """The addresses in ``report``, with the protocol that is spoken there."""
+    """The addresses in ``report``, with their protocols."""
     if contract is None:
         return [(cell.address, protocol_of(client)) for cell in report.cells]
     spoken = {listener.name: listener.protocol for listener in contract.listeners}

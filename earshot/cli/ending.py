@@ -1,4 +1,4 @@
-"""How a command ends when it is told to, or is late: soon, and with what is known by then.
+"""Ends a command soon after a signal or its deadline, with the results so far.
 
 Python runs the handler of a signal in the main thread, between two of its own instructions. A call
 into native code that hangs, or the end of a client with thousands of threads, would hold it up. So
@@ -52,7 +52,7 @@ class RunningCommand:
     _told: bool = False
 
     def overdue(self) -> str:
-        """Why it must end now; empty where it need not."""
+        """Why the command must end now; empty if it need not."""
         if time.monotonic() > self.end:
             return "it did not end by its deadline, so its process was ended"
         threads, most = _threads(), self.most_threads()
@@ -75,7 +75,7 @@ _grace = GRACE
 
 
 def watch() -> None:
-    """Begins to wait for signals, whose handlers are set already."""
+    """Starts to wait for signals, whose handlers are already set."""
     global _wake
     if _wake >= 0:
         return
@@ -114,7 +114,7 @@ def ended_by(tell: Tell, seconds: float, most_threads: Callable[[], int]) -> Ite
 
 
 def leave(code: int) -> None:
-    """Ends the process with ``code`` where it does not end by itself soon."""
+    """Ends the process with ``code`` if it does not end soon."""
     timer = threading.Timer(LEAVE_SECONDS, os._exit, (code,))
     timer.daemon = True
     timer.start()

@@ -46,7 +46,7 @@ def run(
 
 
 def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
-    """The contract of ``stack``, and its listeners that something else than the stack forwards."""
+    """The contract of ``stack``, and its listeners that the stack itself does not forward."""
     project = Project.find()
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))

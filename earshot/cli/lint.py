@@ -147,7 +147,7 @@ def _is_baseline(file: Path) -> bool:
 def _outcome(
     paths: Sequence[Path], choice: Choice, baseline: frozenset[BaselineEntry]
 ) -> tuple[Outcome, frozenset[BaselineEntry]]:
-    """What became of all files, and the baseline, which may have just been made from them."""
+    """The reports of all files, and the baseline, which may have just been created from them."""
     select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
     if not (paths or choice.together):
@@ -180,7 +180,7 @@ def _outcome(
 
 
 def _selected(choice: Choice) -> frozenset[str]:
-    """The rules of --select. Raises EarshotError for one by which no file is checked."""
+    """The rules of --select. Raises EarshotError for a rule that does not check files."""
     select = rules_named(choice.select, "--select")
     if select:
         from earshot.rules.evaluate import rules_at  # all rules: slow to import

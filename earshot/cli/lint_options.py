@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the options; it raises EarshotError for wrong ones."""
+    """The parser of the options; it raises EarshotError for wrong ones."""
     command_line = _Parser(
         prog="earshot lint",
         description=_DESCRIPTION,

@@ -1,4 +1,4 @@
-"""Where a result goes: to stdout as this terminal can show it, and to files by their suffix."""
+"""Writes results to stdout in a form that the terminal can show, and to files by their suffix."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _is_report(file: Path) -> bool:
 
 
 def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
-    """Raises EarshotError where one of ``files``, which shall be written, is among ``read``."""
+    """Raises EarshotError if one of the output ``files`` is also among the input files ``read``."""
     there = [file for file in files if file != STDOUT and file.is_file()]
     sources = {path.resolve() for path in read} if there else set()
     for file in there:

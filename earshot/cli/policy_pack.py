@@ -1,4 +1,4 @@
-"""`earshot policy-pack`: a folder that `pulumi up --policy-pack` takes."""
+"""`earshot policy-pack`: prints a folder for `pulumi up --policy-pack`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a long command is doing, on stderr: a live line on a terminal, else a line per step."""
+"""Progress of a long command on stderr: a live line on a terminal, else a line per step."""
 
 import contextlib
 import sys
@@ -16,7 +16,7 @@ Step = Callable[[str], None]
 
 @contextlib.contextmanager
 def steps() -> Iterator[Step]:
-    """Yields what is called with a text for each step as it begins."""
+    """Yields a function to call with a text at the beginning of each step."""
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
         yield to_stderr

@@ -1,4 +1,4 @@
-"""`earshot rules`: the registry for a reader."""
+"""`earshot rules`: prints the registry of rules."""
 
 import json as encoder
 import sys
@@ -17,7 +17,7 @@ FIELDS = ("id", "title", "reason", "remedy", "source", "severity", "kafka", "app
 
 
 def run(id: str | None, *, json: bool) -> None:
-    """Prints all rules, or the one of ``id``. Raises EarshotError for an id that there is not."""
+    """Prints all rules, or the rule ``id``. Raises EarshotError for an unknown id."""
     chosen = RULES if id is None else (_rule(id),)
     terminal = Terminal.of(sys.stdout)
     if json:
@@ -35,7 +35,7 @@ def table(rules: tuple[Rule, ...], terminal: Terminal) -> str:
 
 
 def in_full(rule: Rule, terminal: Terminal) -> str:
-    """Everything that is known of a rule, and below it what breaks it and what keeps it."""
+    """All facts of a rule, with an example that breaks it and one that keeps it."""
     width = max(len(name) for name in (*FIELDS, STANDS_FOR))
     lines = [terminal.bold(f"{rule.id}: {rule.title}")]
     facts = [(name, text) for name, text in _facts(rule).items() if name not in ("id", "title")]

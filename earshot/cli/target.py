@@ -1,4 +1,4 @@
-"""What a command looks at: the contract of a stack or of a file, and where to begin."""
+"""The target of a command: the contract of a stack or of a file, and bootstrap addresses."""
 
 import contextlib
 import shutil
@@ -33,7 +33,7 @@ class Target:
     """What it is read from, and what belongs to it: nothing that a result may replace."""
 
     def client_properties(self, file: Path | None) -> dict[str, str]:
-        """Those in ``file``, else the validator's where the stack has made some, else none.
+        """The properties in ``file``, else the validator's if the stack has them, else none.
 
         Raises EarshotError.
         """
@@ -44,12 +44,12 @@ class Target:
 
     @property
     def report_file(self) -> Path | None:
-        """Where the last report of this stack is kept; None without a stack."""
+        """The file with the last report of this stack; None without a stack."""
         return self.project.report_file(self.stack) if self.project is not None else None
 
 
 def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Target:
-    """What the options of a command name. Raises EarshotError where they name nothing, or two."""
+    """The target in a command's options. Raises EarshotError if they name none or two."""
     if stack is None and contract is None and bootstrap is None:
         raise EarshotError(
             "nothing to look at",
@@ -77,10 +77,10 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
 
 
 def parse_bootstrap(text: str) -> tuple[Address, ...]:
-    """`host:port,host:port`, each once; raises EarshotError.
+    """The distinct addresses in `host:port,host:port`. Raises EarshotError.
 
-    A broker may be called what earshot would not advertise: Compose makes names with underscores,
-    and Kafka's clients take them, and a trailing dot too.
+    Names that earshot would not advertise are accepted, as Kafka's clients accept them: names with
+    underscores, which Compose makes, and names with a trailing dot.
     """
     seeds = dict.fromkeys(_seed(part.strip()) for part in text.split(",") if part.strip())
     return tuple(seeds) or (parse_address(text),)
@@ -98,7 +98,7 @@ def _seed(text: str) -> Address:
 
 
 def stack_contract(project: Project, stack: str) -> Contract:
-    """The contract that the last update of ``stack`` left, or that Pulumi holds."""
+    """The contract of the last update of ``stack``, from its folder or from Pulumi."""
     file = project.contract_file(stack)
     if file.exists():
         return read_contract(text_of(file), str(file))

@@ -1,4 +1,4 @@
-"""`earshot tunnel`: a private cluster on this machine, through one other machine."""
+"""`earshot tunnel`: makes a private cluster reachable from this machine, through another one."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def _ended(made: Tunnel, command: Sequence[str], folder: Path) -> int:
 
 
 def _with_names(hosts: Path | None, folder: Path) -> list[str]:
-    """What runs a command in mounts of its own with that file of hosts; nothing without one."""
+    """The prefix that runs a command with that hosts file mounted; empty without one."""
     if hosts is None:
         return []
     switch = folder / "nsswitch.conf"
@@ -153,7 +153,7 @@ def _unshare() -> list[str]:
 
 
 def _check_mounts() -> None:
-    """Raises EarshotError where this machine gives a command no mounts of its own."""
+    """Raises EarshotError if this machine does not allow a command separate mounts."""
     why = "there is no unshare on PATH"
     if shutil.which("unshare") is not None:
         trial = [*_unshare(), "sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
@@ -170,7 +170,7 @@ def _check_mounts() -> None:
 
 
 def _listener(target: Target, name: str | None) -> ContractListener | None:
-    """The listener that is meant; None without a contract. Raises EarshotError."""
+    """The listener of the tunnel; None without a contract. Raises EarshotError."""
     if target.contract is None:
         if name is not None:
             raise EarshotError("--listener", observed="needs a --stack or a --contract")
@@ -198,7 +198,7 @@ def _listener(target: Target, name: str | None) -> ContractListener | None:
 
 
 def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
-    """Where the tunnel leads; those of --bootstrap first."""
+    """The brokers' addresses for the tunnel; those of --bootstrap are first."""
     if target.contract is None or chosen is None:
         return list(target.bootstrap)
     ordered = sorted(target.contract.brokers, key=lambda broker: broker.id)

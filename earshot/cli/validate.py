@@ -1,4 +1,4 @@
-"""`earshot validate`: the proof with Spark, of a stack, a contract, or whatever answers."""
+"""`earshot validate`: the validation with Spark of a stack, a contract or a bootstrap address."""
 
 import json
 from collections.abc import Sequence
@@ -129,16 +129,16 @@ def run(
 
 
 def _beyond_the_deadline(standpoints: Sequence[Standpoint] | None) -> float:
-    """Seconds beyond the deadline that a validation may take: to clean up, and for its images."""
+    """Seconds that a validation may take after the deadline, for clean-up and its images."""
     if standpoints is None:
         return CLEAN_UP
     return CLEAN_UP + IMAGE_SECONDS + max((place.patience for place in standpoints), default=0.0)
 
 
 def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoint, ...] | None:
-    """Where to stand for each scope; None: here, for all of them.
+    """The standpoints for each scope; None means this machine for all of them.
 
-    ``asked`` says that there are credentials for listeners that a deploy has none for.
+    ``asked`` is true if there are credentials for listeners that a deploy has none for.
     """
     if choice.vantage is not None:
         for option, value in (("--vantages", choice.vantages), ("--only", choice.only)):
@@ -165,7 +165,7 @@ def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoin
 
 
 def _defaults(target: Target) -> ValidationSpec:
-    """What the stack's file says; a stack that was deployed elsewhere may have none here."""
+    """The defaults in the stack's file, which a stack deployed elsewhere may not have here."""
     if target.project is None or not target.project.stack_file(target.stack).exists():
         return ValidationSpec()
     return target.project.read_cluster(target.stack).validation

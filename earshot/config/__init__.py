@@ -1,1 +1,1 @@
-"""What a stack file says: its `earshot:cluster`, read with one clear line per mistake."""
+"""Reads `earshot:cluster` of a stack file, with one clear line per problem."""

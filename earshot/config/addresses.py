@@ -86,7 +86,7 @@ class AddressSpec(Frozen):
 
     @property
     def forwards(self) -> bool:
-        """Whether a name that all brokers share, or a forwarder, is advertised."""
+        """True if brokers advertise a shared name or a forwarder."""
         return self.strategy in (Strategy.PORT, Strategy.SNI)
 
     def port_of(self, id: int) -> int:
@@ -98,18 +98,19 @@ class AddressSpec(Frozen):
         return (self.pattern or "").replace(ID, str(id))
 
     def ports(self, ids: Sequence[int]) -> dict[int, str]:
-        """The ports of ``host`` with strategy port, each with what it is for."""
+        """The ports of ``host`` with strategy port, each with its purpose."""
         owners = {self.port_of(id): f"broker {id}" for id in ids}
         if self.bootstrap_port is not None:
             owners[self.bootstrap_port] = "the bootstrap"
         return owners
 
     def with_bootstrap(self) -> Self:
-        """The same with a port for the bootstrap: `base_port`, if there is none yet."""
+        """This strategy with a bootstrap port: `base_port`, if it has none."""
         return self.model_copy(update={"bootstrap_port": self.bootstrap_port or self.base_port})
 
     def front(self, host: str | UnknownHost, port: int) -> Front | None:
-        """Where clients of a broker connect that advertises ``host`` and ``port``; None: there."""
+        """The address that clients of a broker connect to, if it is not the advertised ``host`` and
+        ``port``; else None."""
         bootstrap = None
         if self.bootstrap_host is not None or self.bootstrap_port is not None:
             bootstrap = Endpoint(host=self.bootstrap_host or host, port=self.bootstrap_port or port)

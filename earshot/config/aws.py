@@ -136,7 +136,7 @@ class AwsSpec(ClusterSpec):
 
     @model_validator(mode="after")
     def _bootstrap_of_balancer(self) -> Self:
-        """Behind the balancer the bootstrap has `base_port`, which no broker has."""
+        """Sets the bootstrap port of balanced listeners to `base_port`, which no broker has."""
         settled = tuple(
             listener.model_copy(update={"address": listener.address.with_bootstrap()})
             if listener.name in self.balanced
@@ -237,7 +237,7 @@ class AwsSpec(ClusterSpec):
                     yield f"validator.client: is missing; {listener.name} takes {listener.protocol}"
 
     def _secret_problems(self) -> Iterator[str]:
-        """Why keys and properties of one's own do not go with `security`."""
+        """Secrets and properties of the user that conflict with `security`."""
         if self.security is None:
             return
         own = [("", self.client, self.secrets)]
@@ -264,7 +264,7 @@ class AwsSpec(ClusterSpec):
                 yield f"vpc.cidr: {error.line}"
 
     def at(self, place: Place) -> Self:
-        """The same with its brokers at ``place``. Raises EarshotError where the VPC lacks that."""
+        """This spec with its brokers at ``place``. Raises EarshotError if the VPC lacks that."""
         placed = self.model_copy(update={"place": place})
         if problems := list(placed._place_problems()):
             raise SpecError.of("earshot:cluster", problems)
@@ -272,12 +272,12 @@ class AwsSpec(ClusterSpec):
 
     @property
     def external(self) -> bool:
-        """Whether clients beyond the VPC are served."""
+        """True if a listener has scope external."""
         return any(Scope.EXTERNAL in listener.scopes for listener in self.listeners)
 
     @property
     def public(self) -> bool:
-        """Whether brokers are in public subnets, with an Elastic IP each."""
+        """True if brokers are in public subnets, each with an Elastic IP."""
         return bool(self.directly_external) if self.place is None else self.place == "public"
 
     @property
@@ -296,7 +296,7 @@ class AwsSpec(ClusterSpec):
 
     @property
     def directly_external(self) -> list[str]:
-        """The listeners that clients beyond the VPC reach at the brokers' own addresses."""
+        """The listeners that clients outside the VPC reach at the brokers' own addresses."""
         return [
             listener.name
             for listener in self.listeners
@@ -305,15 +305,15 @@ class AwsSpec(ClusterSpec):
 
     @property
     def _public_names(self) -> bool:
-        """Whether names are looked up beyond the VPC."""
+        """True if names are resolved outside the VPC."""
         return bool(self.directly_external) or bool(self.expose and self.expose.public)
 
     def is_public(self, id: int) -> bool:
-        """Whether node ``id`` is in a public subnet, the only place for an Elastic IP."""
+        """True if node ``id`` is in a public subnet, which an Elastic IP needs."""
         return self.public and id in self.ids
 
     def subnet_of(self, id: int) -> str:
-        """The subnet of node ``id``: its range, or in a VPC that is there its id."""
+        """The subnet of node ``id``: its CIDR block, or its ID in an existing VPC."""
         zone, public = self.zone_of[id], self.is_public(id)
         if self.vpc.id is not None:
             return self.vpc.subnets["public_subnets" if public else "private_subnets"][zone]
@@ -343,7 +343,7 @@ class AwsSpec(ClusterSpec):
 
     @property
     def gateways(self) -> int:
-        """How many NAT gateways there are."""
+        """The number of NAT gateways."""
         return {"none": 0, "one": 1, "per-zone": len(self.vpc.zones)}[self.nat_gateways]
 
     @property
@@ -353,7 +353,7 @@ class AwsSpec(ClusterSpec):
 
     @cached_property
     def subnets(self) -> tuple[Subnet, ...]:
-        """The subnets of a new VPC; none where the VPC exists already."""
+        """The subnets of a new VPC; empty for an existing VPC."""
         return () if self.vpc.id is not None else lay_out(self.vpc.cidr, self.vpc.zones)
 
     @cached_property
@@ -366,7 +366,7 @@ class AwsSpec(ClusterSpec):
         return zones
 
     def name_of(self, id: int) -> str:
-        """What node ``id`` is called: `broker-1`, `controller-10001`."""
+        """The name of node ``id``: `broker-1`, `controller-10001`."""
         return f"{'broker' if id in self.ids else 'controller'}-{id}"
 
     def instance_of(self, id: int) -> InstanceSpec:

@@ -221,7 +221,7 @@ class ZoneSpec(Frozen):
         return f"{self.record.format(id=id)}.{self.name}"
 
     def controller(self, id: int) -> str:
-        """The name of a controller on an instance of its own."""
+        """The name of a controller on a separate instance."""
         return f"controller-{id}.{self.name}"
 
 

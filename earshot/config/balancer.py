@@ -1,4 +1,4 @@
-"""The balancer that a stack on AWS makes in front of its brokers."""
+"""The load balancer that a stack on AWS creates in front of its brokers."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class BalancerSpec(Frozen):
 
     @property
     def private_link(self) -> bool:
-        """Whether clients connect through endpoints of their own VPCs."""
+        """True if clients connect through endpoints in their own VPCs."""
         return self.kind == "privatelink"
 
     @property
     def path(self) -> ForwardingPath:
-        """What the balancer does with connections."""
+        """How the balancer forwards connections."""
         return ForwardingPath(
             keeps_client_address=self.keeps_client_address,
             hairpins=not self.keeps_client_address,
@@ -87,7 +87,7 @@ class BalancerSpec(Frozen):
 
     @property
     def public(self) -> bool:
-        """Whether the balancer is in the public subnets."""
+        """True if the balancer is in the public subnets."""
         return self.scheme == "internet"
 
     def problems(

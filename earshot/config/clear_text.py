@@ -13,7 +13,7 @@ _TLS = ", ".join(item for item in Protocol if item.tls)
 def clear_text_problems(
     listeners: Iterable[ListenerSpec], waived: Mapping[str, str]
 ) -> Iterator[str]:
-    """One text per external listener without TLS and waiver, and per waiver that says nothing.
+    """One text per external listener without TLS and waiver, and per waiver without a reason.
 
     ``waived`` maps listener names to reasons. Without TLS anyone on the network path can read and
     change packets, credentials included (RFC 8446, section 1).

@@ -1,4 +1,4 @@
-"""What a stack file says of a cluster wherever it runs: listeners, quorum, replicas, validation."""
+"""The settings of a cluster for all placements: listeners, quorum, replicas, validation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MIN_HEAP, MAX_HEAP = 16, 1024 * 1024
 
 
 def heap_size(value: str) -> str:
-    """``value`` where it is a size that a JVM takes; raises ValueError."""
+    """``value``, if it is a valid JVM heap size. Raises ValueError otherwise."""
     wanted = "a JVM size such as 256m or 1g"
     if not _SIZE.fullmatch(value):
         raise ValueError(f"found {shown(value)}; allowed: {wanted}")
@@ -50,14 +50,14 @@ def heap_size(value: str) -> str:
 
 
 def shown_ids(ids: Sequence[int]) -> str:
-    """``ids`` as they stand in a message."""
+    """``ids`` as text for a message."""
     if len(ids) > 2 and list(ids) == list(range(ids[0], ids[-1] + 1)):
         return f"{ids[0]} to {ids[-1]}"
     return ", ".join(map(str, ids))
 
 
 def strangers(key: str, what: str, given: Iterable[int], allowed: Sequence[int]) -> Iterator[str]:
-    """A problem of ``key`` for each of the ids ``given`` that is none of those ``allowed``."""
+    """A problem of ``key`` for each of the ids ``given`` that is not ``allowed``."""
     for id in given:
         if id not in allowed:
             yield f"{key}: found {what} {id}; allowed: {shown_ids(allowed)}"
@@ -224,18 +224,18 @@ class ClusterSpec(Frozen):
         return self
 
     def asks_for_certificates(self, listener: str) -> bool:
-        """Whether clients on ``listener`` of a secured cluster have a certificate at hand."""
+        """True if clients of ``listener`` in a secured cluster have a certificate."""
         return any(each.name == listener and each.asks_for_certificates for each in self.listeners)
 
     def mechanisms(self, security: SecuritySpec) -> tuple[Mechanism, ...]:
-        """All by which users log in, that of ``security`` first."""
+        """The mechanisms with which users log in; the one of ``security`` is first."""
         mechanisms = (
             listener.mechanism for listener in self.listeners if listener.mechanism is not None
         )
         return tuple(dict.fromkeys((security.mechanism, *mechanisms)))
 
     def mechanism(self, listener: str, security: SecuritySpec) -> Mechanism:
-        """That by which users log in on ``listener``."""
+        """The mechanism with which users log in on ``listener``."""
         mechanisms = (each.mechanism for each in self.listeners if each.name == listener)
         return next(mechanisms, None) or security.mechanism
 
@@ -318,7 +318,7 @@ class ClusterSpec(Frozen):
 
     @property
     def balanced(self) -> tuple[str, ...]:
-        """The listeners for which the stack makes a balancer."""
+        """The listeners for which the stack creates a balancer."""
         return ()
 
     @property

@@ -1,4 +1,4 @@
-"""The address strategies of a cluster's listeners together: what a single one does not show."""
+"""Checks of all address strategies of a cluster together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def address_problems(
 ) -> Iterator[str]:
     """The problems of the address strategies of a cluster with the brokers ``ids``.
 
-    The stack makes a balancer for the listeners named in ``balanced``.
+    The stack creates a balancer for the listeners named in ``balanced``.
     """
     taken: dict[tuple[str, int], str] = {}
     for listener in listeners:

@@ -105,7 +105,7 @@ class DockerHost(Frozen):
 
     @property
     def between_hosts(self) -> str | None:
-        """What the other Docker hosts call this one."""
+        """The name or address of this host for the other Docker hosts."""
         return self.internal or self.external
 
 
@@ -276,7 +276,7 @@ class DockerSpec(ClusterSpec):
 
     @model_validator(mode="after")
     def _narrow(self) -> Self:
-        """The specification; without `external`, listeners that name no host are for this one."""
+        """The spec; without an external host, listeners without a host serve only this machine."""
         if len(self.hosts) == 1 and self.hosts[0].external is None:
             settled = tuple(
                 listener
@@ -372,7 +372,7 @@ class DockerSpec(ClusterSpec):
 
     @property
     def provisioned(self) -> DockerHostsSpec | None:
-        """The hosts that the stack makes, if it makes them."""
+        """The hosts that the stack creates, or None."""
         first = self.hosts[0]
         return first.made if isinstance(first, ProvisionedHost) else None
 
@@ -386,13 +386,13 @@ class DockerSpec(ClusterSpec):
         return self.image or f"apache/kafka:{self.kafka_version}"
 
     def name_of(self, id: int) -> str:
-        """What the container of node ``id`` is called."""
+        """The name of the container of node ``id``."""
         kind = "kafka" if id in self.ids else "controller"
         return self.names.get(id, f"{kind}-{id}")
 
     @cached_property
     def host_of(self) -> dict[int, int]:
-        """By node id, the index of its host."""
+        """The index of each node's host, by node id."""
         hosts_by_id: dict[int, int] = {}
         for index, host in enumerate(self.hosts):
             hosts_by_id |= dict.fromkeys(host.brokers or (), index)

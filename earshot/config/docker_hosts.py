@@ -198,7 +198,7 @@ class DockerHostsSpec(Frozen):
 
     @property
     def admitted_clients(self) -> tuple[IpRange, ...]:
-        """Ranges of clients that are not already those of deployers."""
+        """The clients' CIDR blocks that are not also deployers'."""
         return tuple(block for block in _read(self.clients) if block not in self.admitted_deployers)
 
     @property

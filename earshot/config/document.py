@@ -1,6 +1,6 @@
 """`earshot:cluster` of a stack file, as one frozen model; errors name key, finding, allowance.
 
-`read_spec` is the only way in; what it lets through can be planned for its placement's names.
+`read_spec` is the only entry; a spec that it accepts can be planned.
 """
 
 import json
@@ -31,7 +31,7 @@ class StackFiles(Protocol):
         """The name of the file of ``stack`` in messages."""
 
     def cluster(self, stack: str) -> object:
-        """`earshot:cluster` as the file of ``stack`` has it. Raises EarshotError."""
+        """The value of `earshot:cluster` in the file of ``stack``. Raises EarshotError."""
 
 
 def read_spec_text(text: str | None, source: str, files: StackFiles | None = None) -> Spec:

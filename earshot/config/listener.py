@@ -103,18 +103,18 @@ class ListenerSpec(Frozen):
         return self
 
     def advertises_own_host(self, ids: Iterable[int]) -> bool:
-        """Whether a broker of ``ids`` advertises a host that its placement provisions."""
+        """True if a broker of ``ids`` advertises a host that its placement provisions."""
         return not self.address.forwards and not set(ids) <= set(self.advertised)
 
     @property
     def asks_for_certificates(self) -> bool:
-        """Whether clients have a certificate at hand, where the cluster is secured."""
+        """True if clients have a certificate in a secured cluster."""
         if self.client_auth is None:
             return self.protocol is Protocol.SSL
         return self.client_auth is not ClientAuth.NONE
 
     def rescoped(self, old: Scope, new: Scope) -> Self:
-        """The same listener, for clients of scope ``new`` where it was for those of ``old``."""
+        """This listener with scope ``old`` replaced with ``new``."""
         scopes = [new if scope is old else scope for scope in self.scopes]
         return self.model_copy(update={"scopes": _ordered(scopes)})
 

@@ -1,6 +1,6 @@
 """Passwords of users from the stack's configuration secrets: `earshot:passwords`.
 
-No message shows one.
+Messages never contain a password.
 """
 
 import json
@@ -19,7 +19,7 @@ _ALLOWED = "8 to 128 printable ASCII characters without spaces"
 
 
 def read_passwords(value: object) -> dict[str, object]:
-    """By user, what Pulumi hands over as its password; ``value`` is JSON, or read from it."""
+    """The passwords by user in ``value``, which is JSON from Pulumi or its parsed form."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -33,7 +33,7 @@ def read_passwords(value: object) -> dict[str, object]:
 
 
 def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bool) -> None:
-    """Raises SpecError where what Pulumi hands over gives no passwords to users of ``spec``.
+    """Raises SpecError if ``value`` from Pulumi does not have valid passwords of users of ``spec``.
 
     ``source`` is where the value is set; ``secret`` is True if a part of it is a secret.
     """
@@ -54,7 +54,7 @@ def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bo
 
 
 def check_encrypted(written: object, spec: ClusterSpec, source: str) -> None:
-    """The same of what a stack file has, where nothing is decrypted."""
+    """Like `check_passwords`, but for a stack file, in which secrets are encrypted."""
     if isinstance(written, Mapping) and isinstance(written.get(_SECURE), str):
         return  # all of it is one secret
     if not isinstance(written, Mapping):

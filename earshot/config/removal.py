@@ -1,4 +1,4 @@
-"""`remove` of a stack file: when a listener that a change takes away may go."""
+"""`remove` of a stack file: when a change may remove a listener with connected clients."""
 
 import re
 from datetime import date
@@ -33,5 +33,5 @@ Remove = Annotated[str, PlainValidator(_remove, json_schema_input_type=str)]
 
 
 def goes_anyway(remove: str, today: date) -> bool:
-    """Whether a listener is removed on ``today`` (UTC), even with clients connected to it."""
+    """True if a listener is removed on ``today`` (UTC) even with connected clients."""
     return remove == ANYWAY or (remove != UNUSED and today >= date.fromisoformat(remove))

@@ -1,6 +1,6 @@
-"""The JSON Schema of a stack file, for editors; made from the models that read it.
+"""The JSON Schema of a stack file, for editors, generated from the models that read it.
 
-It accepts every file that earshot accepts; rules over several keys are checked by earshot alone.
+It accepts every file that earshot accepts; only earshot checks rules over several keys.
 """
 
 import ast
@@ -101,7 +101,7 @@ def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 @cache
 def descriptions(model: type[BaseModel]) -> Mapping[str, str]:
-    """By field, the docstring below it; a subclass's own comes before an inherited one."""
+    """The docstring of each field, by name; a subclass's takes precedence."""
     texts: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls.__module__.startswith("earshot."):
@@ -125,7 +125,7 @@ def _describe(definition: Schema, model: type[BaseModel]) -> None:
 
 
 def _of_placement(name: str, model: type[BaseModel]) -> Iterator[Schema]:
-    """What holds for a cluster of placement ``name``."""
+    """The schema's condition for a cluster of placement ``name``."""
     same = {"required": ["placement"], "properties": {"placement": {"const": name}}}
     yield {"if": same, "then": {"$ref": PREFIX + model.__name__}}
     # a file that extends another one may leave to that what the whole must have

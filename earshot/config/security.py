@@ -1,4 +1,4 @@
-"""`security` of a cluster: TLS with certificates of the stack's own, users, permissions."""
+"""`security` of a cluster: TLS with the stack's own certificates, users, ACLs."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -120,7 +120,7 @@ class TlsSpec(Frozen):
 
     @property
     def private_ca(self) -> str:
-        """The ARN of the one that issues certificates of nodes; empty where none does."""
+        """The ARN of the private CA that issues nodes' certificates, or empty."""
         return self.files.private_ca if self.files is not None else ""
 
     @field_validator("authorities")
@@ -222,22 +222,22 @@ class SecuritySpec(Frozen):
 
     @property
     def user_names(self) -> tuple[str, ...]:
-        """Of all who log in: the validator and the users."""
+        """The names of all users that log in: the validator and the stack's users."""
         return (VALIDATOR, *(user.name for user in self.users))
 
 
 def token_problems(extra: Mapping[str, str]) -> Iterator[str]:
-    """Why what ``extra`` says of tokens cannot be an option of a JVM, a text each."""
+    """Why token settings in ``extra`` cannot be JVM options, a text each."""
     for key, value in extra.items():
         if is_token_url(key) and not _TOKEN_URL.fullmatch(value):
             yield f"extra: {key}: found {shown(value)}; allowed: a URL of https, http or file"
 
 
 def authorizer_problems(controllers: str, extra: Mapping[str, str]) -> Iterator[str]:
-    """Why nodes could not reach the quorum by the permissions that ``extra`` turns on.
+    """Why the authorizer in ``extra`` would refuse nodes access to the quorum.
 
-    ``controllers`` is the quorum's listener, in plain text. A controller that another one refuses
-    a request ends.
+    ``controllers`` is the quorum's plaintext listener. A controller ends if another one refuses its
+    request.
     """
     users = extra.get(_SUPER_USERS, "")
     unknown = "${" in users or any(key.endswith("principal.builder.class") for key in extra)
@@ -258,10 +258,10 @@ def security_problems(
     controllers: Protocol,
     extra: Mapping[str, str],
 ) -> Iterator[str]:
-    """Why listeners and free properties do not go with `security`, a text each.
+    """Listeners and extra properties that conflict with `security`, a text each.
 
-    A client without TLS or credentials is anonymous, and may do nothing where permissions
-    are checked: nodes could not work together, and no client could do anything.
+    A client without TLS or credentials is anonymous and has no ACLs. So neither nodes nor clients
+    could do anything on such a listener.
     """
     allowed, required = (Protocol.SSL, Protocol.SASL_SSL), ClientAuth.REQUIRED
     for listener in listeners:
