@@ -12,7 +12,7 @@ from earshot.errors import EarshotError
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.docker.clusters import HostEngine
 from earshot_pulumi.docker.container_address import Engines, asking
-from earshot_pulumi.docker.engine_ready import POLL_SECONDS, SAY_SECONDS, report_of
+from earshot_pulumi.docker.engine_ready import LOG_SECONDS, POLL_SECONDS, report_of
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -35,19 +35,19 @@ class DockerHostImagesKind(AwsKind):
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
-        begin = said = time.monotonic()
+        begin = last_log = time.monotonic()
         problem, since = "", begin
         with Engines() as engines:
-            while absent := [it for it in news["images"] if not _has(engines, host, it)]:
+            while absent := [image for image in news["images"] if not _has(engines, host, image)]:
                 report = report_of(self.settings(operation), news)
                 reported, now = report.detail if report else "", time.monotonic()
                 if reported != problem:
                     problem, since = reported, now
                 if now - begin >= news["seconds"] or (problem and now - since >= PATIENCE):
                     raise _missing(news, absent, problem, int(now - begin))
-                if now - said >= SAY_SECONDS:
+                if now - last_log >= LOG_SECONDS:
                     operation.log(f"Docker host {host.name} pulls {', '.join(absent)}: {problem}")
-                    said = now
+                    last_log = now
                 operation.wait(POLL_SECONDS)
         return news
 
