@@ -171,8 +171,9 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
             "(manifest unknown); nothing was changed"
         ),
         (
-            "  fix: correct `image` or `kafka_version` in the stack file, or let the engine reach "
-            "the registry; or bring the image over from elsewhere: docker save "
+            "  fix: correct `image` or `kafka_version` in the stack file, let the engine reach the "
+            "registry, or log in to it on this machine (docker login); or bring the image over "
+            "from elsewhere: docker save "
             "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"
         ),
     ]
