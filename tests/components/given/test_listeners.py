@@ -82,7 +82,7 @@ NODE = {"internal": "kafka-1", "host": "localhost"}
         ({"1": {**NODE, "container": {}}}, "nodes.1.container.names: is missing"),
         ({"1": {**NODE, "container": {"names": []}}}, "nodes.1.container.names: found []"),
         ({"1": {**NODE, "container": {"names": "kafka-1"}}}, "nodes.1.container.names: found 'kaf"),
-        ({"1": {**NODE, "container": {"names": [None]}}}, "nodes.1.container.names[0]: found noth"),
+        ({"1": {**NODE, "container": {"names": [None]}}}, "nodes.1.container.names[0]: found n"),
         (
             {"1": {**NODE, "container": {"names": ["kafka-1"], "ports": ["9092:9092"]}}},
             "nodes.1.container.ports: found ['9092:9092']; allowed: a map",
