@@ -73,9 +73,9 @@ class ResolverPolicy(Frozen):
     resolvers: dict[Scope, tuple[str, ...]] = Field(default_factory=dict)
     """By scope: DNS servers (`ip`, `ip:port`, `[ipv6]:port`), or the one word `system`; all of
     them are asked, at the same time."""
-    timeout: float = Field(default=5.0, gt=0, le=600)
+    timeout: float = Field(default=5.0, gt=0, le=600, strict=True)
     """Seconds for all lookups together."""
-    retry: float = Field(default=0.0, ge=0, le=3600)
+    retry: float = Field(default=0.0, ge=0, le=3600, strict=True)
     """Seconds for which a name that does not resolve is asked again, while its record spreads."""
     waived: dict[str, WaivedName] = Field(default_factory=dict)
     """Names that are accepted without evidence: the reason, or a map of `reason` and `until`."""
@@ -118,6 +118,8 @@ class ResolverPolicy(Frozen):
     def _names(cls, value: dict[str, WaivedName]) -> dict[str, WaivedName]:
         for name in value:
             _said("waived", check_host, name)
+        if len({name.lower() for name in value}) < len(value):
+            raise ValueError(f"found {', '.join(value)}; allowed: each name once, in any case")
         return {name.lower(): waiver for name, waiver in value.items()}
 
     @property
