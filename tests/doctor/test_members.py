@@ -48,6 +48,12 @@ def brokers(listed: Listed) -> Iterator[dict[int, Address]]:
         yield addresses
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asks again sooner than after seconds."""
+    monkeypatch.setattr("earshot.doctor.doctor.AGREE_AFTER", (0.05, 0.1))
+
+
 def outcome(report: Report) -> dict[int, str]:
     return {cell.broker: cell.cause.kind if cell.cause else "" for cell in report.cells}
 
