@@ -16,8 +16,6 @@ from earshot.sources.redpanda import addresses_in_flags, redpanda_among, redpand
 
 LISTENER_KEYS = (
     "advertised.listeners",
-    "advertised.host.name",
-    "advertised.port",
     "listeners",
     "listener.security.protocol.map",
 )
@@ -63,6 +61,8 @@ def open_listeners(
 
 def _why_open(service: Service, at_run_time: Collection[str]) -> str:
     container = service.container
+    if "kafka-server-start" in " ".join(service.command) and not service.properties:
+        return ""  # its values are words of a command, which a shell may compute
     values = dict(settings_of(service).values)
     for key, text in values.items():
         text = _COMPUTED.sub("computed", text)
@@ -70,6 +70,8 @@ def _why_open(service: Service, at_run_time: Collection[str]) -> str:
             text = text.replace(f"$({name})", "computed")
         values[key] = text
     names = {container.property_of(name): name for name in container.env}
+    older = names.get("advertised.host.name", "advertised.listeners")
+    names.setdefault("advertised.listeners", older)
     if why := next(open_values(values, names), ""):
         return why
     unread = sorted(_OF_FILE & {*container.unknown})

@@ -67,6 +67,20 @@ def test_why_the_listeners_of_redpanda_are_not_known(body: str, why: str) -> Non
     assert [*open_listeners(found)] == ([("k", why)] if why else [])
 
 
+def test_the_name_of_an_older_variable_is_told() -> None:
+    body = """
+        image: wurstmeister/kafka:2.12-2.5.0
+        environment: {KAFKA_ADVERTISED_HOST_NAME: '${IP}', KAFKA_ZOOKEEPER_CONNECT: 'zk:2181'}
+    """
+    why = "KAFKA_ADVERTISED_HOST_NAME is not known: PLAINTEXT://${IP}:9092"
+    assert [*open_listeners(services(body))] == [("k", why)]
+
+
+def test_what_a_shell_computes_is_no_gap() -> None:
+    start = "kafka-server-start.sh c --override advertised.listeners=A://$$(hostname -f):1"
+    assert [*open_listeners(services(f"image: solsson/kafka\ncommand: {start}"))] == []
+
+
 def test_what_an_image_computes_when_it_starts_is_no_gap() -> None:
     body = """
         image: wurstmeister/kafka
