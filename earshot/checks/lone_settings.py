@@ -22,6 +22,7 @@ from earshot.rules import kl002_kafka
 from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
+from earshot.sources.open_listeners import open_listeners, open_values
 from earshot.sources.task_definition import TaskContainer
 from earshot.sources.user_data import UserDataFile
 from earshot.topology.container import Container
@@ -58,6 +59,28 @@ def advice_in_properties(text: str, release: Release = None) -> tuple[Finding, .
     """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
     values = read_properties(text).values
     return advice_on_settings(settings_in(values, release, complete=_is_whole(text)))
+
+
+def open_in_properties(text: str) -> Iterator[str]:
+    """Why its listeners are not known: a placeholder, or a template that sets none here."""
+    values = read_properties(text).values
+    yield from open_values(values)
+    if not _is_whole(text) and not {"listeners", "advertised.listeners"} & set(values):
+        yield "is a template in which no listener is set: check what it renders"
+
+
+def open_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
+    """Why the listeners that they set are not known, if they are not."""
+    yield from (why for _, why in open_listeners([_service(variables)]))
+
+
+def open_in_user_data(written: Iterable[UserDataFile]) -> Iterator[str]:
+    """Why listeners in properties that user data write are not known; an instance may compute one,
+    which is no gap of the text."""
+    for item in written:
+        computed = {*item.computed} - item.places
+        known = {key: text for key, text in item.settings.values.items() if key not in computed}
+        yield from (f"{item.path or 'the properties'}: {why}" for why in open_values(known))
 
 
 def _key_after_mark(text: str) -> Iterator[str]:

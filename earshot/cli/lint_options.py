@@ -25,9 +25,11 @@ it, ignores it:
 
   # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
 
-Ends with 1 where an error is left, with 2 where a file cannot be read (the
-others are checked), with 3 where a named file holds nothing that can be
-judged, else with 0.
+Ends with 1 where an error is left; with 2 where a file cannot be read, or the
+tool that it is for refuses its form (the others are checked); with 3 where a
+named file holds nothing that can be judged, or the listeners of a broker in it
+are not known (a variable that is not set, a file that is not there), which the
+last line explains; else with 0.
 """
 _EXAMPLES = """\
 examples:
@@ -80,7 +82,8 @@ def parser() -> argparse.ArgumentParser:
     several("--profile", metavar="NAME", dest="profiles",
         help="services of this profile, and not of others; may be repeated")
     add("--skip-unrelated", action="store_true",
-        help="skip a named file without a broker, as one of a folder: it does not end with 3")
+        help="take named files as those of a folder: what cannot be judged is counted, and does "
+        "not end with 3")
     add("--kafka-version", metavar="X.Y", default="",
         help="Kafka's release, where a file shows none")
     add("--format", choices=[str(choice) for choice in LintFormat],

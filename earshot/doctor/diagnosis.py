@@ -84,6 +84,8 @@ class Observation:
     """Other listeners whose metadata lists this broker."""
     answers_as: str = ""
     """The listener that the own answer is of, where that is another one."""
+    disputed: tuple[MetadataAnswer, ...] = ()
+    """Answers of the same listener that do not list the broker at the target's address."""
     surplus: bool = False
     """The contract knows no such broker; nothing but metadata (`via`) is looked at."""
     skip: str = ""
@@ -221,15 +223,12 @@ def _proved(facts: Observation) -> str:
 
 def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage | None:
     target, own = facts.target, answer is facts.own
-    name, broker, expected = target.listener, target.broker, ""
+    name, broker = target.listener, target.broker
     live = answer.brokers.get(broker)
+    if own and not facts.surplus and answer.cluster_id != facts.cluster_id:
+        return _of_another_cluster(facts, answer)
     if facts.surplus:
         error, seen = "unexpected", f"{name} lists broker {broker} at {target.address}"
-    elif own and answer.cluster_id not in (facts.cluster_id, NOT_SAID):
-        error = "not-the-contracts" if facts.promised else "foreign"
-        seen = f"{answer.asked} belongs to cluster {answer.cluster_id}"
-        whose = " of the contract" if facts.promised else ", which the other addresses belong to"
-        expected = f"cluster {facts.cluster_id}{whose}"
     elif own and facts.answers_as:
         error = "crossed"
         seen = f"{answer.asked} is answered by listener {facts.answers_as}: {answer.listed}"
@@ -246,11 +245,33 @@ def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage 
         error, seen = "shared", f"{together} advertise one address to {name}: {live}"
     elif own and live is not None and (stray := facts.answering.stray(target.address, broker)):
         error, seen = "misrouted", stray
+    elif own and facts.disputed:
+        error, seen = "disputed", _disputed(facts)
     elif own and (unsteady := facts.answering.unsteady(target.address)):
         error, seen = "unsteady", unsteady
     else:
         return None
-    return FailedStage(Stage.METADATA, error, seen, expected)
+    return FailedStage(Stage.METADATA, error, seen)
+
+
+def _of_another_cluster(facts: Observation, answer: MetadataAnswer) -> FailedStage:
+    whose = " of the contract" if facts.promised else ", which the other addresses belong to"
+    error = "not-the-contracts" if facts.promised else "foreign"
+    seen = f"{answer.asked} belongs to cluster {answer.cluster_id}"
+    if answer.cluster_id == NOT_SAID:
+        error, seen = "no-cluster", f"{answer.asked} names no cluster id"
+    return FailedStage(Stage.METADATA, error, seen, f"cluster {facts.cluster_id}{whose}")
+
+
+def _disputed(facts: Observation) -> str:
+    """What the other answers say of the broker in place of the target's address."""
+    target = facts.target
+    texts = []
+    for answer in facts.disputed:
+        listed = answer.brokers.get(target.broker)
+        texts.append(f"{answer.asked} {f'lists it at {listed}' if listed else 'does not list it'}")
+    own = f"{target.address} lists broker {target.broker} of {target.listener}"
+    return f"answers disagree: {own}, and {shortened(texts)}"
 
 
 def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:

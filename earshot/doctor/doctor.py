@@ -15,10 +15,12 @@ from typing import Final
 from earshot.doctor.control import LIMIT, mark_inconclusive
 from earshot.doctor.diagnosis import Observation, diagnose, ready
 from earshot.doctor.draft import Draft
+from earshot.doctor.members import targets_added, to_ask_again
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
+    MOST_UNEXPECTED,
     USUAL_DEADLINE,
     ListenerAddress,
     Sighting,
@@ -44,6 +46,8 @@ WORKERS: Final = 16
 """Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
 QUORUM_PATIENCE: Final = 2.0
 """Seconds below which a topic that was not created in them proves nothing."""
+AGREE_AFTER: Final = (0.3, 1.0)
+"""Seconds before answers that disagree are asked for again: twice at most."""
 NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
 NOT_ASKED: Final = "records were not asked for"
 BLIND: Final = "nothing resolves here, not even localhost: no name can be checked"
@@ -122,28 +126,11 @@ def _cluster_id(facts: Sequence[Observation]) -> str:
 
 
 def _not_compared(contract: Contract, facts: Sequence[Observation]) -> list[str]:
-    if contract.cluster_id is not None:
-        return _of_no_cluster(contract.cluster_id, facts)
     cluster_id = _cluster_id(facts)
-    if not cluster_id:
+    if contract.cluster_id is not None or not cluster_id:
         return []
     what = f"cluster {cluster_id} answers; the contract names no cluster_id, so it is not known"
     return [f"{what} whether these are its brokers or another cluster's at the same addresses"]
-
-
-def _of_no_cluster(expected: str, facts: Sequence[Observation]) -> list[str]:
-    """A note where answers do not say of which cluster they are: none was compared there."""
-    silent = [
-        str(fact.own.asked)
-        for fact in facts
-        if isinstance(fact.own, MetadataAnswer) and fact.own.cluster_id == NOT_SAID
-    ]
-    if not silent:
-        return []
-    where = shortened(list(dict.fromkeys(silent)))
-    return [
-        f"whether cluster {expected} answers is not known at {where}: no cluster id is said there"
-    ]
 
 
 def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
@@ -159,7 +146,9 @@ def _seed_note(address: Address, name: str | None, sighting: Sighting, expected:
     if sighting.answer is None:
         return f"{address} gave no metadata{f'; it belongs to {name}' if name else ''}"
     cluster_id = sighting.answer.cluster_id
-    if expected is not None and cluster_id not in (expected, NOT_SAID):
+    if expected is not None and cluster_id == NOT_SAID:
+        return f"{address} names no cluster id, and the contract is of cluster {expected}"
+    if expected is not None and cluster_id != expected:
         return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
     listed = sighting.answer.listed
     named = f"broker {listed}" if listed else "no broker"
@@ -193,25 +182,32 @@ class _Examination:
         shared = bootstraps_of(contract)
         addresses += [(item.address, item.protocol) for item in shared]
         sightings = look([*addresses, *given], self.client, self.end, self.pool)
-        seeds: dict[str, list[MetadataAnswer]] = {}
         for place in given:
-            answer = sightings[place].answer
-            name = match_listener(contract, place[0], answer)
+            name = match_listener(contract, place[0], sightings[place].answer)
             note = _seed_note(place[0], name, sightings[place], contract.cluster_id)
             self.draft.notes.append(note)
-            if name is not None and answer is not None:
-                seeds.setdefault(name, []).append(answer)
-        for item in shared:
-            answer = sightings[item.address, item.protocol].answer
-            if answer and match_listener(contract, item.address, answer) == item.listener:
-                seeds.setdefault(item.listener, []).append(answer)
-        facts = facts_of(targets, sightings, seeds, contract)
-        facts += failed_bootstraps(shared, sightings, contract)
+
+        def judged(sightings: Mapping[ListenerAddress, Sighting]) -> list[Observation]:
+            seeds: dict[str, list[MetadataAnswer]] = {}
+            for place in given:
+                answer = sightings[place].answer
+                name = match_listener(contract, place[0], answer)
+                if name is not None and answer is not None:
+                    seeds.setdefault(name, []).append(answer)
+            for item in shared:
+                answer = sightings[item.address, item.protocol].answer
+                if answer and match_listener(contract, item.address, answer) == item.listener:
+                    seeds.setdefault(item.listener, []).append(answer)
+            facts = facts_of(targets, sightings, seeds, contract)
+            return facts + failed_bootstraps(shared, sightings, contract)
+
+        facts = self._settled(sightings, judged)
         self.draft.notes += _not_compared(contract, facts)
         return facts
 
     def by_address(self, seeds: Sequence[Address]) -> list[Observation]:
-        """What is seen at ``seeds``, and at the addresses that they advertise."""
+        """What is seen at ``seeds``, at the addresses that they advertise, and at those of brokers
+        that only the answers there list."""
         protocol = protocol_of(self.client)
         places = [(seed, protocol) for seed in seeds]
         sightings = look(places, self.client, self.end, self.pool)
@@ -219,13 +215,44 @@ class _Examination:
             sighting.answer for sighting in sightings.values() if sighting.answer is not None
         ]
         targets = targets_seen(seeds, protocol, answers)
-        new = [it for target in targets if (it := (target.address, protocol)) not in sightings]
-        sightings |= look(new, self.client, self.end, self.pool)
-        groups = {
-            name: [answer for answer in answers if str(answer.asked) in name.split(",")]
-            for name in (target.listener for target in targets)
-        }
-        return facts_of(targets, sightings, groups, None)
+        seen = len(targets)
+        while True:
+            new = [it for target in targets if (it := (target.address, protocol)) not in sightings]
+            sightings |= look(new, self.client, self.end, self.pool)
+            added = targets_added(targets, sightings)[: seen + MOST_UNEXPECTED - len(targets)]
+            if not added:
+                break
+            targets += added
+
+        def judged(sightings: Mapping[ListenerAddress, Sighting]) -> list[Observation]:
+            groups = {
+                name: [
+                    answer
+                    for seed in places
+                    if (answer := sightings[seed].answer) and str(seed[0]) in name.split(",")
+                ]
+                for name in (target.listener for target in targets)
+            }
+            return facts_of(targets, sightings, groups, None)
+
+        return self._settled(sightings, judged)
+
+    def _settled(
+        self,
+        sightings: dict[ListenerAddress, Sighting],
+        judged: Callable[[Mapping[ListenerAddress, Sighting]], list[Observation]],
+    ) -> list[Observation]:
+        """What ``judged`` makes of ``sightings``, once answers that do not list a broker have been
+        asked for again: a broker that just joined reaches the others' metadata within a moment."""
+        facts = judged(sightings)
+        for pause in AGREE_AFTER:
+            places = to_ask_again(facts, sightings)
+            if not places or self.end.left() < pause or self.end.stop.wait(pause):
+                break
+            again = look(places, self.client, self.end, self.pool)
+            sightings |= {place: it for place, it in again.items() if it.answer is not None}
+            facts = judged(sightings)
+        return facts
 
     def decide(self, facts: Sequence[Observation], produce: bool, cluster: str) -> None:
         """Puts a cell per entry of ``facts`` into the draft; ``cluster`` is in the topic's name."""

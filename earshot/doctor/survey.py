@@ -38,7 +38,6 @@ from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.login import Login
 from earshot.validation.metadata import (
-    NOT_SAID,
     MetadataAnswer,
     admin_client,
     ask,
@@ -241,16 +240,24 @@ def targets_seen(
 ) -> list[CellTarget]:
     """Without a contract: a target per broker that ``answers`` advertise.
 
-    Seeds that answer with the same addresses lead to one listener, named after them. One that
-    names no broker, or does not answer, is a target itself.
+    Seeds whose answers have a broker with its address in common lead to one listener, named after
+    them. One that names no broker, or does not answer, is a target itself.
     """
-    groups: dict[tuple[tuple[int, Address], ...], list[Address]] = {}
+    groups: list[tuple[list[Address], dict[int, Address], set[tuple[str, int, Address]]]] = []
     for answer in answers:
-        groups.setdefault(tuple(sorted(answer.brokers.items())), []).append(answer.asked)
+        own = {(answer.cluster_id, *item) for item in answer.brokers.items()}
+        for asked, brokers, known in groups:
+            if own & known:
+                asked.append(answer.asked)
+                brokers.update({**answer.brokers, **brokers})
+                known |= own
+                break
+        else:
+            groups.append(([answer.asked], dict(answer.brokers), own))
     targets = []
-    for brokers, asked in groups.items():
+    for asked, brokers, _ in groups:
         name = ",".join(map(str, asked))
-        targets += [CellTarget(name, protocol, id, address) for id, address in brokers]
+        targets += [CellTarget(name, protocol, id, it) for id, it in sorted(brokers.items())]
     listing = {answer.asked for answer in answers if answer.brokers}
     rest = [seed for seed in seeds if seed not in listing]
     return targets + [CellTarget(str(seed), protocol, NO_ID, seed) for seed in rest]
@@ -271,10 +278,13 @@ def facts_of(
     ``seeds`` holds further answers by listener name, from addresses that the user gave.
     """
     answers: dict[str, list[MetadataAnswer]] = {target.listener: [] for target in targets}
+    strange: set[Address] = set()
     for target in targets:
         answer = sightings[target.address, target.protocol].answer
         if answer is not None and not _answers_as(contract, target, answer):
             answers[target.listener].append(answer)
+            if answer.brokers.get(target.broker) != target.address:
+                strange.add(answer.asked)  # its own cell says why
     for name, given in seeds.items():
         answers.setdefault(name, []).extend(given)
     expected = contract.cluster_id if contract is not None else None
@@ -282,11 +292,15 @@ def facts_of(
     answered = [answer for it in sightings.values() if (answer := it.answer) is not None]
     cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(answered)
     ours = {
-        name: [answer for answer in group if answer.cluster_id in (cluster, NOT_SAID)]
+        name: [answer for answer in group if answer.cluster_id == cluster]
         for name, group in answers.items()
     }
     listing = {
         name: {id for answer in group for id in answer.brokers} for name, group in ours.items()
+    }
+    comparable = {
+        name: {it.asked: it for it in group if it.brokers and it.asked not in strange}
+        for name, group in ours.items()
     }
     facts = []
     for target in targets:
@@ -304,6 +318,11 @@ def facts_of(
             promised=expected is not None,
             elsewhere=tuple(it for it in listing if it != name and target.broker in listing[it]),
             answers_as=_answers_as(contract, target, own) if own else "",
+            disputed=tuple(
+                answer
+                for answer in comparable[name].values()
+                if answer.brokers.get(target.broker) != target.address
+            ),
         )
         facts.append(seen)
     return facts + (_surplus(contract, targets, ours) if contract is not None else [])
@@ -326,7 +345,7 @@ def failed_bootstraps(
         and (
             not isinstance(fact.own, MetadataAnswer)
             or fact.answers_as
-            or fact.own.cluster_id not in (fact.cluster_id, NOT_SAID)
+            or fact.own.cluster_id != fact.cluster_id
         )
     ]
 

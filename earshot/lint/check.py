@@ -6,7 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.checks.deployment import advice_on_services, mistakes
-from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mistakes_in_properties
+from earshot.checks.lone_settings import (
+    advice_in_properties,
+    is_of_broker,
+    mistakes_in_properties,
+    open_in_properties,
+)
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
@@ -16,6 +21,7 @@ from earshot.sources.bootstraps import uses_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
@@ -24,7 +30,6 @@ from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
 _NOT_COMPOSE = ("is no Compose file",)
 _ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
 """Empty documents at the end of a file."""
-_INCLUDE = re.compile(r"^include[ \t]*:", re.MULTILINE)
 _TEMPLATE = re.compile(
     r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b|^[ \t]*\{%", re.MULTILINE
 )
@@ -117,14 +122,19 @@ def check_compose(
     services = _running(compose, options)
     asks_cloud = ".amazonaws.com" in text and uses_msk(services)
     if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
-        why = (*_unknown_images(services), "no service of it is known to run a Kafka broker")
+        none = "no service of it is known to run a Kafka broker"
+        why = (*_unknown_images(services), *_not_included(compose), none)
         return FileReport(shown, "", unchecked=why)
     findings = mistakes(services)
-    unknown = [*_unknown(compose), *_unknown_images(services)]
-    places = in_files(((text, shown), *over), (*findings, *advice_on_services(services, findings)))
+    unknown = [*_unknown(compose), *_not_included(compose), *_unknown_images(services)]
+    included = [(content, str(file.parent / path)) for content, path in compose.included]
+    files = ((text, shown), *over, *included)
+    places = in_files(files, (*findings, *advice_on_services(services, findings)))
     placed = tuple(Mistake(item, place) for item, place in places)
-    kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
-    return FileReport(shown, kind, placed, tuple(unknown))
+    others = [name for _, name in files[1:]]
+    kind = f"Compose file, with {', '.join(others)}" if others else "Compose file"
+    open_ends = tuple(f"service {name}: {why}" for name, why in open_listeners(services))
+    return FileReport(shown, kind, placed, tuple(unknown), open_listeners=open_ends)
 
 
 def services_in(
@@ -182,7 +192,8 @@ def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
     placed = tuple(
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
-    return FileReport(file_name, "properties file", placed)
+    open_ends = tuple(open_in_properties(text))
+    return FileReport(file_name, "properties file", placed, open_listeners=open_ends)
 
 
 def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> FileReport:
@@ -237,10 +248,13 @@ def _other_than_compose(text: str, file_name: str) -> FileReport:
         from earshot.lint import other_files
 
         return other_files.redpanda(text, file_name)
-    if _INCLUDE.search(text):
-        why = "includes other files, which are not read: check those, or the output of "
-        return FileReport(file_name, "", unchecked=(f"{why}`docker compose config`",))
     return FileReport(file_name, "", unchecked=_NOT_COMPOSE)
+
+
+def _not_included(compose: Compose) -> list[str]:
+    """The files under `include` that were not read, each as a reason."""
+    why = "check it by itself, or the output of `docker compose config`"
+    return [f"includes {path}, which is not read here: {why}" for path in compose.not_included]
 
 
 def _unknown_images(services: Sequence[Service]) -> list[str]:
@@ -257,7 +271,8 @@ def _unknown(compose: Compose) -> list[str]:
     """What the file leaves open, each once."""
     notes = [f"{name} is not set: what depends on it is not known" for name in compose.missing]
     notes += [
-        f"{expression}, which Compose refuses: it is not known" for expression in compose.malformed
+        f"{expression}: another tool has to replace it, and it is not known"
+        for expression in compose.malformed
     ]
     for service in compose.services:
         notes += [

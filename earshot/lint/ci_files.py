@@ -18,6 +18,7 @@ from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment
 from earshot.sources.files import text_of
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.quadlet import ENDINGS, name_of, read_units
 from earshot.sources.redpanda import redpanda_among
@@ -40,6 +41,7 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
     by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
     unknown: list[str] = []
+    open_ends: list[str] = []
     has_broker = False
     for job in jobs:
         services = _of_release(job.services, options)
@@ -56,13 +58,22 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
             for what in service.container.unknown
         )
         unknown += _without_client(job.name, deployment(services))
+        open_ends += (
+            f"job {job.name}, service {name}: {why}" for name, why in open_listeners(services)
+        )
     if not has_broker:
         return FileReport(file_name, "", unchecked=_NO_BROKER)
     placed = tuple(
         Mistake(item, place) for item, place in at_paths(text, file_name, by_place.values())
     )
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
-    return FileReport(file_name, kind, placed, tuple(dict.fromkeys(unknown)))
+    return FileReport(
+        file_name,
+        kind,
+        placed,
+        tuple(dict.fromkeys(unknown)),
+        open_listeners=tuple(dict.fromkeys(open_ends)),
+    )
 
 
 def _without_client(job: str, whole: Deployment) -> Iterator[str]:
@@ -118,7 +129,8 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
         if service.name == container_name
         for what in service.container.unknown
     ]
-    return FileReport(shown, "Podman unit", placed, tuple(unknown))
+    open_ends = tuple(why for name, why in open_listeners(services) if name == container_name)
+    return FileReport(shown, "Podman unit", placed, tuple(unknown), open_listeners=open_ends)
 
 
 def _line(text: str, file_name: str, finding: Finding) -> Place:

@@ -3,7 +3,7 @@
 The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
 """
 
-from earshot.lint.model import FailedFile, FileReport, Mistake, Outcome, said
+from earshot.lint.model import FailedFile, Mistake, Outcome, said
 from earshot.report.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -12,10 +12,14 @@ _IN_PROPERTIES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def github(outcome: Outcome) -> str:
-    """A command for each file that could not be checked or was not judged, and for each mistake
+    """A command for each file that could not be checked, or was not judged as a
+    whole, and for each mistake
     that is not ignored; then the summary."""
     lines = [_failed(failure, outcome) for failure in outcome.failed]
-    lines += [_not_judged(file, outcome) for file in outcome.not_judged]
+    lines += [
+        _command("error", {"file": outcome.relative(file.file), "title": kind}, ", ".join(why))
+        for file, kind, why in outcome.incomplete
+    ]
     lines += [_mistake(mistake, outcome) for mistake in outcome.mistakes if not mistake.ignored]
     return "\n".join([*lines, f"earshot lint: {outcome.headline}"]) + "\n"
 
@@ -23,11 +27,6 @@ def github(outcome: Outcome) -> str:
 def _failed(failure: FailedFile, outcome: Outcome) -> str:
     properties = {"file": outcome.relative(failure.file), "title": "could not be checked"}
     return _command("error", properties, str(failure.error))
-
-
-def _not_judged(linted: FileReport, outcome: Outcome) -> str:
-    properties = {"file": outcome.relative(linted.file), "title": "not judged"}
-    return _command("error", properties, ", ".join(linted.unchecked))
 
 
 def _mistake(mistake: Mistake, outcome: Outcome) -> str:

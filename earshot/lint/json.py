@@ -21,6 +21,7 @@ def json(outcome: Outcome) -> str:
             "ignored": counts["ignored"],
             "passed_over": len(outcome.passed_over),
             "not_judged": len(outcome.not_judged),
+            "judged_in_part": len(outcome.judged_in_part),
             "failed": len(outcome.failed),
             "exit_code": outcome.exit_code,
             "headline": outcome.headline,
@@ -43,6 +44,7 @@ def _file(linted: FileReport) -> dict[str, Any]:
         "kind": linted.kind,
         "mistakes": [_mistake(mistake) for mistake in linted.mistakes],
         "not_checked": list(linted.unchecked),
+        "open_listeners": list(linted.open_listeners),
     }
 
 

@@ -2,8 +2,9 @@
 
 The shape is that of `earshot.report.junit`. A case fails for an error alone, as the exit code does;
 a warning or a note passes, with its text as output. What is ignored is skipped, with its reason. A
-file that could not be checked is an error, and so is a named one that was not judged, for services
-take a skipped case as harmless. Files that were found and skipped are one suite, a case per reason.
+file that could not be checked is an error, and so is a named one that was not judged, or in part:
+services take a skipped case as harmless. Files that were found and skipped are one suite, a case
+per reason.
 """
 
 import xml.etree.ElementTree as ET
@@ -23,8 +24,8 @@ def junit(outcome: Outcome) -> str:
         _suite(root, file.file, [_mistake(mistake) for mistake in file.mistakes] or [clean])
     for failed in outcome.failed:
         _suite(root, failed.file, [_error(failed.file, failed.error.line, "unreadable")])
-    for file in outcome.not_judged:
-        _suite(root, file.file, [_error(file.file, ", ".join(file.unchecked), "not judged")])
+    for file, kind, why in outcome.incomplete:
+        _suite(root, file.file, [_error(file.file, ", ".join(why), kind)])
     if outcome.passed_over:
         _suite(root, "passed over", [_skipped(reason) for reason in unchecked(outcome.passed_over)])
     for name in ("tests", *_NUMBERS):

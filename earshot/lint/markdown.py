@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from earshot.lint.model import FileReport, Mistake, Outcome, observed
-from earshot.lint.text import unchecked
+from earshot.lint.text import open_listeners, unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict
 
@@ -27,6 +27,7 @@ def markdown(outcome: Outcome) -> str:
         ("Not checked", unchecked(outcome.checked)),
         ("Passed over", unchecked(outcome.passed_over)),
         ("Not judged", unchecked(outcome.not_judged)),
+        ("Judged in part", open_listeners(outcome)),
     )
     blocks += [
         [f"## {title}", "", *(f"- {escape(line)}" for line in lines)]

@@ -5,7 +5,7 @@ All formats are made from an `Outcome`: every file with what became of it, its n
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,8 @@ class FileReport:
     """One file: what it was taken for, what is wrong in it, and what could not be checked.
 
     ``kind`` is such as "Compose file" or "properties file"; where it is empty the file was passed
-    over, and ``unchecked`` says why. ``is_named`` is true for a file that the user named: to pass
+    over, and ``unchecked`` says why. ``open_listeners`` says why listeners of its brokers are not
+    known: then it is judged in part. ``is_named`` is true for a file that the user named: to pass
     it over in silence would be a false pass.
     """
 
@@ -60,6 +61,7 @@ class FileReport:
     mistakes: tuple[Mistake, ...] = ()
     unchecked: tuple[str, ...] = ()
     is_named: bool = False
+    open_listeners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,22 @@ class Outcome:
         return tuple(item for item in self.linted if item.is_named and not item.kind)
 
     @property
+    def judged_in_part(self) -> tuple[FileReport, ...]:
+        """Files with a broker whose listeners are not known."""
+        return tuple(item for item in self.checked if item.open_listeners)
+
+    @property
+    def incomplete(self) -> tuple[tuple[FileReport, str, tuple[str, ...]], ...]:
+        """The files that the user named and that end a run with 3: what each is, and why."""
+        none = [(item, "not judged", item.unchecked) for item in self.not_judged]
+        part = [
+            (item, "judged in part", item.open_listeners)
+            for item in self.judged_in_part
+            if item.is_named
+        ]
+        return (*none, *part)
+
+    @property
     def mistakes(self) -> tuple[Mistake, ...]:
         """Those of all files, the ignored ones included."""
         return tuple(mistake for item in self.linted for mistake in item.mistakes)
@@ -127,12 +145,12 @@ class Outcome:
     @property
     def exit_code(self) -> int:
         """2 for a file that could not be read, else 1 for an error that counts, else 3 for a named
-        file that was not judged, else 0."""
+        file that was not judged, or in part only, else 0."""
         if self.failed:
             return 2
         if any(mistake.is_error for mistake in self.mistakes):
             return 1
-        return 3 if self.not_judged else 0
+        return 3 if self.incomplete else 0
 
     @property
     def counts(self) -> Counter[str]:
@@ -153,14 +171,16 @@ class Outcome:
         if self.failed:
             texts.append(f"{len(self.failed)} could not be checked")
         if self.not_judged:
-            texts.append(f"{len(self.not_judged)} not judged: {', '.join(self._reasons())}")
+            texts.append(f"{len(self.not_judged)} not judged: {self._reasons('not judged')}")
+        if self.judged_in_part:
+            reasons = self._reasons("judged in part")
+            texts.append(f"{len(self.judged_in_part)} judged in part{reasons and f': {reasons}'}")
         return "; ".join(texts)
 
-    def _reasons(self) -> Iterator[str]:
-        """The files that were not judged, by the reason."""
-        pairs = ((", ".join(file.unchecked), file.file) for file in self.not_judged)
-        for reason, files in by_key(pairs).items():
-            yield f"{shortened(files)} ({reason})"
+    def _reasons(self, kind: str) -> str:
+        """The named files of one ``kind``, by the reason."""
+        pairs = ((shortened(why), file.file) for file, it, why in self.incomplete if it == kind)
+        return ", ".join(f"{shortened(files)} ({why})" for why, files in by_key(pairs).items())
 
     def relative(self, file: str) -> str:
         """``file`` as it is called from the folder that earshot runs in, with slashes."""

@@ -13,16 +13,20 @@ from earshot.checks.lone_settings import (
     are_of_broker,
     mistakes_in_user_data,
     mistakes_in_variables,
+    open_in_user_data,
+    open_in_variables,
 )
+from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
 from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
 from earshot.sources.image_settings import hidden_variables
-from earshot.sources.kubernetes import Manifest, read_manifest, resources
+from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest, resources
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.redpanda import listeners_in
-from earshot.sources.strimzi import read_strimzi
+from earshot.sources.strimzi import misshapen_kafkas, read_strimzi
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
 from earshot.sources.workloads import KIND_OF
@@ -46,7 +50,8 @@ def variables(text: str, file_name: str, known: Mapping[str, str], release: Rele
         return FileReport(file_name, "", unchecked=("sets no variables of a broker",))
     mistakes = mistakes_in_variables(values, release) or advice_in_variables(values, release)
     placed = tuple(Mistake(mistake, in_env_file(text, file_name, mistake)) for mistake in mistakes)
-    return FileReport(file_name, "environment file", placed)
+    open_ends = tuple(open_in_variables(values))
+    return FileReport(file_name, "environment file", placed, open_listeners=open_ends)
 
 
 def user_data(text: str, file_name: str, release: Release) -> FileReport:
@@ -61,8 +66,9 @@ def user_data(text: str, file_name: str, release: Release) -> FileReport:
     placed = tuple(
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
-    open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
-    return FileReport(file_name, "user data", placed, open_ends)
+    unknown = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
+    open_ends = tuple(open_in_user_data(written))
+    return FileReport(file_name, "user data", placed, unknown, open_listeners=open_ends)
 
 
 def redpanda(text: str, file_name: str) -> FileReport:
@@ -95,7 +101,10 @@ def is_manifest(documents: Sequence[object]) -> bool:
 def check_manifest(
     text: str, file_name: str, documents: Sequence[object], options: FileOptions
 ) -> FileReport:
-    """The pods of a file, and what Strimzi shall make of it."""
+    """The pods of a file, and what Strimzi shall make of it.
+
+    Raises EarshotError for a list that Kubernetes refuses because it is none.
+    """
     manifest = read_manifest(documents).with_release(options.release)
     kafkas = read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.uses_own_service(manifest)
@@ -103,6 +112,8 @@ def check_manifest(
         return FileReport(
             file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
         )
+    for resource, observed, allowed in (*misshapen_pods(documents), *misshapen_kafkas(kafkas)):
+        raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}
     mistakes = [
         (mistake, of_container(containers[mistake.container], mistake))
@@ -122,9 +133,10 @@ def check_manifest(
     ]
     placed = tuple(Mistake(item, place) for item, place in at_paths(text, file_name, mistakes))
     what = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
-    unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
-    left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
-    left_open += [
+    open_ends = [f"Kafka {item.kafka.name}: {item.open}" for item in kafkas if item.open]
+    at_run_time = {item.name: item.at_run_time for item in manifest.brokers}
+    open_ends += [f"container {name}: {why}" for name, why in open_listeners(services, at_run_time)]
+    left_open = [
         f"Kafka {item.kafka.name}: {text}"
         for item in kafkas
         for listener in item.kafka.listeners
@@ -135,7 +147,8 @@ def check_manifest(
         for _, item in resources(documents)
         if (right := KIND_OF.get((kind := str(item.get("kind"))).lower(), kind)) != kind
     ]
-    return FileReport(file_name, what, placed, (*_unknown_of(manifest), *left_open))
+    unknown = (*_unknown_of(manifest), *left_open)
+    return FileReport(file_name, what, placed, unknown, open_listeners=tuple(open_ends))
 
 
 def _unknown_of(manifest: Manifest) -> Iterator[str]:

@@ -27,6 +27,11 @@ def sarif(outcome: Outcome) -> str:
     notes = [("error", str(failure.error), failure.file) for failure in outcome.failed]
     notes += [("note", text, file.file) for file in outcome.checked for text in file.unchecked]
     notes += [
+        ("error" if file.is_named else "note", f"judged in part: {text}", file.file)
+        for file in outcome.judged_in_part
+        for text in file.open_listeners
+    ]
+    notes += [
         (level, f"{word}: {text}", item.file)
         for level, word, listed in (
             ("error", "not judged", outcome.not_judged),
@@ -45,7 +50,7 @@ def sarif(outcome: Outcome) -> str:
         },
         "invocations": [
             {
-                "executionSuccessful": not (outcome.failed or outcome.not_judged),
+                "executionSuccessful": not (outcome.failed or outcome.incomplete),
                 "exitCode": outcome.exit_code,
                 "exitCodeDescription": visible(outcome.headline),
                 "toolExecutionNotifications": [_notification(*note, outcome) for note in notes],

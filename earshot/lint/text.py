@@ -30,6 +30,7 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
             ("not checked", unchecked(outcome.checked)),
             ("passed over", unchecked(outcome.passed_over)),
             ("not judged", unchecked(outcome.not_judged)),
+            ("judged in part", open_listeners(outcome)),
             ("could not be checked", [failure.file for failure in outcome.failed]),
         )
         if lines
@@ -40,8 +41,17 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
 
 def unchecked(linted: Iterable[FileReport]) -> list[str]:
     """One line for each reason, with the files that it holds for."""
-    files = by_key((reason, item.file) for item in linted for reason in item.unchecked)
-    return [f"{reason} ({_names(listed)})" for reason, listed in files.items()]
+    return _by_reason((reason, item.file) for item in linted for reason in item.unchecked)
+
+
+def open_listeners(outcome: Outcome) -> list[str]:
+    """One line for each reason why listeners are not known, with the files that it holds for."""
+    files = outcome.judged_in_part
+    return _by_reason((reason, item.file) for item in files for reason in item.open_listeners)
+
+
+def _by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{reason} ({_names(listed)})" for reason, listed in by_key(pairs).items()]
 
 
 def _names(files: Sequence[str]) -> str:

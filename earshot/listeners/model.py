@@ -10,13 +10,16 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     PlainValidator,
     model_validator,
 )
+from pydantic_core import CoreSchema
 
 from earshot.listeners import address
 from earshot.listeners.address import Address, bracketed
+from earshot.listeners.numbers import without_truth_values
 from earshot.listeners.problems import reraised, shown
 from earshot.listeners.terms import (
     ANY_IPV4,
@@ -34,9 +37,14 @@ NOT_KNOWN = "not-known-yet.invalid"
 
 
 class Frozen(BaseModel):
-    """Base of all data between rooms: immutable, unknown keys refused."""
+    """Base of all data between packages: immutable; unknown keys, and `true` for a number, are
+    refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return without_truth_values(handler(source))
 
 
 def matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:

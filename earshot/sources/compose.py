@@ -9,12 +9,19 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.properties import read_properties
 from earshot.sources.commented import Commented, commented_values
+from earshot.sources.compose_files import (
+    KNOWN_TOP,
+    UNKNOWN,
+    ComposeFiles,
+    Read,
+    noted,
+    sections_of,
+)
 from earshot.sources.compose_ports import read_hidden_port, read_port
 from earshot.sources.compose_sections import (
     Section,
@@ -28,9 +35,7 @@ from earshot.sources.compose_sections import (
     map_of,
     merged_maps,
     merged_section,
-    normalized_section,
     volumes_of,
-    with_inline,
     words_of,
 )
 from earshot.sources.other_images import with_listeners
@@ -42,22 +47,13 @@ from earshot.topology.container import (
     PublishedPort,
     may_be_configuration,
 )
-from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
+from earshot.yaml_document import read_yaml_texts, untagged, without
 
-Read = Callable[[str], str]
-"""The text of a file; raises OSError."""
-MAX_EXTENDS = 20
-"""Services in one chain of `extends`."""
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
 """What a properties file of a broker has."""
 BASE_FILE = "the file that it is laid over"
 """What is not known of a service without an image, as `Container.unknown` has it."""
 _OF_CLIENTS = (".properties", ".yml", ".yaml", ".conf", ".toml")
-_UNKNOWN = "x-earshot-unknown"
-"""Where a section remembers what could not be read of it."""
-_GONE = "x-earshot-gone"
-"""Where a section remembers which keys of what it extends it takes away."""
-_KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,11 @@ class Compose:
     services: tuple[Service, ...]
     missing: tuple[str, ...]
     malformed: tuple[str, ...] = ()
-    """The place of a `$` in a form that Compose refuses, and the problem."""
+    """The place of a `${name.with.dots}`, which another tool replaces before Compose reads it."""
+    included: tuple[tuple[str, str], ...] = ()
+    """The files under `include` that were read, each as its text and path."""
+    not_included: tuple[str, ...] = ()
+    """The entries of `include` that were not read."""
 
 
 def read_compose(
@@ -122,16 +122,27 @@ def read_compose(
         sections, declared, gone = files.sections(each, name)
         switched_off |= commented_values(each, name)
         below = without({"services": whole, "networks": networks}, gone)
-        whole, networks = _sections(below.get("services")), map_of(below.get("networks"), name)
-        own = {section: files.resolve_extends(section, sections, name, ()) for section in sections}
+        whole, networks = sections_of(below.get("services")), map_of(below.get("networks"), name)
+        own = {it: files.resolve_extends(it, sections, name, ()) for it in sections}
         whole |= {it: merged_section(whole[it], own[it]) if it in whole else own[it] for it in own}
         networks = merged_maps(networks, declared)
+    for path, sections, declared in files.included():
+        others = {it: files.resolve_extends(it, sections, path, ()) for it in sections}
+        whole, networks = {**others, **whole}, merged_maps(declared, networks)
+    if not whole and not files.not_included:
+        raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
     files.is_whole = files.is_whole and not is_overlay(whole)
     services = tuple(
         replace(files.service(name, section, networks, shown), commented=switched_off.get(name, {}))
         for name, section in whole.items()
     )
-    return Compose(services, tuple(files.variables.missing), tuple(files.variables.malformed))
+    return Compose(
+        services,
+        tuple(files.variables.missing),
+        tuple(files.variables.malformed),
+        tuple((content, path) for path, content in files.texts_included.items()),
+        tuple(files.not_included),
+    )
 
 
 def started_services(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
@@ -158,8 +169,10 @@ def is_compose(text: str, shown: str) -> bool:
         return False
     if "services" in document:
         return isinstance(untagged(document["services"]), Mapping)
+    if "include" in document:
+        return all(map(_is_include, list_of(document["include"], shown)))
     items = [item for key, item in document.items() if not str(key).startswith("x-")]
-    known = bool(_KNOWN_TOP & set(document)) or "apiVersion" in document
+    known = bool(KNOWN_TOP & set(document)) or "apiVersion" in document
     return not known and bool(items) and all(map(_is_service, items))
 
 
@@ -167,133 +180,19 @@ def _is_service(item: object) -> bool:
     return isinstance(item, Mapping) and bool({"image", "build", "extends"} & set(item))
 
 
+def _is_include(item: object) -> bool:
+    """Whether an entry of `include` is Compose's: GitLab's has other keys."""
+    return isinstance(item, str) or (isinstance(item, Mapping) and "path" in item)
+
+
 @dataclass
-class _Files:
-    roots: Sequence[str]
-    variables: Variables
-    read: Read
-    lenient: bool
-    is_whole: bool = True
-    """No other file has services that these may meet."""
-    _others: dict[str, dict[str, object]] = field(default_factory=dict)
-    _configs: dict[str, object] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.read = with_inline(self.read, self._configs)
-
-    def sections(
-        self, text: str, shown: str
-    ) -> tuple[dict[str, object], Section, tuple[Keys, ...]]:
-        """The services of a file as sections, and its networks, with variables replaced; and what
-        of the files below it is taken away."""
-        document = read_yaml_texts(text, shown, unique=not self.lenient)
-        if not isinstance(document, Mapping) or not document:
-            raise EarshotError(shown, observed="holds no services", allowed="a compose file")
-        if "include" in document and not self.lenient:
-            raise EarshotError(
-                f"{shown}: include",
-                observed="files that include others are not read",
-                remedy="adopt the output of `docker compose config` instead",
-            )
-        services = document.get("services")
-        if "services" not in document and not _KNOWN_TOP & set(document):
-            services = document  # the oldest format: services without a heading
-        if not isinstance(untagged(services), Mapping) or not services:
-            raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
-        both = {"services": services, "networks": document.get("networks")}
-        gone = tuple(tagged(both))
-        both["configs"] = document.get("configs")
-        walked = self._substituted(untagged(both), shown, ())
-        assert isinstance(walked, dict)
-        networks, sections = walked.get("networks"), _sections(walked.get("services"))
-        self._configs |= _sections(walked.get("configs")) if shown in self.roots else {}
-        self.is_whole = self.is_whole and "include" not in document
-        for path in gone:
-            if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
-                section[_GONE] = (*section.get(_GONE, ()), path[2:])
-        return sections, networks if isinstance(networks, Mapping) else {}, gone
-
-    def resolve_extends(
-        self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
-    ) -> Section:
-        """A service's section, with what it extends below it."""
-        where, mark = f"{shown}: services.{name}", f"{shown}#{name}"
-        if mark in seen:
-            raise EarshotError(where, observed="extends itself, by way of others")
-        if len(seen) >= MAX_EXTENDS:
-            raise EarshotError(
-                f"{where}.extends",
-                observed=f"is at the end of {MAX_EXTENDS} services that extend each other",
-                remedy="adopt the output of `docker compose config` instead",
-            )
-        section = map_of(sections[name], where)
-        extends = section.get("extends")
-        folder = posixpath.dirname(shown) if shown not in self.roots else ""
-        own = normalized_section(section, where, folder)
-        if extends in (None, ""):
-            return own
-        target = {"service": extends} if isinstance(extends, str) else map_of(extends, where)
-        if (
-            self.lenient
-            and target.get("file")
-            and not self._is_readable(str(target["file"]), folder)
-        ):
-            return {**own, _UNKNOWN: (*_noted(own, _UNKNOWN), "extends")}
-        base_name, file = str(target.get("service") or name), target.get("file")
-        others, base_shown = sections, shown
-        if file:
-            base_shown = posixpath.join(folder, str(file))
-            others = self._extended_file(base_shown, where)
-        if base_name not in others:
-            raise EarshotError(
-                f"{where}.extends",
-                observed=f"names the service {base_name}, which {base_shown} does not have",
-                allowed=", ".join(others),
-            )
-        base = self.resolve_extends(base_name, others, base_shown, (*seen, mark))
-        return merged_section(without(base, _noted(section, _GONE)), own)
-
-    def _substituted(self, value: object, shown: str, path: tuple[str, ...]) -> object:
-        """``value`` with variables replaced in every text; keys are left alone."""
-        if isinstance(value, str):
-            try:
-                return self.variables.substitute(value, f"{shown}: {'.'.join(path)}")
-            except EarshotError as error:
-                if not self.variables.keep:
-                    raise
-                self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
-        elif isinstance(value, Mapping):
-            return {
-                str(key): self._substituted(item, shown, (*path, str(key)))
-                for key, item in value.items()
-            }
-        elif isinstance(value, list):
-            return [self._substituted(it, shown, (*path, str(i))) for i, it in enumerate(value)]
-        return value  # a malformed text, too: its dollar sign says that it is not known
-
-    def _is_readable(self, file: str, folder: str) -> bool:
-        try:
-            self.read(posixpath.join(folder, file))
-        except (OSError, UnicodeDecodeError):
-            return False
-        return True
-
-    def _extended_file(self, path: str, where: str) -> dict[str, object]:
-        if path not in self._others:
-            self._others[path] = self.sections(self._text(path, f"{where}.extends"), path)[0]
-        return self._others[path]
-
-    def _text(self, path: str, where: str) -> str:
-        try:
-            return self.read(path)
-        except (OSError, UnicodeDecodeError) as reason:
-            why = getattr(reason, "strerror", None) or "it is no UTF-8 text"
-            raise EarshotError(where, observed=f"{path} cannot be read ({why})") from None
+class _Files(ComposeFiles):
+    """The services of what was read."""
 
     def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
         where = f"{shown}: services.{name}"
         mode = str(section.get("network_mode") or "")
-        unknown = list(_noted(section, _UNKNOWN))
+        unknown = list(noted(section, UNKNOWN))
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
         published: list[PublishedPort] = []
@@ -306,7 +205,7 @@ class _Files:
                 hidden = read_hidden_port(item)
                 published += hidden
                 unknown += [] if hidden else ["ports"]
-        volumes = [*volumes_of(section, where), *configs_of(section, self._configs)]
+        volumes = [*volumes_of(section, where), *configs_of(section, self.configs)]
         beside = [volume for volume, _ in volumes if volume.startswith(".") and self.lenient]
         yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
         of_kafka = [
@@ -371,7 +270,7 @@ class _Files:
             entry = item if isinstance(item, Mapping) else {"path": item}
             path = str(entry.get("path") or "")
             try:
-                text = self._text(path, f"{where}.env_file[{i}]")
+                text = self.text_of(path, f"{where}.env_file[{i}]")
             except EarshotError:
                 if str(entry.get("required")).lower() == "false":
                     continue
@@ -392,13 +291,3 @@ class _Files:
 def _is_of_broker(text: str) -> bool:
     """Whether a properties file has listeners of a broker, and not those of a REST server."""
     return bool(LISTENERS.search(text)) and is_broker_configuration(read_properties(text).values)
-
-
-def _noted(section: Section, key: str) -> tuple[Any, ...]:
-    """What `_UNKNOWN` or `_GONE` has, which no file can: its lists are no tuples."""
-    found = section.get(key)
-    return found if isinstance(found, tuple) else ()
-
-
-def _sections(value: object) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}

@@ -69,6 +69,8 @@ def merged_maps(base: Section, own: Section) -> dict[str, object]:
 def _pairs(value: object, where: str) -> dict[str, object]:
     if isinstance(value, Mapping):
         return {str(key): _scalar(item, f"{where}.{key}") for key, item in value.items()}
+    if value not in (None, "") and not isinstance(value, list):
+        raise EarshotError(where, observed=_shape(value), allowed="a map, or a list of NAME=value")
     found: dict[str, object] = {}
     for i, item in enumerate(list_of(value, where)):
         if not isinstance(item, str):

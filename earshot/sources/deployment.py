@@ -57,7 +57,7 @@ _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also if a host is a variable."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
-_UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
+UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
 """Where a container has variables, or a script that sets some, that was not read."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
 """Where a file takes the place of the one that bitnami's script makes."""
@@ -191,7 +191,7 @@ def _derives_no_more(container: Container) -> bool:
 
 def _has_unread_variables(container: Container) -> bool:
     """Whether some of its variables are set in a place that was not read, or not known yet."""
-    return bool(_UNREAD & set(container.unknown)) or container.has_own_script
+    return bool(UNREAD & set(container.unknown)) or container.has_own_script
 
 
 def _with_port(container: Container) -> Container:
@@ -227,7 +227,7 @@ def image_release(image: str) -> tuple[int, int] | None:
 
 def deployment(services: Sequence[Service]) -> Deployment:
     """Everything that the file shows."""
-    kafka = (_broker(item) for item in brokers_among(services))
+    kafka = (broker_of(item) for item in brokers_among(services))
     brokers = (
         *with_joined_clusters(tuple(kafka)),
         *(redpanda_broker(item, services) for item in redpanda_among(services)),
@@ -255,7 +255,8 @@ def _runs_broker(service: Service) -> bool:
     return is_broker(service.container.image, service.container.env, service.command)
 
 
-def _broker(service: Service) -> Broker:
+def broker_of(service: Service) -> Broker:
+    """The broker that runs in ``service``, in a cluster of its own."""
     settings = settings_of(service)
     view = settings.read()
     values = settings.values

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.listeners.address import Address
+from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import bootstraps, ports_of
 from earshot.sources.clusters import with_joined_clusters
 from earshot.sources.deployment import brokers_among, deployment
@@ -145,6 +146,25 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
             replicas += list(pod.replicas_of(templates, maps))
     services = (_service(item) for _, item in listed if _is_core(item, "Service"))
     return Manifest(tuple(containers), tuple(services), tuple(replicas))
+
+
+def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:
+    """Values of containers that must be lists, and are none, so that Kubernetes refuses the file:
+    the container, what was found, and what is allowed."""
+    for path, item in resources(documents):
+        for pod in workloads(path, item):
+            for section in map(as_map, list_of(pod.spec.get("containers"))):
+                for key in ("env", "envFrom"):
+                    value = section.get(key)
+                    if is_misshapen(value):
+                        name = f"{pod.workload or pod.kind}, container {text_in(section, 'name')}"
+                        yield name, f"{key} is no list", "a list"
+
+
+def is_misshapen(value: object) -> bool:
+    """True for what is there, is known, and is no list."""
+    hidden = isinstance(value, str) and not is_known(value)
+    return bool(value) and not (isinstance(value, list) or hidden)
 
 
 def _is_core(resource: Resource, kind: str) -> bool:

@@ -37,6 +37,7 @@ class PodVariables:
         self.values: dict[str, str] = {}
         self.places: dict[str, Keys] = {}
         self.unknown: list[str] = []
+        self.at_run_time: set[str] = set()
         self._namespace = namespace
         self._maps = maps
         self._fields = fields or {}
@@ -78,6 +79,7 @@ class PodVariables:
         for listed in _UNSET_BY_SHELL.findall(command):
             names |= set(listed.split())
         for name in sorted(names):
+            self.at_run_time.add(name)
             if name in self.values or name.startswith("KAFKA_"):
                 self.values[name] = not_in_file(name)
 
@@ -103,6 +105,8 @@ class PodVariables:
         if path_of_field in self._fields:
             self._set(name, self._fields[path_of_field], path)
             return
+        if {"fieldRef", "resourceFieldRef"} & set(source):
+            self.at_run_time.add(name)
         reference = as_map(source.get("configMapKeyRef"))
         config_map = self._config_map(reference)
         key = text_in(reference, "key")

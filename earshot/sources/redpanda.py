@@ -85,6 +85,13 @@ def listeners_in(text: str) -> tuple[Endpoint, ...]:
     )
 
 
+def addresses_in_flags(service: Service) -> tuple[str, ...]:
+    """The addresses of its listeners in the command of ``service``, as written."""
+    text = " ".join(service.command)
+    flags = (value for _, value in _FLAG.findall(text))
+    return (*flags, *(value for _, _, _, value in _SET.findall(text)))
+
+
 def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
     """None where some of them are not known: flags count before the mounted file."""
     binds, advertised = _of_file(service.redpanda)

@@ -17,16 +17,21 @@ from earshot.sources.workloads import Resource, free_name, is_off, name_of
 _GROUP = "kafka.strimzi.io/"
 _POOLS = "strimzi.io/node-pools"
 _LISTENERS = "spec.kafka.listeners"
+_OLD_VERSIONS = ("v1alpha1", "v1beta1")
+"""Of the resource, in which the older form was allowed."""
 _ON = ("true", "yes", "on", "y")
 
 
 @dataclass(frozen=True)
 class FoundKafka:
-    """One resource, its place, and whether its listeners are a list."""
+    """One resource, and its place."""
 
     kafka: StrimziKafka
     path: Keys
-    is_read: bool
+    open: str = ""
+    """Why its listeners are not known, if they are not."""
+    misshapen: str = ""
+    """What is no list, or no map in one, so that Kubernetes refuses the resource."""
 
 
 def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
@@ -54,7 +59,45 @@ def _found(path: Keys, resource: Resource, pooled: bool, taken: set[str]) -> Fou
     alone = not pooled and is_off(annotations.get(_POOLS, "false"))
     brokers = _number(section.get("replicas")) if alone else None
     kafka = StrimziKafka(free_name(name_of(resource), taken), listeners, brokers)
-    return FoundKafka(kafka, path, isinstance(listed, list))
+    version = str(resource.get("apiVersion")).removeprefix(_GROUP)
+    misshapen = _misshapen(listed, version)
+    return FoundKafka(kafka, path, "" if misshapen else _why_open(listed, listeners), misshapen)
+
+
+def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
+    """Resources whose listeners Kubernetes refuses: the resource, what was found, and what is
+    allowed."""
+    for item in found:
+        if item.misshapen:
+            yield f"Kafka {item.kafka.name}", item.misshapen, "a list of listeners, each a map"
+
+
+def _misshapen(listed: object, version: str) -> str:
+    if isinstance(listed, list):
+        places = (f"{_LISTENERS}[{i}]" for i, item in enumerate(listed) if _is_no_map(item))
+        place = next(places, "")
+        return f"{place} is no map" if place else ""
+    is_old_form = isinstance(listed, Mapping) and version in _OLD_VERSIONS
+    hidden = isinstance(listed, str) and not is_known(listed)
+    return "" if listed is None or is_old_form or hidden else f"{_LISTENERS} is no list"
+
+
+def _is_no_map(item: object) -> bool:
+    return not (isinstance(item, Mapping) or (isinstance(item, str) and not is_known(item)))
+
+
+def _why_open(listed: object, listeners: Sequence[StrimziListener]) -> str:
+    if listed is None:
+        return f"{_LISTENERS} is not set in this file"
+    if isinstance(listed, Mapping):
+        return f"{_LISTENERS} is a map, the form before Strimzi 0.20, which is not read"
+    if not isinstance(listed, list) or len(listeners) < len(listed):
+        return f"{_LISTENERS} holds a value that is not known"
+    for item in listeners:
+        fields = {"name": item.name, "port": item.port, "type": item.type}
+        if unknown := [field for field, value in fields.items() if value is None]:
+            return f"{item.place}.{unknown[0]} is not known"
+    return ""
 
 
 def _listeners(listed: list[object]) -> Iterator[StrimziListener]:

@@ -106,7 +106,9 @@ class _Substitution:
             return self.variables.value(name)
         operator = _OPERATOR.match(self.text, self.at)
         if operator is None:
-            raise self._error("has a form that compose does not know")
+            open_end = self.at >= len(self.text)
+            problem = "${ that is not closed" if open_end else "form that compose does not know"
+            raise self._error(f"has a {problem}")
         self.at = operator.end()
         missing = dict(self.variables.missing)
         rest = self.until("}", depth + 1)

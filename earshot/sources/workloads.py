@@ -68,6 +68,8 @@ class PodContainer:
     has_service_links: bool
     """Services of its namespace come in as variables (`KAFKA_PORT`)."""
     pod: Pod
+    at_run_time: frozenset[str] = frozenset()
+    """Variables that only a pod that runs can say: its fields, and what its shell sets."""
     template: str = ""
     """The name of the container in the file, of which it is one replica."""
 
@@ -243,6 +245,7 @@ class Workload:
             can_run_broker=lasts,
             has_service_links=not (is_off(links) or HIDDEN in str(links)),
             pod=self._pod(),
+            at_run_time=frozenset(variables.at_run_time),
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:

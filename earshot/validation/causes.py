@@ -190,6 +190,13 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see whose brokers listen at {address} (another checkout of the stack, a container): "
         "stop them, or give one of the two other ports; if the stack's data was removed and "
         "made again, use its present contract"),
+    _metadata("no-cluster", "no-cluster-id", "a cluster id, which Kafka gives since 0.10.1",
+        "see what listens at {address}, or forwards it: it is no broker of this cluster, or "
+        "something between changes its answers"),
+    _metadata("disputed", "disputed-broker", "all brokers list {who} at {address} to {listener}",
+        "see the logs of the brokers that do not list it so: they do not get the cluster's "
+        "metadata (fenced, cut off from the controllers), or are no brokers of it; clients that "
+        "come in there do not find {who}"),
     _metadata("foreign", "foreign-cluster", "every address leads to one cluster",
         "see what {address} is mapped or forwarded to: another cluster answers there"),
     _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",

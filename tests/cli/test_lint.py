@@ -391,7 +391,7 @@ services:
             "    environment:\n"
             "      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9093\n",
         )
-        assert run(["lint", "base.yml", "deploy/local.yml", "--format", "json"]) == 0
+        assert run(["lint", "base.yml", "deploy/local.yml", "--format", "json"]) == 3
         assert self.places(capsys) == []
         together = ["lint", "-f", "base.yml", "-f", "deploy/local.yml", "--format", "json"]
         assert run(together) == 1

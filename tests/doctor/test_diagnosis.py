@@ -248,10 +248,17 @@ def test_what_was_seen_stands_beside_what_was_expected(
     assert (stage.verdict, stage.detail) == (Verdict.FAIL, observed)
 
 
-def test_a_cluster_that_does_not_say_its_id_is_not_another_one() -> None:
-    unsaid = answer(HERE, HERE, cluster=NOT_SAID)
-    assert diagnose(replace(HEALTHY, own=unsaid), "host").verdict is Verdict.PASS
-    # nor is it held against an address what another one said
+def test_an_answer_without_a_cluster_id_fails_where_an_id_is_expected() -> None:
+    unsaid = replace(HEALTHY, own=answer(HERE, HERE, cluster=NOT_SAID))
+    cell = diagnose(replace(unsaid, promised=True), "host")
+    assert cell.cause is not None and cell.cause.kind == "no-cluster-id"
+    assert cell.cause.observed == f"{HERE} names no cluster id"
+    assert cell.cause.expected == "cluster C of the contract"
+    # without a contract, and with no other address that gives an id, there is nothing to compare
+    assert diagnose(replace(unsaid, cluster_id=NOT_SAID), "host").verdict is Verdict.PASS
+
+
+def test_what_another_address_answered_is_not_held_against_this_one() -> None:
     elsewhere = replace(HEALTHY, cluster_id="D", contact=REFUSED, own=None, via=OTHER)
     assert failed(elsewhere) == (Stage.TCP, "refused")
     assert failed(replace(elsewhere, answers_as="INTERNAL")) == (Stage.TCP, "refused")

@@ -81,7 +81,8 @@ HERE = Address("localhost", 9092)
         (None, None, "C", "gave no metadata"),
         ("EXTERNAL", "C", "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2 at b:2"),
         (None, "C", None, "is none of the contract's listeners; it advertises broker 1 at a:1, 2"),
-        ("EXTERNAL", NOT_SAID, "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
+        ("EXTERNAL", NOT_SAID, "C", "names no cluster id, and the contract is of cluster C"),
+        ("EXTERNAL", NOT_SAID, None, "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
         ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
     ],
 )

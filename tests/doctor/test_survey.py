@@ -213,17 +213,59 @@ def test_what_another_cluster_lists_counts_for_nobody() -> None:
 
 
 @pytest.mark.parametrize("cluster", [TWO, OWN])
-def test_a_cluster_that_does_not_say_its_id_is_not_another_one(cluster: Contract) -> None:
+def test_an_answer_without_the_id_that_others_give_is_none_of_the_cluster(
+    cluster: Contract,
+) -> None:
     silent = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster=NOT_SAID))}
-    assert kinds(facts(seen(**silent), cluster)) == {}
+    assert kinds(facts(seen(**silent), cluster)) == {"EXTERNAL 1": "no-cluster-id"}
 
 
-def test_what_a_cluster_lists_that_does_not_say_its_id_counts() -> None:
+def test_what_an_answer_without_the_id_lists_does_not_count() -> None:
     moved = {
         "e1": sighting("e:1", answer("e:1", "e:1", "e:9", cluster=NOT_SAID)),
         "e2": sighting("e:2", None, "refused"),
     }
-    assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
+    expected = {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"}
+    assert kinds(facts(seen(**moved))) == expected
+
+
+def test_answers_none_of_which_gives_an_id_are_compared_with_none() -> None:
+    places = ((place, listener) for listener in (INTERNAL, EXTERNAL) for place in listener)
+    silent = {
+        place.replace(":", ""): sighting(place, answer(place, *listener, cluster=NOT_SAID))
+        for place, listener in places
+    }
+    assert kinds(facts(seen(**silent))) == {}
+
+
+def test_a_broker_that_another_answer_does_not_list_is_disputed() -> None:
+    fewer = {"e1": sighting("e:1", answer("e:1", "e:1"))}
+    found = facts(seen(**fewer))
+    assert kinds(found) == {"EXTERNAL 2": "disputed-broker"}
+    cell = diagnose(found["EXTERNAL", 2], "host")
+    assert cell.cause is not None and cell.cause.observed == (
+        "answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 does not list it"
+    )
+    moved = {"e1": sighting("e:1", answer("e:1", "e:1", "e:9"))}
+    cell = diagnose(facts(seen(**moved))["EXTERNAL", 2], "host")
+    assert cell.cause is not None and cell.cause.observed == (
+        "answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 lists it at e:9"
+    )
+
+
+def test_a_dead_broker_is_not_disputed() -> None:
+    fewer = {
+        "e1": sighting("e:1", answer("e:1", "e:1")),
+        "e2": sighting("e:2", None, "refused"),
+    }
+    assert kinds(facts(seen(**fewer), EXTERNAL=answer("s:1", *EXTERNAL))) == {
+        "EXTERNAL 2": "refused"
+    }
+
+
+def test_an_answer_that_is_wrong_about_itself_disputes_no_other() -> None:
+    wrong = {"e1": sighting("e:1", answer("e:1", "e:9"))}
+    assert kinds(facts(seen(**wrong))) == {"EXTERNAL 1": "drift"}
 
 
 def test_a_broker_with_a_listener_more_gets_a_cell() -> None:

@@ -82,6 +82,17 @@ def full() -> Outcome:
             ("KL012: no name is looked up",),
         ),
         FileReport("server.properties", "properties file", (), ("KL012: no name is looked up",)),
+        FileReport(
+            "kafka.env",
+            "environment file",
+            is_named=True,
+            open_listeners=("KAFKA_LISTENERS is not known: A://${IP}:9092",),
+        ),
+        FileReport(
+            "other.env",
+            "environment file",
+            open_listeners=("KAFKA_LISTENERS is not known: A://${IP}:9092",),
+        ),
         FileReport(".git", "", unchecked=("is a hidden folder",)),
         FileReport(
             "client.properties", "", unchecked=("is not a broker configuration",), is_named=True

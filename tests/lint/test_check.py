@@ -334,13 +334,26 @@ def test_a_start_script_of_one_s_own_may_set_what_is_missing(tmp_path: Path, mou
     assert said(checked(tmp_path, text.replace("VOLUME", "./data:/var/lib/kafka/data"))) != []
 
 
-def test_a_variable_in_a_form_that_compose_refuses_is_named(tmp_path: Path) -> None:
+def test_a_variable_in_a_form_that_compose_refuses_is_bad_input(tmp_path: Path) -> None:
     text = REACHED.replace("    env_file: k.env\n", "")
     address = "IN://kafka:19092,OUT://${A:9092"
+    why = r"KAFKA_ADVERTISED_LISTENERS: has a form that compose does not know \(at character 27\)"
+    with pytest.raises(EarshotError, match=why):
+        checked(tmp_path, f"{text}      KAFKA_ADVERTISED_LISTENERS: {address}\n")
+
+
+def test_a_property_of_another_tool_leaves_listeners_open(tmp_path: Path) -> None:
+    text = REACHED.replace("    env_file: k.env\n", "")
+    address = "IN://kafka:19092,OUT://${kafka.host}:9092"
     found = checked(tmp_path, f"{text}      KAFKA_ADVERTISED_LISTENERS: {address}\n")
-    why = "has a form that compose does not know (at character 27), which Compose refuses"
     where = "services.kafka.environment.KAFKA_ADVERTISED_LISTENERS"
-    assert (said(found), found.unchecked) == ([], (f"{where} {why}: it is not known",))
+    why = "has a form that compose does not know (at character 31)"
+    assert (said(found), found.unchecked) == (
+        [],
+        (f"{where} {why}: another tool has to replace it, and it is not known",),
+    )
+    open_ends = (f"service kafka: KAFKA_ADVERTISED_LISTENERS is not known: {address}",)
+    assert found.open_listeners == open_ends
 
 
 @pytest.mark.parametrize("end", ["---\n", "---\n---\n", "...\n", "--- \n\n"])
@@ -348,10 +361,28 @@ def test_an_empty_document_at_the_end_is_none(tmp_path: Path, end: str) -> None:
     assert said(checked(tmp_path, COMPOSE + end)) == [("KL015", "kafka", 7, 7)]
 
 
-def test_a_file_that_only_includes_others_is_said_to_do_so(tmp_path: Path) -> None:
-    found = checked(tmp_path, "include:\n  - kafka.yml\n")
-    why = "includes other files, which are not read: check those, or the output of "
-    assert (found.kind, found.unchecked) == ("", (f"{why}`docker compose config`",))
+@pytest.mark.parametrize("services", ["", "services: {}\n"])
+def test_a_file_that_only_includes_others_that_are_not_there(tmp_path: Path, services: str) -> None:
+    found = checked(tmp_path, f"include:\n  - kafka.yml\n{services}")
+    why = (
+        "includes kafka.yml, which is not read here: check it by itself, or the output of "
+        "`docker compose config`"
+    )
+    none = "no service of it is known to run a Kafka broker"
+    assert (found.kind, found.unchecked) == ("", (why, none))
+
+
+@pytest.mark.parametrize("services", ["", "services: {}\n"])
+def test_a_file_that_only_includes_others_is_judged_with_them(
+    tmp_path: Path, services: str
+) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/kafka.yml").write_text(COMPOSE)
+    found = checked(tmp_path, f"include:\n  - d/kafka.yml\n{services}")
+    other = str(tmp_path / "d/kafka.yml")
+    assert (found.kind, found.open_listeners) == (f"Compose file, with {other}", ())
+    (one,) = found.mistakes
+    assert (one.finding.rule, one.place.file, one.place.line) == ("KL015", other, 7)
 
 
 def test_properties_with_a_letter_of_latin_1_are_checked(tmp_path: Path) -> None:

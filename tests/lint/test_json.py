@@ -38,7 +38,7 @@ def test_every_file_is_in_one_list() -> None:
     lists = ("files", "passed_over", "failed")
     names = {key: [item["file"] for item in document[key]] for key in lists}
     assert names == {
-        "files": ["compose.yml", "server.properties"],
+        "files": ["compose.yml", "server.properties", "kafka.env", "other.env"],
         "passed_over": [".git"],
         "failed": ["broken.yml"],
     }

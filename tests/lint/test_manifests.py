@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import textwrap
 from pathlib import Path
 
@@ -174,16 +175,54 @@ def test_both_in_one_file(tmp_path: Path) -> None:
     ]
 
 
-def test_the_older_form_of_listeners_is_not_checked(tmp_path: Path) -> None:
+def test_the_older_form_of_listeners_is_open(tmp_path: Path) -> None:
     found = checked(
         tmp_path,
         "{apiVersion: kafka.strimzi.io/v1beta1, kind: Kafka, metadata: {name: k}, "
         "spec: {kafka: {listeners: {plain: {}}}}}",
     )
-    assert (found.kind, found.unchecked) == (
-        "Strimzi Kafka",
-        ("Kafka k: spec.kafka.listeners is no list",),
-    )
+    why = "spec.kafka.listeners is a map, the form before Strimzi 0.20, which is not read"
+    assert (found.kind, found.open_listeners) == ("Strimzi Kafka", (f"Kafka k: {why}",))
+
+
+STRIMZI_HEAD = "apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}"
+POD_WITH_ENV_5 = (
+    "{apiVersion: v1, kind: Pod, spec: {containers: [{name: b, image: apache/kafka, env: 5}]}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            f"{{{STRIMZI_HEAD}, spec: {{kafka: {{listeners: 7}}}}}}",
+            "Kafka k: spec.kafka.listeners is no list",
+        ),
+        (POD_WITH_ENV_5, "Pod, container b: env is no list"),
+    ],
+)
+def test_a_value_that_kubernetes_refuses_is_bad_input(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    with pytest.raises(EarshotError, match=re.escape(problem)):
+        checked(tmp_path, text)
+
+
+def test_a_variable_that_only_a_running_pod_can_say_is_no_gap_of_the_file(tmp_path: Path) -> None:
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: k}\nspec:\n  containers:\n"
+    image = "  - {name: b, image: 'confluentinc/cp-kafka:7.6.0', env: ["
+    address = "{name: KAFKA_ADVERTISED_LISTENERS, value: 'PLAINTEXT://$(IP):9092'}"
+    field = "{name: IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}"
+    secret = "{name: IP, valueFrom: {secretKeyRef: {name: s, key: ip}}}"
+    for source, expected in (
+        (field, ()),
+        (
+            secret,
+            ("container k/b: KAFKA_ADVERTISED_LISTENERS is not known: PLAINTEXT://$(IP):9092",),
+        ),
+    ):
+        found = checked(tmp_path, f"{head}{image}{source}, {address}]}}\n")
+        assert found.open_listeners == expected
 
 
 NO_BROKER = "no container of it is known to run a Kafka broker"
@@ -264,7 +303,6 @@ def test_which_address_of_a_node_strimzi_advertises(
 @pytest.mark.parametrize(
     ("env", "note"),
     [
-        ("{KAFKA_ADVERTISED_LISTENERS: 'PLAINTEXT://0.0.0.0:9092'}", "env (no list)"),
         ("[{value: 'PLAINTEXT://0.0.0.0:9092'}]", "env[0] (no name)"),
         ("[null]", "env[0] (no name)"),
     ],

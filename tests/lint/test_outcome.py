@@ -58,6 +58,29 @@ def test_the_summary_says_what_was_not_judged_and_why() -> None:
     )
 
 
+def in_part(file: str, *mistakes: Mistake, is_named: bool = True) -> FileReport:
+    why = "service k: KAFKA_LISTENERS is not known: A://${IP}:9092"
+    return FileReport(file, "Compose file", mistakes, is_named=is_named, open_listeners=(why,))
+
+
+def test_a_named_file_that_was_judged_in_part_is_3() -> None:
+    assert outcome(in_part("x.yml")).exit_code == 3
+    assert outcome(in_part("x.yml", WARNING)).exit_code == 3
+    assert outcome(in_part("x.yml", ERROR)).exit_code == 1
+    assert outcome(in_part("x.yml"), failed=(FAILED,)).exit_code == 2
+    assert outcome(in_part("x.yml", is_named=False)).exit_code == 0
+
+
+def test_the_summary_says_what_was_judged_in_part_and_why() -> None:
+    assert outcome(in_part("x.yml"), in_part("y.yml", is_named=False), named("z.yml")).headline == (
+        "2 files checked: 0 errors, 0 warnings; 1 not judged: z.yml (is no Compose file); "
+        "2 judged in part: x.yml (service k: KAFKA_LISTENERS is not known: A://${IP}:9092)"
+    )
+    assert outcome(in_part("y.yml", is_named=False)).headline == (
+        "1 file checked: 0 errors, 0 warnings; 1 judged in part"
+    )
+
+
 @pytest.mark.parametrize(
     ("mistakes", "expected"),
     [
@@ -83,7 +106,12 @@ def test_the_summary_counts_files() -> None:
 
 def test_what_has_no_kind_was_passed_over() -> None:
     full = samples.full()
-    assert [item.file for item in full.checked] == ["compose.yml", "server.properties"]
+    assert [item.file for item in full.checked] == [
+        "compose.yml",
+        "server.properties",
+        "kafka.env",
+        "other.env",
+    ]
     assert [item.file for item in full.passed_over] == [".git"]
 
 

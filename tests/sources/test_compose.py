@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import textwrap
 import time
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from earshot.sources.compose import (
     read_compose,
     started_services,
 )
+from earshot.sources.compose_files import MAX_INCLUDED
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 
@@ -473,13 +475,78 @@ def test_a_variable_that_nobody_has_set_stays_where_it_is_not_known() -> None:
     assert found.missing == ("TAG", "C", "D")
 
 
-def test_a_form_that_compose_does_not_know_stays_as_it_is() -> None:
-    found = lenient("services: {k: {image: a, environment: {A: 'x$', B: '${C:9092', D: $$}}}")
-    assert found.services[0].container.env == {"A": "x$", "B": "${C:9092", "D": "$"}
+def test_a_property_of_another_tool_stays_as_it_is() -> None:
+    found = lenient("services: {k: {image: 'a:${project.version}', environment: {D: $$}}}")
+    assert found.services[0].container.image == "a:${project.version}"
+    assert found.services[0].container.env == {"D": "$"}
     assert found.malformed == (
-        "services.k.environment.A has a $ that no variable's name follows (at character 3)",
-        "services.k.environment.B has a form that compose does not know (at character 4)",
+        "services.k.image has a form that compose does not know (at character 12)",
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("x$", "has a $ that no variable's name follows"),
+        ("${C:9092", "has a form that compose does not know"),
+        ("${C", "has a ${ that is not closed"),
+        ("${C:-d", "has a ${ that is not closed"),
+        ("$1", "has a $ that no variable's name follows"),
+    ],
+)
+def test_what_compose_refuses_is_refused_leniently_too(value: str, problem: str) -> None:
+    with pytest.raises(EarshotError, match=re.escape(f"services.k.environment.A: {problem}")):
+        lenient(f"services: {{k: {{image: a, environment: {{A: '{value}'}}}}}}")
+
+
+@pytest.mark.parametrize("value", ["5", "A=b", "true"])
+def test_variables_that_are_no_map_and_no_list_are_refused(value: str) -> None:
+    with pytest.raises(EarshotError, match=r"services\.k\.environment: found a str"):
+        lenient(f"services: {{k: {{image: a, environment: {value}}}}}")
+
+
+KAFKA = "services: {kafka: {image: 'apache/kafka:3.9.0', env_file: k.env}}"
+
+
+def test_included_files_are_read_with_their_own_paths() -> None:
+    files = {"d/other.yml": f"include: [more.yml]\n{KAFKA}", "d/k.env": "A=1"}
+    files |= {"d/more.yml": "services: {ui: {image: ui}}"}
+    found = lenient("include: [d/other.yml]\nservices: {}", files=files)
+    assert [item.name for item in found.services] == ["ui", "kafka"]
+    assert found.services[1].container.env == {"A": "1"}
+    assert [path for _, path in found.included] == ["d/other.yml", "d/more.yml"]
+    assert found.not_included == ()
+    assert not found.services[0].container.open_networks
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["gone.yml", "{path: other.yml, project_directory: d}", "{path: [other.yml], env_file: e}"],
+)
+def test_an_included_file_that_is_not_read_is_named(entry: str) -> None:
+    text = f"include: [{entry}]\nservices: {{ui: {{image: ui}}}}"
+    found = lenient(text, files={"other.yml": KAFKA})
+    assert [item.name for item in found.services] == ["ui"]
+    assert found.not_included == ("gone.yml" if entry == "gone.yml" else "other.yml",)
+    assert found.services[0].container.open_networks
+
+
+def test_files_that_include_each_other_are_read_once() -> None:
+    files = {"x.yml": f"include: [y.yml]\n{KAFKA}", "y.yml": "include: [x.yml]\nservices: {}"}
+    found = lenient("include: x.yml", files=files)
+    assert [path for _, path in found.included] == ["x.yml", "y.yml"]
+
+
+def test_no_more_files_are_included_than_anybody_has() -> None:
+    files = {f"{i}.yml": f"include: {i + 1}.yml" for i in range(MAX_INCLUDED + 5)}
+    found = lenient("include: 0.yml", files=files)
+    assert len(found.included) == MAX_INCLUDED
+    assert found.not_included == (f"{MAX_INCLUDED}.yml",)
+
+
+def test_a_file_without_services_and_without_includes_is_refused() -> None:
+    with pytest.raises(EarshotError, match="is no map of services, or empty"):
+        lenient("services: {}")
 
 
 @pytest.mark.parametrize("text", ["environment: [A]", "environment: {A: }", "env_file: k.env"])

@@ -46,7 +46,7 @@ def test_lines(line: str, expected: dict[str, str]) -> None:
     [
         ("A=1\n1B=c", ".env, line 2: is no assignment"),
         ('A="b', ".env, line 1: has a quote that is not closed"),
-        ("A=${B", ".env, line 1: has a form that compose does not know"),
+        ("A=${B", ".env, line 1: has a ${ that is not closed"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(text: str, message: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.rules.kl018_strimzi import RULE
-from earshot.sources.strimzi import FoundKafka, read_strimzi
+from earshot.sources.strimzi import FoundKafka, misshapen_kafkas, read_strimzi
 from earshot.yaml_document import read_yaml_documents
 
 
@@ -55,7 +55,7 @@ def test_a_resource() -> None:
         StrimziListener("spec.kafka.listeners[0]", "plain", 9092, "internal", False),
         StrimziListener(place, "outside", 9094, "ingress", True, "tls", True, True, (broker,)),
     )
-    assert found == FoundKafka(StrimziKafka("mine", listeners, 2), (1,), True)
+    assert found == FoundKafka(StrimziKafka("mine", listeners, 2), (1,))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,44 @@ def test_two_of_one_name() -> None:
     text = "{apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}}"
     found = read(f"---\n{text}\n---\n{text}\n---\n{text}")
     assert [item.kafka.name for item in found] == ["k", "k#2", "k#3"]
-    assert not any(item.is_read for item in found)
+    assert {item.open for item in found} == {"spec.kafka.listeners is not set in this file"}
+
+
+PLAIN = "{name: plain, port: 9092, type: internal, tls: false}"
+
+
+@pytest.mark.parametrize(
+    ("version", "listeners", "why", "misshapen"),
+    [
+        ("v1", f"[{PLAIN}]", "", ""),
+        ("v1", "[]", "", ""),
+        ("v1beta2", "7", "", "spec.kafka.listeners is no list"),
+        ("v1", "{plain: {}}", "", "spec.kafka.listeners is no list"),
+        (
+            "v1beta1",
+            "{plain: {}}",
+            "spec.kafka.listeners is a map, the form before Strimzi 0.20, which is not read",
+            "",
+        ),
+        ("v1", f"[{PLAIN}, 7]", "", "spec.kafka.listeners[1] is no map"),
+        ("v1", "'${LISTENERS}'", "spec.kafka.listeners holds a value that is not known", ""),
+        ("v1", "['${ONE}']", "spec.kafka.listeners holds a value that is not known", ""),
+        (
+            "v1",
+            "[{name: plain, port: '${PORT}', type: internal}]",
+            "spec.kafka.listeners[0].port is not known",
+            "",
+        ),
+    ],
+)
+def test_why_listeners_are_not_known(
+    version: str, listeners: str, why: str, misshapen: str
+) -> None:
+    head = f"apiVersion: kafka.strimzi.io/{version}, kind: Kafka, metadata: {{name: k}}"
+    found = read(f"{{{head}, spec: {{kafka: {{listeners: {listeners}}}}}}}")
+    assert (found[0].open, found[0].misshapen) == (why, misshapen)
+    expected = [("Kafka k", misshapen, "a list of listeners, each a map")] if misshapen else []
+    assert [*misshapen_kafkas(found)] == expected
 
 
 NAMES = """

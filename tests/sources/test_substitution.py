@@ -55,7 +55,7 @@ def set_it(name: str) -> str:
         ("${EMPTY:?}", "the variable EMPTY is required, and not set", set_it("EMPTY")),
         ("$1", "has a $ that no variable's name follows (at character 2)", FORMS),
         ("a$", "has a $ that no variable's name follows (at character 3)", FORMS),
-        ("${A", "has a form that compose does not know (at character 4)", FORMS),
+        ("${A", "has a ${ that is not closed (at character 4)", FORMS),
         ("${A:-b", "has a ${ that is not closed (at character 7)", FORMS),
         ("${A!b}", "has a form that compose does not know (at character 4)", FORMS),
         ("${NO:-" * 30, "is nested too deeply (at character 127)", FORMS),

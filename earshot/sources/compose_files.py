@@ -1,0 +1,209 @@
+"""Compose files as sections: variables replaced, `extends` and `include` followed, files merged.
+
+Pure: files that a Compose file names are asked for from `Read`, by their path as written (relative
+to the Compose file). Source: the Compose Specification.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from earshot.errors import EarshotError
+from earshot.sources.compose_sections import (
+    Section,
+    list_of,
+    map_of,
+    merged_section,
+    normalized_section,
+    with_inline,
+)
+from earshot.sources.substitution import Variables
+from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
+
+Read = Callable[[str], str]
+"""The text of a file; raises OSError."""
+MAX_EXTENDS = 20
+"""Services in one chain of `extends`."""
+MAX_INCLUDED = 50
+"""Files that are read for one Compose file by way of `include`."""
+_OF_OTHER_TOOLS = re.compile(r"\$\{[A-Za-z][\w-]*(?:\.[\w-]+)+\}", re.ASCII)
+"""A property of Maven, Gradle or Spring, which replace it before Compose reads the file."""
+UNKNOWN = "x-earshot-unknown"
+"""Where a section remembers what could not be read of it."""
+GONE = "x-earshot-gone"
+"""Where a section remembers which keys of what it extends it takes away."""
+KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
+
+
+@dataclass
+class ComposeFiles:
+    """What a Compose file and those that it names hold, read as Compose reads them.
+
+    ``roots`` are the names of the file itself and of those that are laid over it. Where it is
+    ``lenient``, what cannot be read is noted, and nothing is raised for it.
+    """
+
+    roots: Sequence[str]
+    variables: Variables
+    read: Read
+    lenient: bool
+    is_whole: bool = True
+    """No other file has services that these may meet."""
+    texts_included: dict[str, str] = field(default_factory=dict)
+    not_included: dict[str, None] = field(default_factory=dict)
+    _includes: list[tuple[str, object]] = field(default_factory=list)
+    """Entries of `include` that are yet to be read, each with the file that has it."""
+    _others: dict[str, dict[str, object]] = field(default_factory=dict)
+    configs: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.read = with_inline(self.read, self.configs)
+
+    def sections(
+        self, text: str, shown: str
+    ) -> tuple[dict[str, object], Section, tuple[Keys, ...]]:
+        """The services of a file as sections, and its networks, with variables replaced; and what
+        of the files below it is taken away."""
+        document = read_yaml_texts(text, shown, unique=not self.lenient)
+        if not isinstance(document, Mapping) or not document:
+            raise EarshotError(shown, observed="holds no services", allowed="a compose file")
+        if "include" in document and not self.lenient:
+            raise EarshotError(
+                f"{shown}: include",
+                observed="files that include others are not read",
+                remedy="adopt the output of `docker compose config` instead",
+            )
+        entries = list_of(document.get("include"), f"{shown}: include")
+        self._includes += [(shown, item) for item in entries]
+        services = document.get("services")
+        if "services" not in document and not KNOWN_TOP & set(document):
+            services = document  # the oldest format: services without a heading
+        if entries and services is None:
+            services = {}
+        if not isinstance(untagged(services), Mapping) or not (services or entries):
+            raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
+        both = {"services": services, "networks": document.get("networks")}
+        gone = tuple(tagged(both))
+        both["configs"] = document.get("configs")
+        walked = self._substituted(untagged(both), shown, ())
+        assert isinstance(walked, dict)
+        networks, sections = walked.get("networks"), sections_of(walked.get("services"))
+        self.configs |= sections_of(walked.get("configs")) if shown in self.roots else {}
+        for path in gone:
+            if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
+                section[GONE] = (*section.get(GONE, ()), path[2:])
+        return sections, networks if isinstance(networks, Mapping) else {}, gone
+
+    def included(self) -> Iterator[tuple[str, dict[str, object], Section]]:
+        """The files under `include`, also of files that are included: path, services, networks.
+
+        An entry with variables or a folder of its own, and a file that cannot be read, is noted in
+        ``not_included``.
+        """
+        while self._includes:
+            shown, entry = self._includes.pop(0)
+            section = entry if isinstance(entry, Mapping) else {"path": entry}
+            folder = posixpath.dirname(shown) if shown not in self.roots else ""
+            for item in list_of(section.get("path"), f"{shown}: include"):
+                path = posixpath.join(folder, str(self._substituted(item, shown, ("include",))))
+                if path in self.texts_included or path in self.roots:
+                    continue
+                try:
+                    text = self.read(path)
+                except (OSError, UnicodeDecodeError):
+                    text = ""
+                if set(section) - {"path"} or not text or len(self.texts_included) >= MAX_INCLUDED:
+                    self.not_included[path] = None
+                    self.is_whole = False
+                    continue
+                self.texts_included[path] = text
+                yield path, *self.sections(text, path)[:2]
+
+    def resolve_extends(
+        self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
+    ) -> Section:
+        """A service's section, with what it extends below it."""
+        where, mark = f"{shown}: services.{name}", f"{shown}#{name}"
+        if mark in seen:
+            raise EarshotError(where, observed="extends itself, by way of others")
+        if len(seen) >= MAX_EXTENDS:
+            raise EarshotError(
+                f"{where}.extends",
+                observed=f"is at the end of {MAX_EXTENDS} services that extend each other",
+                remedy="adopt the output of `docker compose config` instead",
+            )
+        section = map_of(sections[name], where)
+        extends = section.get("extends")
+        folder = posixpath.dirname(shown) if shown not in self.roots else ""
+        own = normalized_section(section, where, folder)
+        if extends in (None, ""):
+            return own
+        target = {"service": extends} if isinstance(extends, str) else map_of(extends, where)
+        if (
+            self.lenient
+            and target.get("file")
+            and not self._is_readable(str(target["file"]), folder)
+        ):
+            return {**own, UNKNOWN: (*noted(own, UNKNOWN), "extends")}
+        base_name, file = str(target.get("service") or name), target.get("file")
+        others, base_shown = sections, shown
+        if file:
+            base_shown = posixpath.join(folder, str(file))
+            others = self._extended_file(base_shown, where)
+        if base_name not in others:
+            raise EarshotError(
+                f"{where}.extends",
+                observed=f"names the service {base_name}, which {base_shown} does not have",
+                allowed=", ".join(others),
+            )
+        base = self.resolve_extends(base_name, others, base_shown, (*seen, mark))
+        return merged_section(without(base, noted(section, GONE)), own)
+
+    def _substituted(self, value: object, shown: str, path: tuple[str, ...]) -> object:
+        """``value`` with variables replaced in every text; keys are left alone."""
+        if isinstance(value, str):
+            try:
+                return self.variables.substitute(value, f"{shown}: {'.'.join(path)}")
+            except EarshotError as error:
+                if not (self.variables.keep and _OF_OTHER_TOOLS.search(value)):
+                    raise
+                self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
+        elif isinstance(value, Mapping):
+            return {
+                str(key): self._substituted(item, shown, (*path, str(key)))
+                for key, item in value.items()
+            }
+        elif isinstance(value, list):
+            return [self._substituted(it, shown, (*path, str(i))) for i, it in enumerate(value)]
+        return value  # a text for another tool, too: its dollar sign says that it is not known
+
+    def _is_readable(self, file: str, folder: str) -> bool:
+        try:
+            self.read(posixpath.join(folder, file))
+        except (OSError, UnicodeDecodeError):
+            return False
+        return True
+
+    def _extended_file(self, path: str, where: str) -> dict[str, object]:
+        if path not in self._others:
+            self._others[path] = self.sections(self.text_of(path, f"{where}.extends"), path)[0]
+        return self._others[path]
+
+    def text_of(self, path: str, where: str) -> str:
+        try:
+            return self.read(path)
+        except (OSError, UnicodeDecodeError) as reason:
+            why = getattr(reason, "strerror", None) or "it is no UTF-8 text"
+            raise EarshotError(where, observed=f"{path} cannot be read ({why})") from None
+
+
+def noted(section: Section, key: str) -> tuple[Any, ...]:
+    """What `UNKNOWN` or `GONE` has, which no file can: its lists are no tuples."""
+    found = section.get(key)
+    return found if isinstance(found, tuple) else ()
+
+
+def sections_of(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
