@@ -18,6 +18,8 @@ machines = DockerHosts(
         "cidr": config.get("cidr") or "10.0.0.0/16",
         "volume": {"size_gib": config.get_int("gib") or 100},
         "instances": config.get_object("instances") or {},
+        # in ECR, such as 123456789012.dkr.ecr.eu-central-1.amazonaws.com/kafka:4.1.1
+        "images": config.get_object("images") or [],
         "data": config.get("data") or "keep",
         "ready_seconds": config.get_int("ready") or 900,
         "deletion_protection": config.get_bool("protected") is not False,

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 from earshot.certificates.engines import EngineStore, new_engines_authority
+from earshot.user_data.host_report import HostReport
 from tests.doubles.aws.server import REGION
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
@@ -31,6 +33,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500
 
 HOSTS = ("a", "b")
 UP_SECONDS = 600
+IN_ECR = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/apache/kafka:4.1.1"
+"""The name of the Kafka image here; no such registry answers."""
+PULL_SECONDS = 60.0
 
 
 @dataclass
@@ -74,7 +79,17 @@ def hosts(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Hosts]:
     folder: Path = tmp_path_factory.mktemp("hosts")
-    base = give_engines(box, [f"test-machines-{host}" for host in HOSTS], kafka_image, folder)
+    helper = folder / "docker-credential-ecr-login"
+    helper.write_text("#!/bin/sh\necho 'no EC2 IMDS role found'\nexit 1\n")
+    helper.chmod(0o755)
+    box.engine.run("tag", kafka_image, IN_ECR)
+    base = give_engines(
+        box,
+        [f"test-machines-{host}" for host in HOSTS],
+        IN_ECR,
+        folder,
+        f"--volume={helper}:/usr/local/bin/{helper.name}:ro",
+    )
     project = aws_project(folder / "stack", box.server)
     project.seconds = UP_SECONDS
     install_docker_double(project.folder / "home")
@@ -87,7 +102,8 @@ def hosts(
         "cidr": str(box.ground.vpc.range),
         "gib": "8",
         "ready": "200",
-        "image": kafka_image,
+        "image": IN_ECR,
+        "images": json.dumps([IN_ECR]),
         "base": base,
         "policy": json.dumps({"names": {"resolvers": resolvers, "timeout": 10}}),
         "protected": "false",
@@ -98,6 +114,7 @@ def hosts(
     made = Hosts(box, project)
     yield made
     project.pulumi("destroy", "--yes", "--skip-preview")
+    box.engine.run("rmi", IN_ECR)
 
 
 def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
@@ -139,6 +156,32 @@ def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
     host, _, port = described["engine"].removeprefix("tcp://").partition(":")
     with hosts.box.place("inside") as place:  # in the VPC, and in none of the ranges
         assert not place.opens(host, int(port))
+
+
+def test_a_host_looks_for_images_and_reports_those_that_it_cannot_pull(hosts: Hosts) -> None:
+    ssm, host = hosts.box.server.client("ssm"), hosts.box.instance("test-machines-a")
+    known = {it["Name"] for it in ssm.describe_parameters()["Parameters"]}
+    (name,) = (it for it in known if it.endswith("/a/report"))
+
+    def reported(start: str) -> HostReport:
+        end = time.monotonic() + PULL_SECONDS
+        while True:
+            found = HostReport.read(ssm.get_parameter(Name=name)["Parameter"]["Value"])
+            assert found is not None
+            if found.detail.startswith(start) and bool(found.detail) is bool(start):
+                return found
+            assert time.monotonic() < end, f"{found}\n{host.journal('docker-pull')}"
+            time.sleep(1)
+
+    assert not reported("").is_final
+    host.run("docker", "tag", IN_ECR, "kept")
+    host.run("docker", "rmi", IN_ECR)
+    try:
+        assert reported(f"cannot pull {IN_ECR}: ").state == "prepared"
+    finally:
+        host.run("docker", "tag", "kept", IN_ECR)
+    reported("")
+    host.run("docker", "rmi", "kept")
 
 
 def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hosts) -> None:

@@ -15,9 +15,11 @@ WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
 containers of its own."""
 
 
-def give_engines(box: CloudBox, names: Iterable[str], kafka_image: str, folder: Path) -> str:
+def give_engines(
+    box: CloudBox, names: Iterable[str], kafka_image: str, folder: Path, *options: str
+) -> str:
     """Instances of these ``names`` will have an engine, and the images in a file of ``folder``;
-    returns the name of the base image."""
+    returns the name of the base image. ``options`` are more of Docker's for them."""
     base = base_image(box.engine)
     with contextlib.closing(box.engine.client()) as client:
         validator = ensure_image(client, base)
@@ -25,7 +27,8 @@ def give_engines(box: CloudBox, names: Iterable[str], kafka_image: str, folder: 
     box.engine.run("save", "--output", str(images), kafka_image, validator, base)
     for name in names:
         box.images[name] = docker_host_image(box.engine)
-        box.engines[name] = (*WITH_ENGINE, f"--volume={images}:/usr/local/share/images.tar:ro")
+        there = f"--volume={images}:/usr/local/share/images.tar:ro"
+        box.engines[name] = (*WITH_ENGINE, there, *options)
     return base
 
 
