@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
+MOST_TELLERS = 10
+"""Brokers that may be asked about one node: all of them for each would be a square of inputs."""
 
 
 class DockerStopPreflight(InternalResource):
@@ -285,6 +287,7 @@ class DockerBrokers(Brokers):
         self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
         addresses, security = self._addresses, self.spec.security
+        tellers = [it for it in addresses.values() if it.can_be_asked]
         users = {}
         if security is not None:
             kinds = ",".join(self.spec.mechanisms(security))
@@ -297,7 +300,7 @@ class DockerBrokers(Brokers):
                     for it in nodes
                 ],
                 "voters": [addresses[it.id].to_props() for it in self.plan.controllers],
-                "tellers": [it.to_props() for it in addresses.values() if it.can_be_asked],
+                "tellers": [it.to_props() for it in (tellers if whole else tellers[:MOST_TELLERS])],
                 "incarnations": dict(self.incarnations) if whole else {},
                 "cluster_id": self.cluster_id,
                 "whole": whole,
