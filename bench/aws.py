@@ -9,20 +9,29 @@ from __future__ import annotations
 import gc
 import statistics
 import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pulumi
+import yaml
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.deployment import ClusterContext
+from earshot_pulumi.docker import host_resources
 from earshot_pulumi.gate import PROVIDER_TYPE
+from earshot_pulumi.program import on_new_hosts
 from pulumi.runtime import mocks
 
 from bench.figures import interleaved, show
 from earshot.config.aws import AwsSpec
+from earshot.config.balancer import MOST_LISTENERS
+from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.names.aws import private_name, public_name
+from toolchain.paths import ROOT
 
 REGION = "eu-central-1"
 DOCUMENT = {
@@ -41,7 +50,30 @@ DOCUMENT = {
 }
 SIZES = (25, 100, 200, 300)
 """Brokers of a preview."""
+BALANCED: dict[str, Any] = {
+    "listeners": [
+        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+        {
+            "name": "EXTERNAL",
+            "port": 9092,
+            "scopes": ["external"],
+            "protocol": "SSL",
+            "address": {"strategy": "port", "base_port": 9100},
+        },
+    ],
+}
+BALANCED_SIZES = (12, 24, MOST_LISTENERS - 1)
+"""Brokers behind a balancer, which has a listener for each and one for the bootstrap."""
+EXPOSED: dict[str, Any] = {
+    "nlb": {"kind": "nlb"},
+    "privatelink": {"kind": "privatelink", "principals": {"us": "arn:aws:iam::111122223333:root"}},
+}
+HOSTS = 20
+"""As many as a stack may make."""
+TEMPLATE = ROOT / "stacks" / "Pulumi.aws-docker.yaml"
 INSTANCE = "aws:ec2/instance:Instance"
+FORWARDER = "aws:lb/listener:Listener"
+CONTAINER = "docker:index/container:Container"
 
 
 class _Cloud(mocks.Mocks):
@@ -49,80 +81,116 @@ class _Cloud(mocks.Mocks):
 
     def __init__(self, *, known: bool) -> None:
         self._known = known
-        self._made = 0
-        self.instances: list[dict[str, Any]] = []
+        self._count = 0
+        self.made: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        """The inputs of resources, by their type."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
         if args.typ == PROVIDER_TYPE and "plan" in outputs:
             outputs["approved"] = "0123456789abcdef"
-        if args.typ == INSTANCE:
-            self.instances.append(outputs)
+        self.made[args.typ].append(outputs)
         if not args.custom or not self._known:
             return "", outputs
-        self._made += 1
-        place = f"{self._made // 250}.{self._made % 250 + 1}"
+        self._count += 1
+        place = f"{self._count // 250}.{self._count % 250 + 1}"
         private, public = f"10.0.{place}", f"198.51.{place}"
         if args.typ == "aws:ec2/networkInterface:NetworkInterface":
             outputs |= {"privateIp": private, "privateDnsName": private_name(private, REGION)}
         elif args.typ == "aws:ec2/eip:Eip":
             outputs |= {"publicIp": public, "publicDns": public_name(public, REGION)}
-            outputs["allocationId"] = f"eipalloc-{self._made}"
+            outputs["allocationId"] = f"eipalloc-{self._count}"
         elif args.typ == "aws:route53/record:Record":
             outputs["fqdn"] = outputs["name"]
         elif args.typ == "aws:route53/zone:Zone":
             outputs["zoneId"] = "ZPRIVATE"
+        elif args.typ == "aws:lb/targetGroup:TargetGroup":
+            outputs["arn"] = f"arn:aws:elasticloadbalancing:{REGION}:123:targetgroup/{args.name}"
         elif args.typ == "aws:ssm/parameter:Parameter":
             outputs["arn"] = f"arn:aws:ssm:{REGION}:123:parameter{outputs['name']}"
-        return f"vol-{self._made:017x}", outputs
+        return f"vol-{self._count:017x}", outputs
 
     def call(self, args: mocks.MockCallArgs) -> Any:
-        return {"region": REGION, "insecureValue": "ami-0123456789abcdef0", "ids": []}
+        answers = {"region": REGION, "insecureValue": "ami-0123456789abcdef0", "ids": []}
+        return {**answers, "zoneIds": ["euc1-az1", "euc1-az2", "euc1-az3"]}
 
 
-def preview_seconds(brokers: int, *, known: bool) -> float:
+def preview_seconds(brokers: int, *, known: bool, kind: str = "") -> float:
     """CPU seconds of the program's part of a preview of ``brokers`` over three zones.
 
     ``known``: of a stack that is there, so that all names are known and user data is rendered;
-    else of a new one.
+    else of a new one. ``kind`` is that of `expose`, if the external listener is behind a balancer.
     """
-    spec = read_spec(DOCUMENT | {"brokers": brokers}, "bench")
+    exposed = {"expose": EXPOSED[kind], **BALANCED} if kind else {}
+    spec = read_spec(DOCUMENT | exposed | {"brokers": brokers}, "bench")
     assert isinstance(spec, AwsSpec)
     cloud = _Cloud(known=known)
-    mocks.set_mocks(cloud, "earshot", "bench", True)
 
     def register() -> pulumi.Output[str]:
         return AwsBrokers(ClusterContext("bench", pulumi.ResourceOptions(), Path()), spec).ready.urn
 
+    seconds = _seconds(cloud, register)
+    assert len(cloud.made[INSTANCE]) == len(spec.node_ids)
+    if known:
+        texts = [item["userData"]["value"] for item in cloud.made[INSTANCE]]  # secrets
+        assert all(text.startswith("#cloud-config") for text in texts)
+    assert len(cloud.made[FORWARDER]) == (brokers + 1 if kind else 0)
+    return seconds
+
+
+def docker_seconds(brokers: int) -> float:
+    """The same of a new stack of ``brokers`` in containers on HOSTS new Docker hosts."""
+    document = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
+    document["hosts"]["aws"] |= {
+        "host_zones": {f"h{it}": f"{REGION}{'abc'[it % 3]}" for it in range(HOSTS)},
+        "deployers": {"here": "203.0.113.0/24"},
+    }
+    spec = read_spec(document | {"brokers": brokers}, "bench")
+    assert isinstance(spec, DockerSpec) and spec.provisioned is not None
+    hosts, cloud = spec.provisioned, _Cloud(known=False)
+    # hooks are the engine's to call, and no engine is here
+    with mock.patch.object(host_resources, "clearing", lambda *_: pulumi.ResourceHookBinding()):
+        seconds = _seconds(cloud, lambda: on_new_hosts("bench", spec, hosts).contract)
+    assert len(cloud.made[INSTANCE]) == HOSTS and len(cloud.made[CONTAINER]) == brokers
+    return seconds
+
+
+def _seconds(cloud: _Cloud, register: Callable[[], Any]) -> float:
+    """CPU seconds of what ``register`` registers in a preview."""
+    mocks.set_mocks(cloud, "earshot", "bench", True)
     preview = pulumi.runtime.test(register)  # type: ignore[no-untyped-call]
     gc.collect()  # no size pays for another's garbage
     begun = time.process_time()
     preview()
-    seconds = time.process_time() - begun
-    assert len(cloud.instances) == len(spec.node_ids)
-    if known:
-        texts = [item["userData"]["value"] for item in cloud.instances]  # secrets
-        assert all(text.startswith("#cloud-config") for text in texts)
-    return seconds
+    return time.process_time() - begun
 
 
 def measured(runs: int) -> None:
-    """Previews of 300 brokers on AWS against fewer, as far as the program itself goes."""
-    preview_seconds(SIZES[0], known=True)  # and its modules are loaded when they are used first
-    stacks = {"new stack": False, "stack made": True}
+    """Previews of many brokers on AWS against fewer, as far as the program itself goes."""
+    measures: dict[str, tuple[Sequence[int], Callable[[int], float]]] = {
+        "new stack": (SIZES, partial(preview_seconds, known=False)),
+        "stack made": (SIZES, partial(preview_seconds, known=True)),
+        **{
+            f"expose: {kind}": (BALANCED_SIZES, partial(preview_seconds, known=True, kind=kind))
+            for kind in EXPOSED
+        },
+        f"{HOSTS} Docker hosts": (SIZES, docker_seconds),
+    }
+    for sizes, measure in measures.values():
+        measure(sizes[0])  # its modules are loaded when they are used first
     found = interleaved(
         {
-            f"{stack}, {brokers} brokers": partial(preview_seconds, brokers, known=known)
-            for stack, known in stacks.items()
-            for brokers in SIZES
+            f"{stack}, {brokers} brokers": partial(measure, brokers)
+            for stack, (sizes, measure) in measures.items()
+            for brokers in sizes
         },
         runs,
     )
     rows = []
-    for stack in stacks:
-        each = {it: statistics.median(found[f"{stack}, {it} brokers"]) / it for it in SIZES}
-        rows += [(f"{stack}, each of {it}", f"{1000 * each[it]:.1f} ms", "") for it in SIZES]
-        few, many = SIZES[0], SIZES[-1]
+    for stack, (sizes, _) in measures.items():
+        each = {it: statistics.median(found[f"{stack}, {it} brokers"]) / it for it in sizes}
+        rows += [(f"{stack}, each of {it}", f"{1000 * each[it]:.1f} ms", "") for it in sizes]
+        few, many = sizes[0], sizes[-1]
         growth = f"{each[many] / each[few]:.2f}"
         rows.append((f"{stack}, each of {many} / of {few}", growth, "at most 1.1"))
     show("Previews on AWS (CPU time)", found, rows)

@@ -468,8 +468,8 @@ class AwsClusterArgs(ClusterArgs):
     clients: NotRequired[pulumi.Input[ClientsArgs]]
     """The clients that security groups admit."""
     connected: NotRequired[pulumi.Input[dict[str, pulumi.Input[ConnectedVpcArgs]]]]
-    """By a name of your choice, other VPCs with clients of scope internal, connected by peering or
-    a Transit Gateway."""
+    """By a name of your choice (also that of the vantage there), other VPCs with clients of scope
+    internal, connected by peering or a Transit Gateway."""
     clear_text: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By listener, the reason why a listener of scope external needs no TLS."""
     instance: NotRequired[pulumi.Input[InstanceArgs]]

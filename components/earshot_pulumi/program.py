@@ -33,11 +33,11 @@ def stack_cluster() -> Cluster:
     except EarshotError as error:
         raise pulumi.RunError(str(error)) from None
     if isinstance(spec, DockerSpec) and spec.provisioned is not None:
-        return _on_new_hosts(stack, spec, spec.provisioned)
+        return on_new_hosts(stack, spec, spec.provisioned)
     return cluster_class(spec.placement)(stack, spec)
 
 
-def _on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
+def on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
     """The cluster of ``spec`` on new ``hosts``, which this program creates."""
     from earshot_pulumi.aws.docker_hosts import DockerHosts  # needs the extra aws
 

@@ -72,16 +72,19 @@ def run(
     brokers = _brokers(named, chosen)
     title = str(chosen.name) if chosen is not None else "brokers"
     seed = named.contract.cluster if named.contract is not None else ""
+    if command:
+        seed += f" {os.getpid()}"  # its names are its own: another tunnel may run beside it
     first = port if kind == "ports" else None
     ready = asyncio.Event()
 
     async def work(folder: Path) -> int:
-        async with tunnel(via, brokers, folder, _note, first=first, seed=seed) as made:
-            _show(made, title)
-            if not command:
-                ready.set()
+        async with tunnel(via, brokers, folder, _note, first=first, seed=seed, tls=has_tls) as made:
+            shown = _shown(made, title)
             if command:
+                to_stderr(shown)  # the standard output is the command's
                 return await _ended(made, command, folder)
+            emit(f"{shown}\n")
+            ready.set()
             await asyncio.Event().wait()  # until it is cancelled
             return 0
 
@@ -209,8 +212,8 @@ def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
     ]
 
 
-def _show(made: Tunnel, title: str) -> None:
-    """The local addresses, once they can be used."""
+def _shown(made: Tunnel, title: str) -> str:
+    """The local addresses, which can be used by now."""
     lines = [f"{title} through {made.via.text}"]
     width = max(len(str(route.local)) for route in made.routes)
     for route in made.routes:
@@ -224,7 +227,7 @@ def _show(made: Tunnel, title: str) -> None:
     if made.hosts is not None:
         lines.append(f"names: in {made.hosts}; for a JVM -Djdk.net.hosts.file={made.hosts}")
     lines.append("ready; Ctrl-C ends it")
-    emit("".join(f"{visible(line)}\n" for line in lines))
+    return "\n".join(map(visible, lines))
 
 
 def _note(text: str) -> None:

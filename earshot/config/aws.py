@@ -26,7 +26,7 @@ from earshot.config.aws_parts import (
 from earshot.config.balancer import Expose
 from earshot.config.clear_text import clear_text_problems
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
-from earshot.config.connected import ConnectedVpcSpec, connection_problems
+from earshot.config.connected import ConnectedVpcSpec, VpcName, connection_problems
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.errors import EarshotError, SpecError
@@ -70,9 +70,9 @@ class AwsSpec(ClusterSpec):
     external."""
     clients: ClientsSpec = ClientsSpec()
     """The clients that security groups admit."""
-    connected: dict[str, ConnectedVpcSpec] = Field(default_factory=dict)
-    """By a name of your choice, other VPCs with clients of scope internal, connected by peering or
-    a Transit Gateway."""
+    connected: dict[VpcName, ConnectedVpcSpec] = Field(default_factory=dict)
+    """By a name of your choice (also that of the vantage there), other VPCs with clients of scope
+    internal, connected by peering or a Transit Gateway."""
     clear_text: dict[str, str] = Field(default_factory=dict)
     """By listener, the reason why a listener of scope external needs no TLS."""
     instance: InstanceSpec = InstanceSpec()

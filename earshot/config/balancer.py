@@ -109,7 +109,8 @@ class BalancerSpec(Frozen):
             yield (
                 f"expose: found {brokers} brokers behind {', '.join(balanced)}, which take "
                 f"{needed} listeners of the balancer; allowed: {MOST_LISTENERS}, so up to {most} "
-                "brokers, each with a port per listener, and one for the bootstrap"
+                "brokers, each with a port per listener, and one for the bootstrap; more brokers "
+                "take address strategy sni, where one port of a gateway serves all of them"
             )
 
     def _link_problems(self, zone: ZoneSpec | None) -> Iterator[str]:

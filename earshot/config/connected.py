@@ -13,9 +13,19 @@ from earshot.config.aws_parts import VpcId, VpcSpec
 from earshot.config.docker_hosts import ClosedRange
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.problems import refuse, reraised
+from earshot.listeners.terms import Scope
 from earshot.names.aws import check_region
 from earshot.names.resolvers import parse_server
 
+_SCOPES = "|".join(Scope)
+VpcName = Annotated[
+    str,
+    matching(
+        re.compile(rf"(?!(?:{_SCOPES})\Z)[a-z0-9][a-z0-9-]{{0,29}}", re.ASCII),
+        "up to 30 small letters, digits and hyphens, but not the name of a scope",
+    ),
+]
+"""Also the name of the vantage there."""
 PeeringId = Annotated[
     str,
     matching(re.compile(r"pcx-[0-9a-f]{8,17}", re.ASCII), "an id such as pcx-0123456789abcdef0"),

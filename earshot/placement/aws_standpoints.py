@@ -1,5 +1,6 @@
 """Where to stand for each scope of a cluster on AWS: here, on a validator, or nowhere."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from earshot.config.aws import AwsSpec
@@ -18,12 +19,23 @@ LATE: Final = 90.0
 
 
 def aws_standpoints(spec: AwsSpec, bucket: str = "", instance: str = "") -> tuple[Standpoint, ...]:
-    """One standpoint per client scope of ``spec``; ``bucket`` and ``instance`` are those of its
-    validator, where it has one."""
+    """One standpoint per client scope of ``spec`` and per connected VPC; ``bucket`` and
+    ``instance`` are those of its validator, where it has one."""
     scopes = {scope for item in spec.listeners for scope in item.scopes}
-    return tuple(
-        _standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in scopes
-    )
+    own = [_standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in scopes]
+    return (*own, *(_connected(spec) if Scope.INTERNAL in scopes else ()))
+
+
+def _connected(spec: AwsSpec) -> Iterator[Standpoint]:
+    """One for each connected VPC, in which a stack has no machine."""
+    for name, other in spec.connected.items():
+        yield Standpoint(
+            name=name,
+            scope=Scope.INTERNAL,
+            kind=Kind.NOT_RUN,
+            reason=f"not run: the stack has no machine in VPC {other.id} (by hand, there: `earshot "
+            f"validate --contract FILE --vantage {name}`)",
+        )
 
 
 def _standpoint(spec: AwsSpec, scope: Scope, bucket: str, instance: str) -> Standpoint:

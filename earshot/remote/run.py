@@ -63,7 +63,7 @@ def validate_from(
     only: Sequence[str] = (),
     known: Known | None = None,
 ) -> Report:
-    """Proves the listeners of every client scope of ``contract`` from its standpoint.
+    """Proves the listeners of every client scope of ``contract`` from its standpoints.
 
     ``known`` gets what each vantage shows, as far as it has come.
     ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
@@ -75,19 +75,24 @@ def validate_from(
     """
     started, begun = datetime.now(UTC), time.monotonic()
     _check(only, (standpoint.name for standpoint in standpoints))
-    by_scope = {standpoint.scope: standpoint for standpoint in standpoints}
     with contextlib.ExitStack() as engines, unwinding_on_sigterm():
         known = {} if known is None else known
         asked = _Asked(options, on_event, only, engines, known)
         turns = [
-            asked.turn(scope, by_scope.get(scope), contract.for_scope(scope))
+            asked.turn(scope, standpoint, contract.for_scope(scope))
             for scope in contract.scopes
+            for standpoint in _of_scope(standpoints, scope) or (None,)
         ]
         turns += [_settled(report) for report in _unscoped(contract)]
         reports = _all(turns, Deadline(options.deadline), known)
     merged = merge([Source(f"vantage {name}", report) for name, report in reports.items()])
     changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
     return merged.model_copy(update=changes)
+
+
+def _of_scope(standpoints: Sequence[Standpoint], scope: Scope) -> list[Standpoint]:
+    """Those of ``standpoints`` from which clients of ``scope`` connect."""
+    return [standpoint for standpoint in standpoints if standpoint.scope is scope]
 
 
 def _check(only: Sequence[str], names: Iterable[str]) -> None:
@@ -190,13 +195,12 @@ def unfinished(
     standpoints: Sequence[Standpoint], contract: Contract, known: Known, reason: str
 ) -> Report:
     """The report of a validation that ended, for ``reason``, after what is ``known``."""
-    by_scope = {standpoint.scope: standpoint.name for standpoint in standpoints}
     reports = []
     for scope in contract.scopes:
-        name = by_scope.get(scope, scope)
-        so_far = known.get(name)
-        undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
-        reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
+        for name in [it.name for it in _of_scope(standpoints, scope)] or [scope]:
+            so_far = known.get(name)
+            undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
+            reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
     reports += [Source("listeners without a scope", it) for it in _unscoped(contract)]
     merged = merge(reports)
     return merged.model_copy(update={"run": merged.run or "none"})

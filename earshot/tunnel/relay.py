@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable, Coroutine
 from typing import Final
@@ -27,12 +28,12 @@ MOST_PENDING: Final = 1000
 CHUNK: Final = 2**18
 ANSWER_SECONDS: Final = 10.0
 """For the first answer of a broker."""
-SETTLE_SECONDS: Final = 1.0
-"""After which a connection that was not refused counts as made."""
 
 _HEADER: Final = 8
 _TLS: Final = b"\x16\x03"
-
+_TLS_ANSWERS: Final = (_TLS, b"\x15\x03")
+"""The first bytes of a TLS peer: of a handshake, or of an alert."""
+_CORRELATION: Final = b"\0\0\0\x01"
 
 _Directions = Callable[[Stream], tuple[Coroutine[None, None, None], Coroutine[None, None, None]]]
 
@@ -61,36 +62,44 @@ async def rewriting(
     ))  # fmt: skip
 
 
-async def reached(via: Via, address: Address, *, speaks_kafka: bool) -> str:
-    """Why no broker answers at ``address``; empty where one does.
+async def reached(via: Via, address: Address, *, tls: bool) -> str:
+    """Why no broker answers at ``address``, with or without ``tls``; empty where one does.
 
-    Without ``speaks_kafka``, as with TLS, that a connection was not refused is all that is seen.
+    A way may accept a connection before it has one itself, so only an answer counts.
     """
     try:
         stream = await via.open(address)
     except ViaError as fault:
         return str(fault)
     try:
-        if speaks_kafka:
-            body = b"\0\0\0\x01\0\x07earshot"
-            request = API_VERSIONS.to_bytes(2, "big") + b"\0\0" + body
+        async with asyncio.timeout(ANSWER_SECONDS):
+            if tls:
+                stream.writer.write(_hello(address.host))
+                if await stream.reader.readexactly(len(_TLS)) not in _TLS_ANSWERS:
+                    return "what answers does not speak TLS"
+                return ""
+            request = API_VERSIONS.to_bytes(2, "big") + b"\0\0" + _CORRELATION + b"\0\x07earshot"
             stream.writer.write(len(request).to_bytes(4, "big") + request)
-            async with asyncio.timeout(ANSWER_SECONDS):
-                start = await stream.reader.readexactly(_HEADER)
-            if start[4:] != body[:4]:
+            if (await stream.reader.readexactly(_HEADER))[4:] != _CORRELATION:
                 return "what answers is no Kafka listener without TLS"
             return ""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_SECONDS):
-                await stream.reader.read(1)
-                return await _complaint(stream) or "the connection was closed at once"
-        return ""
     except TimeoutError:
         return f"no answer within {ANSWER_SECONDS:g} s"
     except (asyncio.IncompleteReadError, OSError):
         return await _complaint(stream) or "it closed the connection"
     finally:
         await stream.close()
+
+
+def _hello(host: str) -> bytes:
+    """The first message of a TLS client that asks for ``host``."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing else is sent
+    sent = ssl.MemoryBIO()
+    client = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=host)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
 
 
 async def _both(via: Via, address: Address, writer: StreamWriter, directions: _Directions) -> None:
@@ -125,7 +134,9 @@ async def _complaint(stream: Stream) -> str:
         async with asyncio.timeout(0.2):
             await stream.process.wait()
             await asyncio.sleep(0.05)  # its last line
-    return stream.complaints[-1] if stream.complaints and stream.process.returncode else ""
+    if not stream.complaints or not stream.process.returncode:
+        return ""
+    return stream.explained(stream.complaints[-1])
 
 
 async def _copied(reader: StreamReader, writer: StreamWriter) -> None:

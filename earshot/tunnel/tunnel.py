@@ -78,9 +78,9 @@ class Tunnel:
         for broker in self.brokers:
             self._ports.add(broker)
         self.bootstrap = str(own)
-        await self._ready(speaks_kafka=True)
+        await self._ready(tls=False)
 
-    async def with_addresses(self, folder: Path, seed: str) -> None:
+    async def with_addresses(self, folder: Path, seed: str, *, tls: bool) -> None:
         """Listens at the brokers' own ports of loopback addresses, and passes bytes."""
         names = loopback_addresses(self.brokers, seed)
         for broker in dict.fromkeys(self.brokers):
@@ -89,7 +89,7 @@ class Tunnel:
         self.hosts = folder / "hosts"
         write_hosts(self.hosts, names)
         self.bootstrap = ",".join(map(str, self.brokers))
-        await self._ready(speaks_kafka=False)
+        await self._ready(tls=tls)
 
     async def close(self) -> None:
         for server in self._servers:
@@ -99,14 +99,14 @@ class Tunnel:
         await asyncio.gather(*self._connections)
         await self.via.close()
 
-    async def _ready(self, *, speaks_kafka: bool) -> None:
+    async def _ready(self, *, tls: bool) -> None:
         """Waits for the sockets, and asks every broker. Raises EarshotError where none answers."""
         await asyncio.gather(*self._starting)
         turn = asyncio.Semaphore(CHECKED_AT_ONCE)
 
         async def asked(broker: Address) -> str:
             async with turn:
-                return await reached(self.via, broker, speaks_kafka=speaks_kafka)
+                return await reached(self.via, broker, tls=tls)
 
         brokers = list(dict.fromkeys(self.brokers))
         answers = await asyncio.gather(*map(asked, brokers))
@@ -187,9 +187,17 @@ def files_to_open() -> int:
 
 @contextlib.asynccontextmanager
 async def tunnel(
-    via: Via, brokers: Sequence[Address], folder: Path, note: Note, *, first: int | None, seed: str
+    via: Via,
+    brokers: Sequence[Address],
+    folder: Path,
+    note: Note,
+    *,
+    first: int | None,
+    seed: str = "",
+    tls: bool = False,
 ) -> AsyncIterator[Tunnel]:
-    """A tunnel to ``brokers``: at ports from ``first`` on, or without it at loopback addresses.
+    """A tunnel to ``brokers``: at ports from ``first`` on, or without it at loopback addresses,
+    which follow from ``seed``; only there brokers may have ``tls``.
 
     ``folder`` is private. Raises EarshotError.
     """
@@ -199,7 +207,7 @@ async def tunnel(
         if first is not None:
             await made.with_ports(first)
         else:
-            await made.with_addresses(folder, seed)
+            await made.with_addresses(folder, seed, tls=tls)
         yield made
     finally:
         await made.close()

@@ -15,10 +15,13 @@ import re
 import shutil
 import signal
 import socket
+import time
 from abc import ABC, abstractmethod
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Coroutine, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -30,6 +33,9 @@ START_SECONDS: Final = 30.0
 """For a login; ssh may ask for a password meanwhile."""
 END_SECONDS: Final = 0.5
 BUFFER: Final = 2**20
+MOST_LINES: Final = 5
+"""Of a command's standard error that are kept."""
+MOST_REASONS: Final = 50
 FORMS: Final = "ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE"
 
 _POD: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}/[a-z0-9][a-z0-9.-]{0,252}", re.ASCII)
@@ -45,6 +51,9 @@ kill $up 2>/dev/null
 """For bash where a broker is: what comes in goes to it, and back, until one side ends.
 
 `wait -n` of bash 5.2 misses a child that ended before it: a broker that closes at once."""
+_OPEN_FAILED: Final = "open failed: "
+_REFUSED: Final = "refused by peer"
+"""ssh's words about a connection through a login: of the login itself, and of the connection."""
 _SESSION: Final = "AWS-StartPortForwardingSessionToRemoteHost"
 
 
@@ -59,8 +68,10 @@ class Stream:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     process: Process | None = None
-    complaints: list[str] = field(default_factory=list)
+    complaints: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
     """The last lines that the command wrote to its standard error."""
+    explained: Callable[[str], str] = str
+    """The reason behind a complaint of that command."""
 
     async def close(self) -> None:
         """Ends it, and its command."""
@@ -107,8 +118,14 @@ class _Commands(Via):
             raise ViaError(getattr(fault, "strerror", None) or str(fault)) from None
         assert process.stdout is not None and process.stdin is not None
         stream = Stream(process.stdout, process.stdin, process)
-        _start(_listen(process, stream.complaints))
+        stream.explained = partial(self.explained, time.monotonic())
+        _start(_listen(process, stream.complaints.append))
         return stream
+
+    def explained(self, since: float, complaint: str) -> str:
+        """The reason behind the ``complaint`` of a command that was started at ``since`` (s, of the
+        monotonic clock)."""
+        return complaint
 
 
 class SshVia(_Commands):
@@ -128,6 +145,8 @@ class SshVia(_Commands):
         self._ssh = _found("ssh", text, "apt-get install openssh-client")
         self._options: list[str] = []
         self._login: Process | None = None
+        self._reasons: deque[tuple[float, str]] = deque(maxlen=MOST_REASONS)
+        """Of connections that failed: when (s, monotonic clock), and why."""
 
     async def start(self, folder: Path) -> None:
         control = folder / "ssh"
@@ -138,8 +157,14 @@ class SshVia(_Commands):
             self._ssh, "-M", "-N", "-T", "-S", control, *alive, *self._there,
             stdout=DEVNULL, stderr=PIPE,
         )  # fmt: skip
-        complaints: list[str] = []
-        _start(_listen(self._login, complaints))
+        complaints = deque[str](maxlen=MOST_LINES)
+
+        def told(line: str) -> None:
+            complaints.append(line)
+            if reason := line.partition(_OPEN_FAILED)[2]:
+                self._reasons.append((time.monotonic(), reason))
+
+        _start(_listen(self._login, told))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 while not control.exists() and self._login.returncode is None:
@@ -156,6 +181,12 @@ class SshVia(_Commands):
     def command(self, address: Address) -> Sequence[str]:
         target = f"{bracketed(address.host)}:{address.port}"
         return [self._ssh, *self._options, "-o", "BatchMode=yes", "-W", target, *self._there]
+
+    def explained(self, since: float, complaint: str) -> str:
+        """Of a connection that the login refused, ssh tells the reason there, and not which one."""
+        if _REFUSED not in complaint:
+            return complaint
+        return " or ".join({it: None for when, it in self._reasons if when >= since}) or complaint
 
     async def close(self) -> None:
         if self._login is not None:
@@ -213,8 +244,8 @@ class SsmVia(Via):
             "--document-name", _SESSION, "--parameters", given,
             stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True,
         )  # fmt: skip
-        complaints: list[str] = []
-        _start(_listen(process, complaints))
+        complaints = deque[str](maxlen=MOST_LINES)
+        _start(_listen(process, complaints.append))
         assert process.stdout is not None
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -267,13 +298,13 @@ def _start(work: Coroutine[None, None, None]) -> None:
     task.add_done_callback(_tasks.discard)
 
 
-async def _listen(process: Process, complaints: list[str]) -> None:
-    """Keeps the last lines of the standard error."""
+async def _listen(process: Process, told: Callable[[str], None]) -> None:
+    """Tells each line of the standard error."""
     assert process.stderr is not None
     with contextlib.suppress(ValueError, OSError):
         while line := await process.stderr.readline():
             if text := line.decode(errors="replace").strip():
-                complaints[:] = [*complaints[-4:], text]
+                told(text)
 
 
 async def _drained(reader: asyncio.StreamReader) -> None:

@@ -45,6 +45,11 @@ def test_two_ways_to_two_vpcs() -> None:
         ({"analytics": {**OTHER, "cidr": "0.0.0.0/0"}}, "which is the world"),
         ({"analytics": {**OTHER, "peering": "peer"}}, "an id such as pcx-0123456789abcdef0"),
         ({"analytics": {**OTHER, "resolver": ["ns.example.com"]}}, "DNS server 'ns.example.com'"),
+        (
+            {"Analytics VPC": OTHER},
+            "found 'Analytics VPC'; allowed: up to 30 small",
+        ),
+        ({"internal": OTHER}, "but not the name of a scope"),
         ({"analytics": {**OTHER, "region": "moon"}}, "is none whose names are known"),
         (
             {"analytics": {**OTHER, "associate": False}},

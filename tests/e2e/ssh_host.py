@@ -1,4 +1,5 @@
-"""A machine behind ssh: sshd on this machine's loopback, with a file of hosts of its own.
+"""A machine behind ssh: sshd on this machine's loopback or in a network of its own, with a file of
+hosts of its own.
 
 What is resolved there is not resolved here. Needs root, as a mount and a login of root do.
 """
@@ -11,20 +12,34 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.e2e.ports import free_ports
 from tests.skips import lacking
 
 READY_SECONDS = 10
+LOOPBACK = "127.0.0.1"
 SSHD = "/usr/sbin/sshd"
 SEPARATION = Path("/run/sshd")
 
 
+def _here(*command: str) -> Sequence[str]:
+    return command
+
+
 @contextlib.contextmanager
-def ssh_host(folder: Path, hosts: Mapping[str, str]) -> Iterator[Path]:
-    """A folder for PATH with an `ssh` that knows the machine as `bastion`; ``hosts`` by name."""
+def ssh_host(
+    folder: Path,
+    hosts: Mapping[str, str],
+    address: str = LOOPBACK,
+    stands: Callable[..., Sequence[str]] = _here,
+) -> Iterator[Path]:
+    """A folder for PATH with an `ssh` that knows the machine as `bastion`; ``hosts`` by name.
+
+    sshd listens at ``address``; ``stands`` makes of its command one that runs there. `authorized`
+    in ``folder`` is the file of keys, whose line may get options.
+    """
     if os.geteuid() != 0:
         lacking("only root can give a process a file of hosts of its own")
     if shutil.which(SSHD) is None:
@@ -36,14 +51,14 @@ def ssh_host(folder: Path, hosts: Mapping[str, str]) -> Iterator[Path]:
     (folder / "user.pub").rename(folder / "authorized")
     (folder / "hosts").write_text("".join(f"{it}\t{name}\n" for name, it in hosts.items()))
     (folder / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nPidFile none\nUsePAM no\n"
+        f"ListenAddress {address}:{port}\nHostKey {folder}/host\nPidFile none\nUsePAM no\n"
         f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"
         "PermitRootLogin prohibit-password\n"
     )
     key = (folder / "host.pub").read_text().split()[:2]
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {' '.join(key)}\n")
+    (folder / "known").write_text(f"[{address}]:{port} {' '.join(key)}\n")
     (folder / "ssh_config").write_text(
-        f"Host bastion\n  HostName 127.0.0.1\n  Port {port}\n  User root\n"
+        f"Host bastion\n  HostName {address}\n  Port {port}\n  User root\n"
         f"  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
     )
     path = folder / "bin"
@@ -54,11 +69,11 @@ def ssh_host(folder: Path, hosts: Mapping[str, str]) -> Iterator[Path]:
     made = not SEPARATION.exists()
     SEPARATION.mkdir(exist_ok=True)
     serve = f"mount --bind {folder}/hosts /etc/hosts && exec {SSHD} -D -e -f {folder}/sshd_config"
-    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", serve]
+    command = stands("unshare", "--mount", "--propagation", "private", "sh", "-c", serve)
     with (folder / "sshd.log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL)
     try:
-        _await(port, folder / "sshd.log")
+        _await(address, port, folder / "sshd.log")
         yield path
     finally:
         process.terminate()
@@ -67,11 +82,11 @@ def ssh_host(folder: Path, hosts: Mapping[str, str]) -> Iterator[Path]:
             SEPARATION.rmdir()
 
 
-def _await(port: int, log: Path) -> None:
+def _await(address: str, port: int, log: Path) -> None:
     end = time.monotonic() + READY_SECONDS
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection((address, port), timeout=1).close()
             return
         except OSError:
             assert time.monotonic() < end, log.read_text()

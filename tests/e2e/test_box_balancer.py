@@ -5,6 +5,7 @@ The tests go on from each other. The balancer is a double (`box/balancers.py`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -19,10 +20,10 @@ import pytest
 
 from earshot.report.json import read_report
 from earshot.validation.result import Report
-from earshot.validation.terms import Stage, Verdict
+from earshot.validation.terms import Stage
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
-from tests.e2e.box.stack import BoxStack, passed
+from tests.e2e.box.stack import BoxStack, failures, passed
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.steady_producer import all_there, longest_wait
 from tests.measured import MEASURED
@@ -48,6 +49,26 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as there:
         print("open")
     except ConnectionResetError:
         print("reset")
+"""
+
+# asks for the versions of requests again and again, until the standard input ends; the failures
+ASKS = """
+import json, select, socket, sys, time
+host, port = sys.argv[1], int(sys.argv[2])
+request = b"\\0\\x12\\0\\0\\0\\0\\0\\x01\\xff\\xff"
+failed, asked = [], 0
+while not select.select([sys.stdin], [], [], 0.05)[0]:
+    try:
+        for *_, address in socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM):
+            place = address[0]
+            asked += 1
+            with socket.create_connection(address, 3) as there:
+                there.sendall(len(request).to_bytes(4, "big") + request)
+                if not there.recv(4):
+                    raise OSError("closed without an answer")
+    except OSError as fault:
+        failed.append((time.time(), place, str(fault)))
+print(json.dumps([asked, failed]))
 """
 
 
@@ -93,6 +114,17 @@ class Balanced:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    @contextlib.contextmanager
+    def asking(self, port: int) -> Iterator[list[Any]]:
+        """Asks whatever broker ``port`` leads to, all the time; how often, and by the end every
+        failure with its time, the balancer's address and the error."""
+        words = self.laptop.command(sys.executable, "-c", ASKS, self.name, str(port))
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        found: list[Any] = []
+        with subprocess.Popen(words, text=True, **pipes) as process:
+            yield found
+            found += json.loads(process.communicate(timeout=30)[0])
+
     def addresses(self) -> dict[int, str]:
         """Of the brokers in the VPC."""
         found = {it.name: it.private for it in self.box.held().machines.values()}
@@ -112,15 +144,6 @@ class Balanced:
             assert time.monotonic() - began < TURN_SECONDS, f"broker {id} is not {state}"
             time.sleep(0.2)
         return time.monotonic() - began
-
-
-def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
-    """By broker, the failed stage and the cause."""
-    return {
-        cell.broker: (cell.failed_stage, cell.cause.kind if cell.cause else "")
-        for cell in report.cells
-        if cell.verdict is not Verdict.PASS
-    }
 
 
 @pytest.fixture(scope="module")
@@ -213,13 +236,17 @@ def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
     client.write_text(json.dumps({"bootstrap.servers": servers}))
     balanced.stack.configure(cluster(box, heap="300m"))
     began = time.time()
-    with DistantProducer(balanced.laptop.command, client, "rolled") as producer:
+    with (
+        DistantProducer(balanced.laptop.command, client, "rolled") as producer,
+        balanced.asking(BASE) as asked,
+    ):
         balanced.stack.up()
     happened = [
         *((it.when, it.what, it.name) for it in box.fleet.doings),
         *((it.when, it.state, it.address) for it in box.balancers.turned),
     ]
     names = {address: f"test-broker-{id}" for id, address in addresses.items()}
+    assert asked[0] > 0 and asked[1] == [], f"a broker that is away was asked; {happened}"
     story = [(what, names.get(who, who)) for when, what, who in sorted(happened) if when > began]
     assert [who for what, who in story if what == "off"] == sorted(names.values())
     away = Counter[str]()  # a broker may be back before two checks have failed

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 import pytest
 
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
+from tests.e2e.box import state
 from tests.e2e.box.balancer_state import Forwarding, address_rules, forwardings
 from tests.e2e.box.balancers import FAILED, HEALTHY, INITIAL, Checked
 from tests.e2e.box.horizons import sky
@@ -17,6 +18,7 @@ from tests.e2e.box.state import look
 RANGE, ELASTIC = IPv4Network("10.20.0.0/16"), IPv4Network("198.18.0.128/25")
 ONE, TWO = ("10.20.0.10", 9094), ("10.20.1.10", 9094)
 PORT = 9101
+IMAGE = "ami-03cf127a"
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,34 @@ def test_without_cross_zone_an_address_leads_to_its_own_zone_alone(moto: MotoInP
     assert found == {first: ["10.20.0.10:9094"], second: ["10.20.1.10:9094"]}
     alone = replace(zonal, targets=(ONE,))
     assert rules(replace(forwarding, ports={PORT: alone}), ONE) == {first: ["10.20.0.10:9094"]}
+
+
+def test_no_look_has_a_machine_off_with_a_target_that_had_left_before(
+    moto: MotoInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An update deregisters a broker and stops it, between two questions of one look."""
+    balanced(moto, "internal")
+    ec2, elb = moto.client("ec2"), moto.client("elbv2")
+    (group,) = elb.describe_target_groups()["TargetGroups"]
+    of_range = [{"Name": "cidr", "Values": ["10.20.0.0/24"]}]
+    (subnet,) = ec2.describe_subnets(Filters=of_range)["Subnets"]
+    made = ec2.run_instances(
+        ImageId=IMAGE, MinCount=1, MaxCount=1, SubnetId=subnet["SubnetId"], PrivateIpAddress=ONE[0]
+    )["Instances"][0]["InstanceId"]
+
+    def meanwhile(server: MotoInProcess) -> tuple[Forwarding, ...]:
+        found = forwardings(server)
+        targets = [{"Id": ONE[0], "Port": ONE[1]}]
+        elb.deregister_targets(TargetGroupArn=group["TargetGroupArn"], Targets=targets)
+        ec2.stop_instances(InstanceIds=[made])
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(state, "forwardings", meanwhile)
+        assert look(moto).machines[made].running, "with its target still there"
+    held = look(moto)
+    assert not held.machines[made].running
+    assert [it.ports[PORT].targets for it in held.balancers] == [(TWO,)]
 
 
 def test_as_many_checks_in_a_row_as_the_group_wants_turn_a_target(moto: MotoInProcess) -> None:

@@ -1,39 +1,53 @@
-"""Three ways to secured brokers in private subnets, in a box: a gateway that routes by the name in
-TLS, an endpoint of PrivateLink in another VPC, and a VPC that is connected by peering.
+"""Four ways to secured brokers in private subnets, in a box: a gateway that routes by the name in
+TLS, an endpoint of PrivateLink in another VPC, a VPC that is connected by peering, and a tunnel
+through a bastion.
 
-HAProxy is real, with the configuration of `earshot gateway`; endpoint, balancer and peering are
-doubles (`box/endpoints.py`, `box/balancers.py`, `box/other_vpc.py`). The tests go on from each
-other.
+HAProxy and sshd are real, with the configuration of `earshot gateway`; endpoint, balancer and
+peering are doubles (`box/endpoints.py`, `box/balancers.py`, `box/other_vpc.py`). The tests go on
+from each other.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import json
+import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from earshot.report.json import read_report
-from earshot.validation.contract import Contract
-from earshot.validation.result import Report
+from earshot.listeners.properties import read_properties
+from earshot.validation.client import translate
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.certificates import self_signed
-from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.box.cloud_box import CloudBox
-from tests.e2e.box.gateway import Gateway, gateway, gateway_address
-from tests.e2e.box.other_vpc import OtherVpc, other_vpc
-from tests.e2e.box.place import Place
-from tests.e2e.box.secured import SECURITY, STATE
-from tests.e2e.box.stack import RECORDS, BoxStack, passed
-from tests.e2e.project import STACK
+from tests.e2e.box.stack import RECORDS, passed
+from tests.e2e.box.ways import (
+    BASE,
+    BELIEVED_SECONDS,
+    BOOTSTRAP,
+    DOMAIN,
+    IDS,
+    INTERNAL,
+    LINKED,
+    NAMED,
+    PATTERN,
+    SNI_PORT,
+    ZONE,
+    Ways,
+    made_ways,
+)
+from tests.e2e.distant_producer import DistantProducer
+from tests.e2e.steady_producer import all_there
+from tests.e2e.tunnels import Laptop, java_reads, java_writes, kafkajs
 
 pytestmark = [
     pytest.mark.e2e,
@@ -42,190 +56,28 @@ pytestmark = [
     pytest.mark.timeout(1200),
 ]
 
-IDS = (1, 2, 3)
-DOMAIN = "partners.test"
-PATTERN, BOOTSTRAP = f"broker-{{id}}.kafka.{DOMAIN}", f"bootstrap.kafka.{DOMAIN}"
-SNI_PORT, BASE = 443, 9100
-BELIEVED_SECONDS = 2.0
-"""After which a resolver of the box knows a change."""
-ZONE = "kafka.internal.test"
-INTERNAL, LINKED, NAMED = "INTERNAL", "LINKED", "NAMED"
-CONSUMER = """
-from earshot_pulumi import AwsEndpoint
 
-endpoint = AwsEndpoint("kafka", json.load(open("inputs.json")))
-pulumi.export("contract", endpoint.contract)
+START_SESSION = """
+import json, socket, subprocess, sys, time
+given = json.loads(sys.argv[sys.argv.index("--parameters") + 1])
+way = ":".join(given[it][0] for it in ("localPortNumber", "host", "portNumber"))
+with subprocess.Popen(["ssh", "-N", "-L", f"127.0.0.1:{way}", "bastion"]) as ssh:
+    while ssh.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", int(given["localPortNumber"][0]))).close()
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    print("Waiting for connections...", flush=True)
 """
-
-
-def cluster(box: CloudBox, jobs: OtherVpc, peering: str) -> dict[str, Any]:
-    """A listener for each way."""
-    sni = {
-        "strategy": "sni", "pattern": PATTERN, "port": SNI_PORT, "bootstrap_host": BOOTSTRAP
-    }  # fmt: skip
-    return box.cluster(
-        len(IDS),
-        security=SECURITY,
-        clear_text={},
-        listeners=[
-            {"name": INTERNAL, "port": 19092, "scopes": ["internal"]},
-            {
-                "name": LINKED,
-                "port": 9094,
-                "scopes": ["external"],
-                "address": {"strategy": "port", "base_port": BASE},
-            },
-            {"name": NAMED, "port": 9095, "scopes": ["external"], "address": sni},
-        ],
-        place="private",
-        naming="zone",
-        zone={"name": ZONE},
-        expose={"kind": "privatelink", "acceptance": "automatic"},
-        clients={"ranges": {"gateway": f"{gateway_address(box)}/32"}},
-        connected={
-            "jobs": {
-                "id": jobs.id, "cidr": str(jobs.wire.range), "peering": peering, "routed": True
-            }
-        },
-    )  # fmt: skip
-
-
-@dataclass
-class Ways:
-    box: CloudBox
-    stack: BoxStack
-    settings: dict[str, Any]
-    gateway: Gateway
-    consumer: Project
-    jobs: OtherVpc
-    inside: Place
-    laptop: Place
-    """Outside, where the gateway is."""
-    partner: Place
-    """In the VPC of the endpoint."""
-    job: Place
-    """In the VPC that is connected."""
-    folder: Path
-
-    @property
-    def validator(self) -> Path:
-        """The properties by which earshot itself logs in."""
-        return self.stack.project.folder / STATE / "kafka" / "security" / "validator.properties"
-
-    @property
-    def configuration(self) -> str:
-        """HAProxy's, as a user gets it."""
-        command = [sys.executable, "-m", "earshot", "gateway", "--stack", STACK]
-        done = subprocess.run(
-            command, cwd=self.stack.project.folder, capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def contract(self, listener: str) -> Contract:
-        """What clients of one way have."""
-        if listener == LINKED:
-            return Contract.model_validate(self.consumer.outputs()["contract"])
-        return self.stack.contract().with_listeners([listener])
-
-    def asked(self, command: str, place: Place, listener: str, *words: str) -> Report:
-        """The report of `earshot doctor` or `earshot validate` at ``place``."""
-        contract = self.folder / f"{command}-contract.json"
-        contract.write_text(self.contract(listener).to_json())
-        return self.run(command, place, "--contract", str(contract), *words)
-
-    def run(self, command: str, place: Place, *words: str) -> Report:
-        """The same of what ``words`` name."""
-        report = self.folder / f"{command}-report.json"
-        validator = (
-            self.stack.project.folder / STATE / "kafka" / "security" / "validator.properties"
-        )
-        called = place.command(
-            sys.executable, "-m", "earshot", command, "--client-config", str(validator),
-            "--output", str(report), "--force", *words,
-        )  # fmt: skip
-        done = subprocess.run(called, capture_output=True, text=True, timeout=400)
-        assert done.returncode in (0, 1, 3), done.stderr
-        return read_report(report.read_bytes(), report.name)
-
-    def failures(self, place: Place, listener: str, *words: str) -> dict[int, tuple[Any, str]]:
-        """By broker, the stage at which the doctor fails, and the cause."""
-        return {
-            cell.broker: (cell.failed_stage, cell.cause.kind if cell.cause else "")
-            for cell in self.asked("doctor", place, listener, *words).cells
-            if cell.verdict is not Verdict.PASS
-        }
-
-    def refused(self, **settings: Any) -> str:
-        """What the preview of the stack with other ``settings`` says; it must fail."""
-        self.stack.configure({**self.settings, **settings})
-        try:
-            return " ".join(self.stack.project.fails(command="preview").split())
-        finally:
-            self.stack.configure(self.settings)
-
-    @contextlib.contextmanager
-    def misconfigured(self, configuration: str) -> Iterator[None]:
-        """The gateway with another ``configuration``."""
-        self.gateway.start(configuration, SNI_PORT)
-        try:
-            yield
-        finally:
-            self.gateway.start(self.configuration, SNI_PORT)
-
-
-def public_names(box: CloudBox, address: str) -> None:
-    """A wildcard that leads to the gateway, as its owner makes it."""
-    record = {"Name": f"*.kafka.{DOMAIN}", "Type": "A", "TTL": 60}
-    change = {**record, "ResourceRecords": [{"Value": address}]}
-    box.server.client("route53").change_resource_record_sets(
-        HostedZoneId=box.public_zone(DOMAIN),
-        ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": change}]},
-    )
-
-
-def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: Path) -> Project:
-    """A stack with an endpoint in the VPC ``partner``."""
-    made = aws_project(folder, box.server, name="consumer")
-    service = outputs["endpoint_service"]
-    inputs = {
-        "service_name": service["service_name"],
-        "zone_ids": service["zone_ids"],
-        "contract": outputs["contract"],
-        "vpc_id": partner.id,
-        "subnets": list(partner.subnets),
-        "clients": {"apps": str(partner.wire.range)},
-    }
-    (folder / "inputs.json").write_text(json.dumps(inputs))
-    made.write(CONSUMER)
-    made.up()
-    return made
+BACK_SECONDS = 90.0
+"""In which a broker that was killed serves again."""
 
 
 @pytest.fixture(scope="module")
 def ways(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
-    folder = tmp_path_factory.mktemp("ways")
-    with contextlib.ExitStack() as made:
-        partner = made.enter_context(other_vpc(box, "partner"))
-        jobs = made.enter_context(other_vpc(box, "jobs"))
-        sni = made.enter_context(gateway(box, folder))
-        public_names(box, sni.outside)
-        settings = cluster(box, jobs, jobs.peer())
-        stack = box.stack(folder / "stack")
-        stack.configure(settings)
-        stack.up()
-        made.callback(stack.destroy)
-        consumer = consumed(box, partner, stack.project.outputs(), folder / "consumer")
-        made.callback(consumer.destroy)
-        box.settle()
-        inside, laptop, client, job = (
-            made.enter_context(it)
-            for it in (box.place("inside"), box.place("outside"), partner.place(), jobs.place())
-        )
-        places = (inside, laptop, client, job)
-        found = Ways(box, stack, settings, sni, consumer, jobs, *places, folder)
-        sni.start(found.configuration, SNI_PORT)
-        yield found
+    with made_ways(box, tmp_path_factory.mktemp("ways")) as made:
+        yield made
 
 
 def test_the_matrix_passes_from_every_vantage(ways: Ways) -> None:
@@ -392,3 +244,80 @@ def test_a_zone_that_is_not_associated_is_named_and_refused(ways: Ways) -> None:
     route53.associate_vpc_with_hosted_zone(HostedZoneId=zone, VPC=vpc)
     time.sleep(BELIEVED_SECONDS)
     assert ways.failures(ways.job, INTERNAL) == {}
+
+
+def test_a_tunnel_carries_three_libraries_while_a_broker_restarts(
+    ways: Ways, tmp_path: Path
+) -> None:
+    """Java, librdkafka and KafkaJS, each with the brokers' own names in TLS."""
+    address = ways.inside.lookup(f"broker-2.{ZONE}")[0]
+    assert not ways.laptop.opens(address, 19092), "no way leads there but the tunnel"
+    laptop, file = ways.laptop_with_ssh(), ways.client("app", INTERNAL)
+    through = functools.partial(laptop.tunnelled, INTERNAL)
+    properties = read_properties(file.read_text()).values
+    client, bootstrap = translate(properties), properties["bootstrap.servers"]
+    listed = tmp_path / "client.json"
+    listed.write_text(json.dumps({**client, "bootstrap.servers": bootstrap}))
+    topic = "app-tunnel"
+    with DistantProducer(through, listed, topic) as producer:
+        assert doctored(ways, laptop) == set()
+        words = [it for key, value in client.items() for it in ("-X", f"{key}={value}")]
+        assert "3 brokers" in laptop.ran(through("kcat", "-L", "-b", bootstrap, *words))
+        given = (f"bootstrap.servers={bootstrap}", "acks=all", "--producer.config", str(file))
+        assert "3000 records sent" in laptop.ran(through(*java_writes(topic, 3000, given)))
+        words = ["--consumer.config", str(file), "--group", f"{topic}-java"]
+        read = laptop.ran(through(*java_reads(topic, 3000, bootstrap, *words)))
+        assert len(read.splitlines()) == 3000
+        pem = Path(client["ssl.certificate.location"]).read_text()
+        identity = {"ca": [client["ssl.ca.pem"]], "cert": pem, "key": pem}
+        settings = json.dumps({"brokers": bootstrap.split(","), "ssl": identity})
+        script = str(kafkajs(tmp_path))
+        assert "read 300" in laptop.ran(through("node", script, settings, topic))
+
+        broker = ways.box.instances()["test-broker-2"]
+        broker.run("systemctl", "kill", "--signal=KILL", "kafka")
+        end = time.monotonic() + BACK_SECONDS
+        while doctored(ways, laptop):
+            assert time.monotonic() < end, "broker 2 is not back"
+    assert broker.show("kafka", "NRestarts") == "1"
+    assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
+    all_there(producer.acknowledged, producer.found)
+
+
+def doctored(ways: Ways, laptop: Laptop, via: str = "ssh://bastion") -> set[int]:
+    """The brokers that do not pass from the laptop, by the doctor in a tunnel."""
+    stands = functools.partial(laptop.tunnelled, INTERNAL, via=via)
+    report = ways.reported("doctor", stands, "--contract", str(laptop.contract))
+    assert {it.broker for it in report.cells} == {*IDS}
+    return {it.broker for it in report.cells if it.verdict is not Verdict.PASS}
+
+
+def test_a_session_of_ssm_is_a_hop_too(ways: Ways, tmp_path: Path) -> None:
+    """AWS's CLI and its plugin are doubles: the port that they open is forwarded by ssh."""
+    (tmp_path / "aws").write_text(f"#!{sys.executable}\n{START_SESSION}")
+    for name in ("aws", "session-manager-plugin"):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o755)
+    laptop = ways.laptop_with_ssh()
+    path = f"PATH={tmp_path}:{ways.bastion.path}:{os.environ['PATH']}"
+    stands = functools.partial(ways.laptop.command, "env", path)
+    assert doctored(ways, replace(laptop, stands=stands), "ssm:i-0123456789abcdef0") == set()
+
+
+def test_a_broker_that_a_bastion_does_not_reach_is_named(ways: Ways) -> None:
+    laptop = ways.laptop_with_ssh()
+    words = ("--contract", str(laptop.contract), "--listener", INTERNAL)
+    broker = ways.box.instances()["test-broker-3"]
+    (address,) = ways.inside.lookup(f"broker-2.{ZONE}")
+    broker.run("systemctl", "stop", "kafka")
+    with ways.bastion.without(address, 19092), laptop.tunnel(*words) as printed:
+        assert "NOT REACHED" not in printed.partition(f"broker-2.{ZONE}")[0]
+        assert f"broker-2.{ZONE}:19092  NOT REACHED: no answer within 10 s" in printed
+        assert re.search(rf"broker-3.{ZONE}:19092  NOT REACHED: .*Connection refused", printed)
+        assert doctored(ways, laptop) == {2, 3}
+    broker.run("systemctl", "start", "kafka")
+    with ways.bastion.restricted("no-port-forwarding"):
+        command = laptop.tunnelled(INTERNAL, "true")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "no broker is reached from there" in done.stderr
+    assert "administratively prohibited" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -10,10 +11,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -21,11 +21,9 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from earshot.doctor.doctor import examine
-from earshot.jvm.java import find_java
 from earshot.listeners.address import Address
 from tests.doubles.certificates import self_signed
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
-from tests.e2e.images.load import kafka_jars
 from tests.e2e.open_sockets import open_sockets
 from tests.e2e.ports import free_ports
 from tests.e2e.ssh_host import ssh_host
@@ -36,6 +34,7 @@ from tests.e2e.steady_producer import (
     led_by_every_broker,
     read_all,
 )
+from tests.e2e.tunnels import Laptop, java, java_reads, java_writes, kafkajs, ran
 from tests.skips import lacking
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -47,31 +46,6 @@ LISTENERS = (
     {"name": "SECURE", "scopes": ["external"], "protocol": "SSL"},
 )
 PATIENCE = 60.0
-KAFKAJS = """
-const { Kafka, logLevel } = require("kafkajs")
-const kafka = new Kafka({ brokers: [process.env.BOOTSTRAP], logLevel: logLevel.WARN })
-const work = async () => {
-  const producer = kafka.producer()
-  await producer.connect()
-  for (const partition of [0, 1, 2]) {
-    const numbers = [...Array(100).keys()]
-    const messages = numbers.map((it) => ({ partition, value: `${partition}-${it}` }))
-    await producer.send({ topic: "node", messages })
-  }
-  await producer.disconnect()
-  const consumer = kafka.consumer({ groupId: "node" })
-  await consumer.connect()
-  await consumer.subscribe({ topic: "node", fromBeginning: true })
-  const read = new Set()
-  await new Promise((resolve) => consumer.run({ eachMessage: async ({ message }) => {
-    read.add(message.value.toString())
-    if (read.size === 300) resolve()
-  }}))
-  await consumer.disconnect()
-  console.log(`read ${read.size}`)
-}
-work().then(() => process.exit(0), (fault) => { console.error(fault); process.exit(1) })
-"""
 
 
 def name_of(id: int) -> str:
@@ -80,15 +54,11 @@ def name_of(id: int) -> str:
 
 @dataclass(frozen=True)
 class Private:
-    """A cluster, its contract as a file, and the environment that has the way to it."""
+    """A cluster, and a machine that has the way to it."""
 
     cluster: Cluster
-    contract: Path
+    laptop: Laptop
     certificate: Path
-    environment: dict[str, str]
-
-    def ran(self, *arguments: str) -> str:
-        return ran([sys.executable, "-m", "earshot", *arguments], self.environment)
 
 
 @pytest.fixture(scope="module")
@@ -117,32 +87,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
         contract = folder / "contract.json"
         contract.write_text(cluster.contract.model_dump_json())
         environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
-        yield Private(cluster, contract, folder / "cert.pem", environment)
-
-
-@contextlib.contextmanager
-def tunnel(private: Private, *options: str, via: str = "ssh://bastion") -> Iterator[str]:
-    """A tunnel that is ready: what it has printed. SIGTERM ends it, and its commands."""
-    command = [sys.executable, "-m", "earshot", "tunnel", "--via", via, *options]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=private.environment, **pipes) as process:
-        printed = ""
-        assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            printed += line
-            if line.startswith("ready"):
-                break
-        else:
-            raise AssertionError(process.stderr.read())
-        try:
-            yield printed
-        finally:
-            below = psutil.Process(process.pid).children(recursive=True)
-            process.terminate()
-            began = time.monotonic()
-            _, said = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0 and time.monotonic() - began < 3, said
-            assert not psutil.wait_procs(below, 3)[1]
+        yield Private(cluster, Laptop(contract, environment), folder / "cert.pem")
 
 
 def first_port() -> int:
@@ -157,7 +102,7 @@ def first_port() -> int:
 
 
 def options(private: Private, listener: str, *more: str) -> list[str]:
-    return ["--contract", str(private.contract), "--listener", listener, *more]
+    return ["--contract", str(private.laptop.contract), "--listener", listener, *more]
 
 
 def secure(private: Private, id: int) -> str:
@@ -196,25 +141,12 @@ def read_back(bootstrap: str, topic: str, count: int) -> set[bytes]:
     return read
 
 
-def java(*arguments: str, hosts: str = "") -> list[str]:
-    """The command of one of Kafka's tools, with a file of hosts of its own where one is named."""
-    jars = ":".join(map(str, kafka_jars()))
-    named = [f"-Djdk.net.hosts.file={hosts}"] if hosts else []
-    return [str(find_java().executable), "-Xmx128m", *named, "-cp", jars, *arguments]
-
-
-def ran(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_clients_meet_every_broker_at_a_port_of_this_machine(
     private: Private, tmp_path: Path
 ) -> None:
     port = first_port()
     bootstrap = f"127.0.0.1:{port}"
-    with tunnel(private, *options(private, "PRIVATE", "--port", str(port))) as printed:
+    with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))) as printed:
         own = re.findall(r"127\.0\.0\.1:(\d+)  kafka-\d\.private", printed)
         assert own == [str(port + id) for id in IDS]
         report = examine([Address("127.0.0.1", port)], produce=True)
@@ -232,14 +164,8 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
         assert len(read_back(bootstrap, "records", 3000)) == 3000
 
         listed = [f"bootstrap.servers={bootstrap}", "acks=all"]
-        tool = "org.apache.kafka.tools.ProducerPerformance"
-        counts = ["--num-records", "3000", "--record-size", "100", "--throughput", "-1"]
-        written = ran(java(tool, "--topic", "records", *counts, "--producer-props", *listed))
-        assert "3000 records sent" in written
-        tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-        counts = ["--from-beginning", "--max-messages", "6000", "--timeout-ms", "60000"]
-        given = ["--topic", "records", "--bootstrap-server", bootstrap]
-        assert len(ran(java(tool, *counts, *given)).splitlines()) == 6000
+        assert "3000 records sent" in ran(java_writes("records", 3000, listed))
+        assert len(ran(java_reads("records", 6000, bootstrap)).splitlines()) == 6000
 
 
 def test_one_address_is_enough_without_a_contract(private: Private) -> None:
@@ -247,7 +173,7 @@ def test_one_address_is_enough_without_a_contract(private: Private) -> None:
     listener = private.cluster.plan.node(3).listener("PRIVATE")
     assert listener is not None
     given = ["--bootstrap", str(listener.advertised), "--port", str(port)]
-    with tunnel(private, *given) as printed:
+    with private.laptop.tunnel(*given) as printed:
         assert f"127.0.0.1:{port + 1}  {listener.advertised}" in printed
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
@@ -259,27 +185,24 @@ def test_one_address_is_enough_without_a_contract(private: Private) -> None:
 def test_a_client_of_node_passes_all_brokers(private: Private, tmp_path: Path) -> None:
     if shutil.which("npm") is None:
         lacking("no npm on PATH: install it")
-    ran(["npm", "install", "--prefix", str(tmp_path), "--silent", "kafkajs@2.2.4"])
+    script = kafkajs(tmp_path)
     port = first_port()
-    (tmp_path / "all.js").write_text(KAFKAJS)
-    with tunnel(private, *options(private, "PRIVATE", "--port", str(port))):
+    with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))):
         made_topic(f"127.0.0.1:{port}", "node")
-        environment = {**os.environ, "BOOTSTRAP": f"127.0.0.1:{port}"}
-        assert "read 300" in ran(["node", str(tmp_path / "all.js")], environment)
+        settings = json.dumps({"brokers": [f"127.0.0.1:{port}"]})
+        assert "read 300" in ran(["node", str(script), settings, "node"])
 
 
 def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> None:
     trusted = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={private.certificate}"]
     for id in IDS:
         command = ["kcat", "-L", "-b", secure(private, id), *trusted, "-m", "10"]
-        shown = private.ran(
-            "tunnel", "--via", "ssh://bastion", *options(private, "SECURE"), "--", *command
-        )
+        shown = private.laptop.ran(private.laptop.tunnelled("SECURE", *command))
         assert "3 brokers" in shown and secure(private, 1) in shown
-    with tunnel(private, *options(private, "SECURE")) as printed:
+    with private.laptop.tunnel(*options(private, "SECURE")) as printed:
         hosts = re.findall(r"jdk.net.hosts.file=(\S+)", printed)[0]
         assert re.findall(r"127\.\d+\.\d+\.(\d+):\d+ ", printed) == ["1", "2", "3"]
-        properties = private.contract.with_name("tls.properties")
+        properties = private.laptop.contract.with_name("tls.properties")
         properties.write_text(
             "security.protocol=SSL\nssl.truststore.type=PEM\n"
             f"ssl.truststore.location={private.certificate}\n"
@@ -291,9 +214,14 @@ def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> Non
 
 
 @pytest.mark.combination
+def test_two_commands_have_tunnels_at_the_same_time(private: Private) -> None:
+    inner = private.laptop.tunnelled("SECURE", "true")
+    assert private.laptop.ran(private.laptop.tunnelled("SECURE", *inner)) == ""
+
+
 def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
     port = first_port()
-    with tunnel(private, *options(private, "PRIVATE", "--port", str(port))):
+    with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))):
         servers = f"127.0.0.1:{port}"
         led_by_every_broker(servers, "steady")
         with SteadyProducer(servers, "steady", len(REPLICAS)) as producer:
@@ -316,7 +244,11 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
             ["--bootstrap", "a:1"],
             "Could not resolve hostname nobody.invalid",
         ),
-        ("ssh://bastion", ["--bootstrap", "kafka-9.private.test:1"], "no broker is reached"),
+        (
+            "ssh://bastion",
+            ["--bootstrap", "kafka-9.private.test:1"],
+            "no broker is reached from there: kafka-9.private.test:1: connect failed: Name or",
+        ),
         ("ssh://bastion", ["--as", "addresses", "--bootstrap", "a:1"], "only a contract"),
         ("ssh://bastion", ["--listener", "SECURE", "--as", "ports"], "nothing can be rewritten"),
         ("ssh://bastion", [], "allowed: PRIVATE, SECURE"),
@@ -328,9 +260,9 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
 def test_what_cannot_be_is_one_error(
     private: Private, via: str, given: list[str], said: str
 ) -> None:
-    looked_at = [] if "--bootstrap" in given else ["--contract", str(private.contract)]
+    looked_at = [] if "--bootstrap" in given else ["--contract", str(private.laptop.contract)]
     command = [sys.executable, "-m", "earshot", "tunnel", "--via", via, *looked_at, *given]
-    done = subprocess.run(command, env=private.environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=private.laptop.environment, capture_output=True, text=True)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 
 
@@ -339,7 +271,9 @@ def test_a_port_that_is_taken_is_named(private: Private) -> None:
         port = taken.getsockname()[1]
         given = options(private, "PRIVATE", "--port", str(port))
         command = [sys.executable, "-m", "earshot", "tunnel", "--via", "ssh://bastion", *given]
-        done = subprocess.run(command, env=private.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env=private.laptop.environment, capture_output=True, text=True
+        )
     assert done.returncode == 2 and f"127.0.0.1:{port} of this machine" in done.stderr
 
 
@@ -352,10 +286,10 @@ def test_a_pod_is_a_way_too(private: Private, tmp_path: Path) -> None:
         'shift 6\nexec ssh bastion "$(printf "%q " "$@")"\n'
     )
     double.chmod(0o755)
-    path = f"{tmp_path}:{private.environment['PATH']}"
-    elsewhere = replace(private, environment={**private.environment, "PATH": path})
+    path = f"{tmp_path}:{private.laptop.environment['PATH']}"
+    elsewhere = replace(private.laptop, environment={**private.laptop.environment, "PATH": path})
     port = first_port()
     given = options(private, "PRIVATE", "--port", str(port))
-    with tunnel(elsewhere, *given, via="kubectl:kafka/client"):
+    with elsewhere.tunnel(*given, via="kubectl:kafka/client"):
         report = examine([Address("127.0.0.1", port)], produce=False)
         assert report.exit_code == 0, report

@@ -10,6 +10,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.placement.standpoint import Kind
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
+from tests.config.test_connected import OTHER
 
 CLEAR = {**EXTERNAL, "name": "CLEAR", "port": 9093, "protocol": "PLAINTEXT"}
 MIXED = {
@@ -36,6 +37,14 @@ def test_a_validator_is_found_by_its_bucket_and_waited_for_while_it_comes_up() -
     (place,) = aws_standpoints(read_aws(validator=True, ready_seconds=600), "b", "i-1")
     assert (place.bucket, place.instance, place.region) == ("b", "i-1", "eu-central-1")
     assert place.patience > 600
+
+
+def test_a_connected_vpc_is_a_vantage_that_no_update_validates_from() -> None:
+    settings = {"connected": {"jobs": OTHER}, "validator": True}
+    own, jobs = aws_standpoints(read_aws(**settings), "b", "i-1")
+    assert (own.kind, jobs.name, jobs.scope) == (Kind.INSTANCE, "jobs", Scope.INTERNAL)
+    why = jobs.leaves_out("INTERNAL")
+    assert "no machine in VPC vpc-0123abcd" in why and "--vantage jobs`" in why
 
 
 def test_without_one_every_internal_listener_is_left_out() -> None:

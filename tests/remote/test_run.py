@@ -113,6 +113,18 @@ def test_each_scope_is_validated_from_its_own_vantage(world: World) -> None:
     assert world.log == ["open internal", "open external", "close external", "close internal"]
 
 
+def test_a_scope_has_several_vantages(world: World) -> None:
+    other = Standpoint(name="jobs", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run")
+    report = validate_from((*PLACES, other), docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.PASS)
+    assert cells(report)["jobs"] == ("BOB", Verdict.SKIP)
+    assert report.exit_code == 3, "what was not run is not proved"
+    only = validate_from((*PLACES, other), docker_contract(), OPTIONS, only=["jobs"])
+    assert {verdict for _, verdict in cells(only).values()} == {Verdict.SKIP}
+    part = unfinished((*PLACES, other), docker_contract(), {}, "interrupted")
+    assert {"internal", "jobs"} <= cells(part).keys()
+
+
 def test_a_failure_at_one_vantage_fails_the_run(world: World) -> None:
     world.verdicts["external"] = Verdict.FAIL
     assert validate_from(PLACES, docker_contract(), OPTIONS).exit_code == 1

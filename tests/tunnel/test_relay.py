@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from earshot.listeners.address import Address
+from earshot.tunnel import relay
 from earshot.tunnel.relay import RelayError, passed, reached, rewriting
 from earshot.tunnel.via import Stream, Via, ViaError
 
@@ -159,24 +160,44 @@ def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answer", "tls", "why"),
     [
-        (struct.pack(">ii", 10, 1), ""),
-        (b"HTTP/1.1 400 Bad Request", "no Kafka listener"),
-        (b"", "closed the connection"),
+        (struct.pack(">ii", 10, 1), False, ""),
+        (b"HTTP/1.1 400 Bad Request", False, "no Kafka listener"),
+        (b"", False, "closed the connection"),
+        (bytes.fromhex("160303007a02"), True, ""),
+        (bytes.fromhex("15030300020228"), True, ""),  # an alert: certificates are the client's
+        (struct.pack(">ii", 10, 1), True, "does not speak TLS"),
+        (b"", True, "closed the connection"),
     ],
 )
-def test_what_answers_is_asked_before_clients_come(answer: bytes, why: str) -> None:
+def test_what_answers_is_asked_before_clients_come(answer: bytes, tls: bool, why: str) -> None:
     async def work() -> str:
         async with serving(answering(answer)) as port:
-            return await reached(DirectVia(port), BROKER, speaks_kafka=True)
+            return await reached(DirectVia(port), BROKER, tls=tls)
 
     said = asyncio.run(work())
     assert why in said and bool(said) == bool(why)
 
 
+@pytest.mark.parametrize("tls", [False, True])
+def test_silence_is_no_answer(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind a way that accepts a connection whose packets a firewall drops."""
+    monkeypatch.setattr(relay, "ANSWER_SECONDS", 0.2)
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(2**16):
+            pass
+
+    async def work() -> str:
+        async with serving(silent) as port:
+            return await reached(DirectVia(port), BROKER, tls=tls)
+
+    assert asyncio.run(work()) == "no answer within 0.2 s"
+
+
 def test_a_way_that_refuses_says_why() -> None:
-    assert asyncio.run(reached(DirectVia(0), BROKER, speaks_kafka=False)) == "Connection refused"
+    assert asyncio.run(reached(DirectVia(0), BROKER, tls=True)) == "Connection refused"
 
 
 def test_endless_small_answers_wait_for_a_client_that_reads_nothing() -> None:

@@ -50,7 +50,7 @@ async def through(
     first, *_ = consecutive_ports(1, 3)
     async with serving(broker) as port:
         via = CommandVia(port)
-        async with tunnel(via, [BROKER], folder, notes.append, first=first, seed="") as made:
+        async with tunnel(via, [BROKER], folder, notes.append, first=first) as made:
             yield made
 
 

@@ -35,6 +35,16 @@ def test_ssh_takes_user_and_port() -> None:
     assert command[-6:] == ["-l", "me", "-p", "2222", "--", "bastion"]
 
 
+def test_ssh_tells_the_reason_of_a_refused_connection_at_the_login() -> None:
+    via = SshVia("ssh://h")
+    via._reasons.extend([(1.0, "connect failed: No route to host"), (2.0, "unknown host")] * 2)
+    refused = "Stdio forwarding request failed: Session open refused by peer"
+    assert via.explained(0.0, refused) == "connect failed: No route to host or unknown host"
+    assert via.explained(1.5, refused) == "unknown host"
+    assert via.explained(3.0, refused) == refused
+    assert via.explained(0.0, "Connection closed") == "Connection closed"
+
+
 def test_kubectl_runs_bash_in_the_pod() -> None:
     via = read_via("kubectl:kafka/client-0")
     assert isinstance(via, KubectlVia)

@@ -9,6 +9,9 @@ from typing import Any
 from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Target, Unhealthy
 
+SERVED = ("initial", "healthy", "unhealthy")
+"""States of registered targets; one that leaves is draining, and then unused."""
+
 
 def health(config: Any, region: str) -> Unhealthy:
     """A function that asks the balancers of ``region``; it raises EarshotError where AWS does not
@@ -25,7 +28,8 @@ def health(config: Any, region: str) -> Unhealthy:
 
 
 def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
-    """Lets the balancers of ``region`` send no new connections to ``targets``. Raises EarshotError.
+    """Asks the balancers of ``region`` to send no new connections to ``targets``, of which
+    `still_served` are those that have not been taken out yet. Raises EarshotError.
 
     Connections that exist go on until the broker closes them.
     """
@@ -36,6 +40,21 @@ def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
                 # an interrupted update may have deregistered it
                 with suppress(elb.exceptions.InvalidTargetException):
                     elb.deregister_targets(TargetGroupArn=group, Targets=[target])
+
+
+def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[str]:
+    """Of deregistered ``targets``, those to which the balancer still sends new connections, with
+    their state. Raises EarshotError."""
+    found = []
+    with _named_errors(region, "described", "DescribeTargetHealth"):
+        for group, listed in _by_group(targets).items():
+            elb = client(config, region, "elbv2")
+            described = elb.describe_target_health(TargetGroupArn=group, Targets=listed)
+            for item in described["TargetHealthDescriptions"]:
+                state, target = item["TargetHealth"]["State"], item["Target"]
+                if state in SERVED:
+                    found.append(f"target {target['Id']}:{target['Port']} is {state}")
+    return found
 
 
 def register(config: Any, region: str, targets: Iterable[Target]) -> None:

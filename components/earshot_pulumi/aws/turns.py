@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -14,11 +15,15 @@ from earshot.user_data.boot import NodeReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
 from earshot_pulumi.aws.reports import Target
-from earshot_pulumi.aws.targets import deregister
+from earshot_pulumi.aws.targets import deregister, still_served
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
+
+LEAVING_SECONDS = 60.0
+"""Within which the balancer should have taken out a deregistered target."""
+POLL = 1.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Other:
 
 class AwsTurnKind(AwsKind, CheckedKind):
     """Refuses a change of a node while others are down, and takes the node out of the balancer's
-    bootstrap before it stops.
+    bootstrap before it stops, which the balancer has applied by then.
 
     Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;
     `others`, the nodes that must serve (empty: the node may change whichever nodes are down);
@@ -60,8 +65,25 @@ class AwsTurnKind(AwsKind, CheckedKind):
         if olds and news["others"]:
             targets = [read(Target, it) for it in news.get("shared_targets", ())]
             deregister(self.settings(operation), news["region"], targets)
+            self._wait_until_gone(operation, news["region"], targets)
         # a change that is taken back restarts the instance too, and is waited for again
         return {**news, "granted": uuid4().hex}
+
+    def _wait_until_gone(
+        self, operation: Operation, region: str, targets: Sequence[Target]
+    ) -> None:
+        """Returns once the balancer sends no new connections to ``targets``. After a while it only
+        says so: clients of the bootstrap try again, and the change is wanted."""
+        settings, end = self.settings(operation), time.monotonic() + LEAVING_SECONDS
+        while served := still_served(settings, region, targets):
+            if time.monotonic() > end:
+                operation.log(
+                    f"the balancer has not applied a deregistration within {LEAVING_SECONDS:g} s: "
+                    f"{'; '.join(served)}. The change goes on; a client that connects by the "
+                    "bootstrap may be refused until it tries again"
+                )
+                return
+            operation.wait(POLL)
 
 
 class AwsTurn(InternalResource):

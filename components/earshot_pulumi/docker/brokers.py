@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
+MOST_TELLERS = 10
+"""Brokers that may be asked about one node: all of them for each would be a square of inputs."""
 
 
 class DockerStopPreflight(InternalResource):
@@ -298,6 +300,7 @@ class DockerBrokers(Brokers):
         self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
         addresses, security = self._addresses, self.spec.security
+        tellers = [address for address in addresses.values() if address.can_be_asked]
         users = {}
         if security is not None:
             kinds = ",".join(self.spec.mechanisms(security))
@@ -314,7 +317,7 @@ class DockerBrokers(Brokers):
                 ],
                 "voters": [addresses[node.id].to_props() for node in self.plan.controllers],
                 "tellers": [
-                    address.to_props() for address in addresses.values() if address.can_be_asked
+                    teller.to_props() for teller in (tellers if whole else tellers[:MOST_TELLERS])
                 ],
                 "incarnations": dict(self.incarnations) if whole else {},
                 "cluster_id": self.cluster_id,

@@ -175,7 +175,8 @@ def test_a_short_idle_time_out_is_a_warning() -> None:
             {"brokers": 50},
             (
                 "expose: found 50 brokers behind EXTERNAL, which take 51 listeners of the "
-                "balancer; allowed: 50, so up to 49 brokers"
+                "balancer; allowed: 50, so up to 49 brokers, each with a port per listener, and "
+                "one for the bootstrap; more brokers take address strategy sni"
             ),
         ),
         ({"expose": None}, "listeners.EXTERNAL.address.host: is missing"),

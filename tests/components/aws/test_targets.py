@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from earshot_pulumi.aws.reports import Target
-from earshot_pulumi.aws.targets import deregister, health, register
+from earshot_pulumi.aws.targets import deregister, health, register, still_served
 
 from earshot.errors import EarshotError
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
@@ -60,6 +60,8 @@ def test_targets_leave_their_group_and_come_back(cloud: MotoInProcess) -> None:
     register({}, REGION, [one, two])
     deregister({}, REGION, [one])
     assert registered() == {two.address}
+    served = still_served({}, REGION, [one, two])
+    assert served == ["target 10.0.0.12:9094 is healthy"]
     deregister({}, REGION, [one])
     register({}, REGION, [one, two])
     assert registered() == {one.address, two.address}
@@ -69,6 +71,7 @@ def test_targets_leave_their_group_and_come_back(cloud: MotoInProcess) -> None:
     ("act", "action"),
     [
         (lambda it: health({}, REGION)(it), "DescribeTargetHealth"),
+        (lambda it: still_served({}, REGION, [it]), "DescribeTargetHealth"),
         (lambda it: register({}, REGION, [it]), "RegisterTargets"),
         (lambda it: deregister({}, REGION, [it]), "DeregisterTargets"),
     ],

@@ -123,16 +123,41 @@ def test_every_turn_that_is_granted_is_another() -> None:
     assert provider.differs(first, OLD)
 
 
-def test_a_broker_leaves_the_bootstrap_before_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    left: list[Any] = []
-    monkeypatch.setattr(turns, "deregister", lambda *given: left.append(given))
-    target = {"group": "arn", "address": "10.0.0.11", "port": 9094.0}
-    provider, news = (
-        Called(AwsTurnKind(), {"settings": CONFIG}),
-        {**NEW, "shared_targets": [target]},
-    )
+TARGET = {"group": "arn", "address": "10.0.0.11", "port": 9094.0}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the balancer was asked, which serves the target at the first two looks."""
+    made: list[Any] = []
+    states = [["target 10.0.0.11:9094 is healthy"]] * 2 + [[]]
+    monkeypatch.setattr(turns, "POLL", 0.0)
+    monkeypatch.setattr(turns, "deregister", lambda *given: made.append(given))
+
+    def still_served(*_: Any) -> list[str]:
+        made.append("look")
+        return states[made.count("look") - 1]
+
+    monkeypatch.setattr(turns, "still_served", still_served)
+    return made
+
+
+def test_a_broker_has_left_the_bootstrap_before_it_stops(asked: list[Any]) -> None:
+    provider = Called(AwsTurnKind(), {"settings": CONFIG})
+    news = {**NEW, "shared_targets": [TARGET]}
     provider.create(news)
     provider.update(OLD, {**news, "others": []})
-    assert left == [], "a new node, and one of a cluster that is down as a whole"
-    provider.update(OLD, news)
-    assert left == [(CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])]
+    assert asked == [], "a new node, and one of a cluster that is down as a whole"
+    assert provider.update(OLD, news).outs["granted"]
+    left = (CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])
+    assert asked == [left, "look", "look", "look"]
+
+
+def test_a_balancer_that_does_not_let_a_broker_go_is_named(
+    asked: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(turns, "LEAVING_SECONDS", -1.0)
+    provider = Called(AwsTurnKind(), {"settings": CONFIG})
+    assert provider.update(OLD, {**NEW, "shared_targets": [TARGET]}).outs["granted"]
+    assert asked.count("look") == 1
+    assert "target 10.0.0.11:9094 is healthy. The change goes on" in capsys.readouterr().out

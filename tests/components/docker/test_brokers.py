@@ -10,7 +10,7 @@ import pulumi
 import pytest
 from earshot_pulumi.docker import host_resources as module
 from earshot_pulumi.docker import labels
-from earshot_pulumi.docker.brokers import DockerBrokers
+from earshot_pulumi.docker.brokers import MOST_TELLERS, DockerBrokers
 from earshot_pulumi.docker.identity import TO_BE_MADE
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
@@ -227,6 +227,13 @@ def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Eng
     assert node["place"]["door"]["host"] == "controller-10001", "the name that it is bound to"
     assert [it["name"] for it in ready["tellers"]] == ["kafka-1"]
     assert [int(it["node_id"]) for it in ready["voters"]] == [10001, 10002, 10003]
+
+
+def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: Engine) -> None:
+    deployed(brokers=MOST_TELLERS + 2)
+    counts = {name: len(it.inputs["tellers"]) for name, it in engine.of(READY).items()}
+    assert counts.pop("cluster") == MOST_TELLERS + 2
+    assert set(counts.values()) == {MOST_TELLERS}
 
 
 @pytest.mark.parametrize(("data", "kept"), [("keep", True), ("delete", False)])

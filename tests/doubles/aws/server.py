@@ -91,7 +91,8 @@ class MotoServer(Moto):
         self._health = log.with_name(HEALTH)
 
     def set_health(self, health: Mapping[tuple[str, str, int], Health]) -> None:
-        """How targets are, by target group, address and port; others are healthy."""
+        """How targets are, by target group, address and port; others are healthy, or unused once
+        they are deregistered."""
         listed = {target_key(*target): found for target, found in health.items()}
         new = self._health.with_suffix(".new")
         new.write_text(json.dumps(listed))
@@ -191,7 +192,8 @@ def target_key(group: str, address: str, port: int) -> str:
 
 
 def tell_health(path: Path) -> None:
-    """moto calls every target healthy; those in the file at ``path`` are as it says."""
+    """moto calls every target healthy, and unused as soon as it is deregistered; those in the file
+    at ``path`` are as it says."""
     models: Any = import_module("moto.elbv2.models")
     ask = models.FakeTargetGroup.health_for
 
@@ -199,7 +201,7 @@ def tell_health(path: Path) -> None:
         found = ask(group, target, ec2)
         told = json.loads(path.read_text()) if path.exists() else {}
         key = target_key(group.arn, found.instance_id, int(found.port))
-        if found.status == "healthy" and key in told:
+        if found.status in ("healthy", "unused") and key in told:
             found.status, found.reason, found.description = told[key]
         return found
 

@@ -46,14 +46,20 @@ class Gateway:
 
 
 @contextlib.contextmanager
-def gateway(box: CloudBox, folder: Path) -> Iterator[Gateway]:
-    """A gateway that does not run yet; gone at the end."""
-    with box.place("inside", gateway_address(box)) as place:
+def on_both_sides(box: CloudBox, address: str = "") -> Iterator[tuple[Place, str]]:
+    """A place in the VPC, at an ``address`` of it, and its address outside."""
+    with box.place("inside", address) as place:
         outside = box.ground.outside.name
         box.engine.run("network", "connect", outside, place.container)
         shown = f'{{{{(index .NetworkSettings.Networks "{outside}").IPAddress}}}}'
-        address = box.engine.run("inspect", f"--format={shown}", place.container).strip()
-        made = Gateway(place, address, folder / "haproxy.cfg")
+        yield place, box.engine.run("inspect", f"--format={shown}", place.container).strip()
+
+
+@contextlib.contextmanager
+def gateway(box: CloudBox, folder: Path) -> Iterator[Gateway]:
+    """A gateway that does not run yet; gone at the end."""
+    with on_both_sides(box, gateway_address(box)) as (place, outside):
+        made = Gateway(place, outside, folder / "haproxy.cfg")
         try:
             yield made
         finally:

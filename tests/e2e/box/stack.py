@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from earshot.project import POLICIES
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
-from earshot.validation.terms import Verdict
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
@@ -49,6 +49,27 @@ def template() -> dict[str, Any]:
     """`earshot:cluster` of the template for trials."""
     found: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
     return found
+
+
+def reported(
+    folder: Path, command: str, stands: Callable[..., Sequence[str]], *words: str
+) -> Report:
+    """The report of `earshot doctor` or `earshot validate`, which runs where ``stands`` has it."""
+    report = folder / f"{command}-report.json"
+    options = ("--output", str(report), "--force")
+    called = stands(sys.executable, "-m", "earshot", command, *options, *words)
+    done = subprocess.run(called, capture_output=True, text=True, timeout=400)
+    assert done.returncode in (0, 1, 3), done.stderr
+    return read_report(report.read_bytes(), report.name)
+
+
+def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
+    """By broker, the failed stage and the cause."""
+    return {
+        cell.broker: (cell.failed_stage, cell.cause.kind if cell.cause else "")
+        for cell in report.cells
+        if cell.verdict is not Verdict.PASS
+    }
 
 
 @dataclass

@@ -47,6 +47,8 @@ class Held:
 
 def look(server: Moto) -> Held:
     ec2 = server.client("ec2")
+    # before the targets of balancers: a target that leaves before its machine stops is seen to
+    instances = list(_instances(ec2))
     volumes = ec2.describe_volumes()["Volumes"]
     sizes = {item["VolumeId"]: int(item["Size"]) for item in volumes}
     elastic = {private: public for public, private in addresses(ec2).items()}
@@ -62,7 +64,7 @@ def look(server: Moto) -> Held:
         for group in balancer.groups:
             members.setdefault(group, set()).update(balancer.private)
     machines = {}
-    for item in _instances(ec2):
+    for item in instances:
         private = item["PrivateIpAddress"]
         attached = [
             it["Ebs"]["VolumeId"]
