@@ -164,7 +164,7 @@ def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
     write("shut/a.yml")
     write("shut.yml")
     write("z.yml")
-    listed, opened = Path.iterdir, Path.open
+    listed, opened = Path.iterdir, os.open
 
     def refuse(path: Path) -> None:
         if path.stem == "shut":
@@ -174,12 +174,12 @@ def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
         refuse(self)
         return listed(self)
 
-    def open_(self: Path, mode: str) -> object:
-        refuse(self)
-        return opened(self, mode)
+    def open_(path: str, flags: int) -> int:
+        refuse(Path(path))
+        return opened(path, flags)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    monkeypatch.setattr(Path, "open", open_)
+    monkeypatch.setattr(os, "open", open_)
     why = "cannot be read (Permission denied)"
     assert passed_over(".") == {"shut": why, "shut.yml": why}
     assert chosen(".") == ["z.yml"]
