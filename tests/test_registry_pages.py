@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from pathlib import Path
 
 import earshot_pulumi
 import pytest
@@ -49,3 +51,14 @@ def test_the_installation_names_every_extra() -> None:
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for extra in known["optional-dependencies"].keys() - {"dev"}:
         assert f"| `{extra}` |" in page
+
+
+@pytest.mark.parametrize(
+    "page", sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")})
+)
+def test_every_extra_that_a_page_installs_exists(page: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = re.findall(r"earshot\[([a-z,]+)\]", page.read_text())
+    assert {extra for names in named for extra in names.split(",")} <= {
+        *project["optional-dependencies"]
+    }
