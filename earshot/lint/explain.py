@@ -89,7 +89,7 @@ def _lines(client_walk: Walk) -> Iterator[str]:
         yield from _hops(entrance.hops, "    ")
         for sent in entrance.sent:
             to = "not known" if sent.trace is None else sent.trace.address
-            yield f"    sent on by {sent.listener} to {sent.broker.service}, {to}: {sent.answer}"
+            yield f"    {sent.listener} advertises {sent.broker.service} at {to}: {sent.answer}"
             yield from _hops(sent.hops, "      ")
 
 

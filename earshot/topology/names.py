@@ -118,7 +118,7 @@ class Names:
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
             number = ip_of(host)
             itself = Loopback("" if number is None else str(number))
-            return Resolution((itself,), f"{host} is every place's name for itself")
+            return Resolution((itself,), f"{host} is the client's own machine")
         if place == OUTSIDE:
             return self._outside(host)
         if host in GATEWAYS:

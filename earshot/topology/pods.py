@@ -174,7 +174,7 @@ class PodDeployment(Deployment):
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
             if not self.brokers:
                 return _unknown(address, "which brokers there are: the file shows none")
-            text = f"{host} is every place's name for itself"
+            text = f"{host} is the client's own machine"
             return _trace(
                 address, text, [self._pod_ways.way_to_pod(pod, address.port, place, loopback=True)]
             )
