@@ -1,7 +1,7 @@
 """`make bench`: what earshot costs, beside what the same work costs without it.
 
 Prints minimum and median of interleaved runs, and ratios of the medians. Nothing here passes or
-fails; the goals stand beside the figures.
+fails; the goals are beside the figures.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _ENOUGH_FILES = 1024
 
 
 def without_users(text: str) -> str:
-    """``text`` without the users and passwords that stand before a host in it."""
+    """``text`` without the users and passwords before a host in it."""
     return _USER.sub("***@", text)
 
 

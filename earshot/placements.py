@@ -28,7 +28,7 @@ class Placement:
 
     name: str
     internal: ClientLocation
-    """Where the clients of scope internal stand, the other brokers among them."""
+    """Where the clients of scope internal are, including other brokers."""
     plugin: bool
     """Whether its resources take the Pulumi provider plugin of its name."""
     reasons: bool
@@ -50,7 +50,7 @@ PLACEMENTS = {
 
 
 def internal_location(placement: str) -> ClientLocation:
-    """Where clients of scope internal stand; an unknown placement counts as the widest."""
+    """Where clients of scope internal are; an unknown placement counts as the widest."""
     known = PLACEMENTS.get(placement)
     return known.internal if known is not None else ClientLocation.OUTSIDE
 

@@ -1,6 +1,6 @@
 """YAML from users, read within bounds: no text hangs a command or ends in a trace.
 
-Aliases and merge keys (`<<`) let a few hundred bytes stand for more values than any memory holds,
+Aliases and merge keys (`<<`) make more values of a few hundred bytes than any memory holds,
 so a document is measured before its values are made. What is refused is one EarshotError with the
 source and, where there is one, the line.
 """
@@ -69,7 +69,7 @@ def read_cloud_config(text: str, shown: str) -> object:
 
 
 def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
-    """The nodes of ``text`` with their places in it, aliases as the nodes that they stand for.
+    """The nodes of ``text`` with their places in it, aliases as the nodes that they name.
 
     None for an empty document. Raises EarshotError.
     """

@@ -250,7 +250,7 @@ class DockerHostArgs(TypedDict):
 
 
 class ValidatorImageArgs(TypedDict):
-    """The image in which a validation runs where the clients in containers stand."""
+    """The image in which a validation runs in the networks of clients in containers."""
 
     base: NotRequired[pulumi.Input[str]]
     """The Debian image, or a mirror of one, that the validator image is built on."""

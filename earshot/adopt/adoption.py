@@ -23,7 +23,7 @@ from earshot.sources.kafka_broker import KafkaBroker, brokers_in, read_broker
 from earshot.sources.parsed_listener import ParsedListener
 
 LOOKED_UP_LATER = tuple(
-    f"{rule}: names are looked up by the policy pack, where their clients stand"
+    f"{rule}: names are looked up by the policy pack, with the DNS servers of their clients"
     for rule in ("KL011", "KL012")
 )
 

@@ -32,7 +32,7 @@ _REPLICAS = {
     "default.replication.factor": "replication_factor",
     "min.insync.replicas": "min_insync_replicas",
 }
-"""Keys of the stack file by the properties that they stand for."""
+"""Keys of the stack file, by the properties that they set."""
 
 
 def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -317,7 +317,7 @@ def _properties(broker: KafkaBroker) -> Iterator[Leftover]:
 
 
 def _refusal(broker: KafkaBroker, key: str, value: str) -> str:
-    """Why the free property cannot stand in the stack file, or an empty text."""
+    """Why the free property cannot be in the stack file, or an empty text."""
     if key in _GONE:
         return _GONE[key]
     if key == "authorizer.class.name" and value == _ACL:

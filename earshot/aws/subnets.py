@@ -28,7 +28,7 @@ SMALLEST_VPC = SMALLEST_SUBNET - _BITS
 RESERVED = 5
 """Addresses of each subnet that AWS keeps: the first four and the last."""
 SPARE = 2
-"""Interfaces that may stand in a subnet beside nodes: a NAT gateway's, the validator's."""
+"""Interfaces that may be in a subnet beside nodes: a NAT gateway's, the validator's."""
 _ZONE = re.compile(r"(?P<region>[a-z]{2}(?:-[a-z]+)+-[0-9]+)(?P<letter>[a-h])", re.ASCII)
 _ROUTED_PRIVATELY = (NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS)
 

@@ -185,7 +185,7 @@ def _name_findings(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> 
     for finding in evaluate(facts, rules):
         if not _is_full_name(finding.host or ""):
             continue
-        # a router may stand before what is known of a host
+        # a router may be in front of what is known of a host
         mild = finding.rule == kl012_same_broker.RULE.id
         severity = Severity.WARNING if mild else finding.severity
         yield replace(finding, severity=severity, container=service, node=None)

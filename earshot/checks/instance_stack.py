@@ -131,7 +131,7 @@ class _Cluster:
         key: EvidenceKey = (finding.listener, finding.scope, finding.host)
         if finding.rule == kl012_same_broker.RULE.id and finding.state is FindingState.VIOLATED:
             shown = {ip_of(text) for text in named.evidence[key].addresses}
-            if not shown & self._numbers:  # a load balancer may stand before the broker
+            if not shown & self._numbers:  # a load balancer may be in front of the broker
                 return replace(finding, severity=Severity.WARNING)
         if finding.rule == kl011_resolves.RULE.id and key in named.undecided:
             return replace(

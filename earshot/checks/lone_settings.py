@@ -1,6 +1,6 @@
 """The settings of one broker by themselves, as others wrote them: what Kafka or its image refuses.
 
-They stand in a `server.properties`, in a file of variables, in what an instance boots with, or in a
+They are in a `server.properties`, in a file of variables, in what an instance boots with, or in a
 task definition. Where clients and other brokers are is not known, so that reachability is
 not judged. Which Kafka shall read a `server.properties` is not known either: what every
 release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.

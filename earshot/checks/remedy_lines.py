@@ -195,7 +195,7 @@ def obstacle(file: CheckedFile, broker: Broker, listener: str, protocol: str) ->
     if protocol != "SASL_PLAINTEXT":
         return f"the protocol of {listener} is not known"
     if not any(key.endswith(_LOGIN) for key in settings):
-        return f"the logins of {listener} stand elsewhere, as in a JAAS file"
+        return f"the logins of {listener} are elsewhere, as in a JAAS file"
     if any(reveals(key, value) or not is_known(value) for key, value in settings.items()):
         return f"the settings of {listener} hold a secret"
     return ""

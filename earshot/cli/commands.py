@@ -237,9 +237,9 @@ def validate(
     end, also after a failure.
 
     Of a stack on Docker hosts each listener is validated from where its clients
-    stand: host from this machine, internal in a container on the brokers'
+    are: host from this machine, internal in a container on the brokers'
     network, external in one on another network. All of it is one report; a
-    vantage that could not be stood at leaves its cells undecided (exit 3).
+    vantage that could not be used leaves its cells undecided (exit 3).
     With --vantage everything is validated from here instead.
 
       earshot validate --stack local

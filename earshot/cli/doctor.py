@@ -24,7 +24,7 @@ CLEAN_UP = 10.0
 """Seconds after the deadline for the topic's end and for the control probe of what failed."""
 ELSEWHERE = (
     "seen from this machine alone: listeners for clients in containers need not work from here; "
-    "--scope host leaves them out, and `earshot validate` goes where those clients stand"
+    "--scope host leaves them out, and `earshot validate` validates from where those clients are"
 )
 
 
@@ -42,7 +42,7 @@ def run(
 ) -> int:
     """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
-    With ``scope``, only the listeners for its clients, who must stand where this runs. With
+    With ``scope``, only the listeners for its clients, who must be on this machine. With
     ``idle``, a connection to each broker is held for so many seconds afterwards.
     Raises EarshotError.
     """

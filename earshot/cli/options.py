@@ -113,7 +113,7 @@ Against = Annotated[str | None, Option(
 
 # doctor
 ForScope = Annotated[ClientScope | None, Option(
-    "--scope", help="Only the listeners for the clients that stand here.")]
+    "--scope", help="Only the listeners for clients on this machine.")]
 Produce = Annotated[bool, Option("--produce/--no-produce", help="Send a record to every broker.")]
 Idle = Annotated[float | None, Option(
     "--idle", metavar="SECONDS", min=1, max=3600,
@@ -129,11 +129,11 @@ JarsFolder = Annotated[Path | None, Option(
 SparkProperties = Annotated[list[str] | None, Option(
     "--conf", metavar="KEY=VALUE", help="A Spark property; may be repeated.")]
 Vantages = Annotated[Path | None, Option(
-    "--vantages", metavar="FILE", help="Where to stand; a stack has its own.")]
+    "--vantages", metavar="FILE", help="From where to validate; a stack has its own.")]
 Only = Annotated[list[str] | None, Option(
-    "--only", metavar="NAME", help="Stand at this vantage alone; may be repeated.")]
+    "--only", metavar="NAME", help="Validate from this vantage alone; may be repeated.")]
 ThisVantage = Annotated[str | None, Option(
-    "--vantage", metavar="NAME", help="Stand here, and call this place so.")]
+    "--vantage", metavar="NAME", help="Validate from here, under this name.")]
 Incarnations = Annotated[str | None, Option("--incarnations", hidden=True)]
 
 # client

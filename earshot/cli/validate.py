@@ -42,7 +42,7 @@ class Choice:
     jars_dir: Path | None = None
     conf: Sequence[str] = ()
     vantages: Path | None = None
-    """A file of standpoints, which say where to stand."""
+    """A file of standpoints, which say from where each scope is validated."""
     vantage: str | None = None
     """The name of this place, from which everything is validated."""
     only: tuple[str, ...] = ()

@@ -187,9 +187,9 @@ class AwsSpec(ClusterSpec):
             if value:
                 yield f"{key}: found one for a VPC that is there, which has its own"
         if self.public and not self.vpc.public_subnets:
-            yield "vpc.public_subnets: is missing; nodes would stand there"
+            yield "vpc.public_subnets: is missing; nodes would be there"
         if self._needs_way_out and not self.vpc.private_subnets:
-            yield f"vpc.private_subnets: is missing; {self._private_ones} would stand there"
+            yield f"vpc.private_subnets: is missing; {self._private_ones} would be there"
 
     def _data_problems(self) -> Iterator[str]:
         yield from strangers("volumes", "node", self.volumes, self.node_ids)

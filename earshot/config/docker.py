@@ -166,7 +166,7 @@ class DockerListenerSpec(ListenerSpec):
 
 
 class ValidatorImageSpec(Frozen):
-    """The image in which a validation runs where the clients in containers stand."""
+    """The image in which a validation runs in the networks of clients in containers."""
 
     base: Image = "debian:bookworm-slim"
     """The Debian image, or a mirror of one, that the validator image is built on."""

@@ -1,8 +1,8 @@
 """Why a broker ended, picked out of what it wrote: Kafka's log and the JVM's own lines; pure.
 
 Both of Kafka's loggers (log4j of 3.9, log4j 2 of 4.x) begin an entry with `[time] LEVEL`; an
-exception follows its entry on lines of its own. After the one error that ends a broker stand dozens
-of lines of an orderly shutdown, so the last lines tell the least.
+exception follows its entry on lines of its own. Dozens of lines of an orderly shutdown follow the
+one error that ends a broker, so the last lines tell the least.
 """
 
 import re

@@ -118,7 +118,7 @@ def _shown(text: str) -> list[str]:
 
 
 class _Source:
-    """The nodes of a file and where they stand."""
+    """The nodes of a file and their places in it."""
 
     def __init__(self, text: str, file_name: str) -> None:
         self.text = text

@@ -34,7 +34,7 @@ from earshot.sources.workloads import KIND_OF
 ADVERTISED = "advertised_kafka_api"
 """Of Redpanda."""
 _STATEMENT = re.compile(r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE)
-"""Of a template, on a line where an assignment would stand."""
+"""Of a template, on a line where an assignment would be."""
 _READ = "read are files in a cloud-config, here-documents in a script"
 
 

@@ -66,7 +66,7 @@ def at_paths(
 
 
 def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
-    """Where a finding about ``container`` may stand: its variable, its key, or the container."""
+    """Where a finding about ``container`` may be shown: its variable, its key, or the container."""
     for name in finding.inputs:
         for variable in spellings(name):
             if variable in container.variables:
@@ -81,7 +81,7 @@ def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
 
 
 def of_resource(path: Keys, finding: Finding) -> Iterator[Keys]:
-    """Where a finding may stand whose inputs are such as `spec.kafka.listeners[0].port`."""
+    """Where a finding may be shown whose inputs are such as `spec.kafka.listeners[0].port`."""
     for name in finding.inputs:
         keys = (int(key) if key.isdecimal() else key for key in re.findall(r"[^.\[\]]+", name))
         yield (*path, *keys)

@@ -47,7 +47,7 @@ def excerpt(lines: Sequence[str], place: Place, width: int) -> list[str]:
     full = masked(lines, place.line)
     column = min(place.column, len(full) + 1) - 1 if place.column else -1
     if place.column > len(full) and full.endswith(MASK):
-        column = -1  # it stood in what is masked
+        column = -1  # it was in what is masked
     text, caret = _window(full, column, max(20, width - len(str(place.line)) - 6))
     number = str(place.line)
     shown = [f"  {number} | {visible(text)}".rstrip()]

@@ -163,7 +163,7 @@ def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> 
     """The broker properties that ``image``, which is of ``family``, makes of its variables.
 
     Without its name it is taken for the newest. An unknown image is taken to map them as
-    apache/kafka does. Scopes and other notes stand in `EARSHOT_*` variables, which no image maps.
+    apache/kafka does. Scopes and other notes are in `EARSHOT_*` variables, which no image maps.
     """
     keys = {name: broker_property(family, name, image) for name in env}
     values = {key: env[name] for name, key in keys.items() if key}

@@ -71,7 +71,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 def repeated(names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Those of ``names`` that stand there more than once, and how often."""
+    """Those of ``names`` that are there more than once, and how often."""
     return ((name, times) for name, times in Counter(names).items() if times > 1)
 
 

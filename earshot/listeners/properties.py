@@ -129,7 +129,7 @@ def write_environment(
     """The variables of ``settings``; `read_environment` gives the same settings back.
 
     ``reads`` says which property the image makes of a variable; it is `property_of` if not given.
-    Raises EarshotError for a key that no variable can stand for, and for a value that would reach
+    Raises EarshotError for a key that no variable can set, and for a value that would reach
     the broker changed: the image writes it into a properties file as it is, without an escape.
     """
     values: dict[str, str] = {}

@@ -34,7 +34,7 @@ def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
     That image and cp-kafka refuse to start a controller alone that is given
     `KAFKA_ADVERTISED_LISTENERS`, although Kafka takes it. Such a node binds the very address that
     the voters name, which Kafka then advertises by itself. Raises EarshotError where that address
-    has another port than the listener, and for an `extra` key that no variable can stand for.
+    has another port than the listener, and for an `extra` key that no variable can set.
     """
     settings = annotated(plan, node)
     values = dict(settings.values)

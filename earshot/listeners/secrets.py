@@ -14,7 +14,7 @@ INSTEAD = (
     "a reference that the broker itself resolves (`${file:/path:key}`, with `config.providers`), "
     "or a file that only the broker reads: a PEM key store needs no password"
 )
-"""What may stand there."""
+"""What is allowed there."""
 
 # Keys of secrets, whatever their prefix (`listener.name.x.`, `listener.name.x.plain.`, `ssl.`).
 # Source: type PASSWORD in Kafka's ConfigDef of 3.9 and 4.1, certificates left out; and how the

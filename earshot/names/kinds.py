@@ -44,7 +44,7 @@ _NETWORKS = {
     NameKind.SHARED_ADDRESS: "100.64.0.0/10",
     NameKind.RESERVED_ADDRESS: "0.0.0.0/8 192.0.0.0/24 224.0.0.0/3 ff00::/8 100::/64",
 }
-# documentation networks count as public: they stand for public addresses in examples and tests
+# documentation networks count as public: examples and tests use them as public addresses
 _RANGES = tuple(
     # as numbers, for thousands of addresses are checked at once
     (network.version, int(network.network_address), int(network.broadcast_address), kind)

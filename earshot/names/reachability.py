@@ -110,7 +110,7 @@ TABLE: dict[NameKind, ReachabilityRow] = {
 
 
 def location_of(scope: Scope, placement: str) -> ClientLocation:
-    """Where the clients of ``scope`` stand; an unknown placement counts as the widest."""
+    """Where the clients of ``scope`` are; an unknown placement counts as the widest."""
     if scope is Scope.EXTERNAL:
         return ClientLocation.OUTSIDE
     return ClientLocation.THIS_MACHINE if scope is Scope.HOST else internal_location(placement)

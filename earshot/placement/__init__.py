@@ -12,7 +12,7 @@ __all__ = ["PlacementPlan", "plan_stack"]
 def plan_stack(spec: Spec, stack: str, state: Path) -> PlacementPlan:
     """The plan of ``spec`` as stack ``stack``; ``state`` is where the stack's data may lie.
 
-    On AWS no name is known yet, and markers stand for them. Raises EarshotError.
+    On AWS no name is known yet, and markers are in their place. Raises EarshotError.
     """
     planned: PlacementPlan = PLACEMENTS[spec.placement].module(__name__).planned(spec, stack, state)
     return planned

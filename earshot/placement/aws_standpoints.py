@@ -1,4 +1,4 @@
-"""Where to stand for each scope of a cluster on AWS: here, on a validator, or nowhere."""
+"""From where each scope of a cluster on AWS is validated: here, a validator, or nowhere."""
 
 from collections.abc import Iterator
 from typing import Final

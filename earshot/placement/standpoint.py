@@ -1,4 +1,4 @@
-"""Standpoints: where to stand for each scope of a stack's clients. Plain data, kept as JSON."""
+"""Standpoints: from where each scope of a stack is validated. Plain data, kept as JSON."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,1 +1,1 @@
-"""Vantages: standing where the clients of a scope stand, to validate its listeners from there."""
+"""Vantages: validates the listeners of a scope from where its clients are."""

@@ -1,4 +1,4 @@
-"""One report from every vantage of a cluster: each scope's listeners from where its clients stand.
+"""One report from every vantage of a cluster: each scope's listeners from where its clients are.
 
 A vantage without a process is in the report too, undecided and with the reason, so that
 a run that left something out never passes.

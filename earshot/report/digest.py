@@ -176,7 +176,7 @@ def vantages(report: Report) -> tuple[Vantage, ...]:
 
 
 def problems(report: Report) -> tuple[Problem, ...]:
-    """Every cell that did not pass, the gravest first; cells of one cause stand together."""
+    """Every cell that did not pass, the gravest first; cells of one cause are together."""
     unwell = (cell for cell in report.cells if cell.verdict != Verdict.PASS)
     return _gravest_first(map(_of_cells, grouped(unwell, _likeness).values()))
 
@@ -226,7 +226,7 @@ def between_brokers(report: Report) -> str:
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """``items`` by what ``key`` says of each, in the order in which they stand."""
+    """``items`` by what ``key`` says of each, in their order."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

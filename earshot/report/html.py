@@ -28,7 +28,7 @@ MARKS = {
 WORDED = ("headline", "subject", "occasion", "moment", "tally", "outcome", "standpoint", "fates")
 """What the template takes from `wording`, as filters."""
 WIDE = 8
-"""With more brokers than this they stand one below the other."""
+"""With more brokers than this they are one below the other."""
 
 
 def html(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""KL011: every advertised name resolves where its clients stand."""
+"""KL011: every advertised name resolves for its clients."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _violation(
 
 RULE = Rule(
     id="KL011",
-    title="Every advertised name resolves where its clients stand",
+    title="Every advertised name resolves for its clients",
     reason="A client that cannot resolve the advertised name reaches the bootstrap address and "
     "then no broker, and retries for ever.",
     remedy="give a resolver that these clients use, declare the name in the same stack, or waive "

@@ -1,4 +1,4 @@
-"""What the services of a file begin with: their bootstrap addresses, wherever these stand.
+"""What the services of a file begin with: their bootstrap addresses, wherever these are.
 
 They are found by the names that clients have for them (`bootstrap.servers` in every spelling,
 `KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`): in variables, in a configuration within a variable, in the

@@ -38,7 +38,7 @@ _OWN_KEYS = frozenset(
 class CiJob:
     """One job: its containers, and the place of each one's section in the file.
 
-    ``variables`` is where variables that a section does not set itself may stand.
+    ``variables`` is where variables that a section does not set itself may be.
     """
 
     name: str

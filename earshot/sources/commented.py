@@ -1,4 +1,4 @@
-"""What a Compose file has switched off: variables of a service that stand in comments.
+"""What a Compose file has switched off: variables of a service in comments.
 
 An entry in a comment beside the one that counts, of the same name and with another value, shows
 that the user changes between the two by hand.

@@ -249,7 +249,7 @@ class Workload:
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
-        """Whether files from elsewhere may stand where the image has its scripts and settings."""
+        """Whether files from elsewhere may replace scripts and settings of the image."""
         listed = map(as_map, list_of(self.spec.get("volumes")))
         volumes = {text_in(item, "name"): set(item) for item in listed}
         kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())

@@ -50,7 +50,7 @@ class Broker:
     is_image_known: bool = True
     """What its image makes of its settings is known."""
     switched_off: tuple[tuple[str, Address], ...] = ()
-    """What it would advertise by entries that stand in comments, each with its variable."""
+    """What it would advertise by entries in comments, each with its variable."""
 
     @property
     def for_clients(self) -> tuple[Endpoint, ...]:

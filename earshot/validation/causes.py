@@ -1,6 +1,6 @@
 """Why a cell failed, in plain words: one table from (stage, error, kind of name, scope) to a cause.
 
-The first row that fits wins, so the particular ones stand before the general ones of a stage.
+The first row that fits wins, so the particular ones are before the general ones of a stage.
 The caller provides the observed value; the expected value and the fix are here.
 """
 
@@ -61,7 +61,7 @@ class CauseRow:
 _LOOPBACK = (NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS)
 _CONTAINER = (NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST)
 _VPC = (NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE)
-_RESOLVES = "{host} resolves where the clients of {listener} stand"
+_RESOLVES = "{host} resolves for the clients of {listener}"
 _ADVERTISE = (
     "let {who} advertise to {listener} a name that its clients resolve: `advertised` of "
     "the listener in the stack file, or advertised.listeners"

@@ -99,7 +99,7 @@ class ReachedAddress(Frozen):
 
 
 class Vantage(Frozen):
-    """A place where a client really stood."""
+    """A place from which a client really connected."""
 
     name: Name
     kind: Literal["host", "executor", "container", "remote"] = "host"

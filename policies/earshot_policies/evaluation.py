@@ -27,7 +27,7 @@ class Evaluation:
 def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
     """``value`` without the engine's proxies; what a preview cannot know becomes ``unknown``.
 
-    A key without a value is left out, so that None can stand for what is not known.
+    A key without a value is left out, so that None can mean what is not known.
     """
     if isinstance(value, Mapping) or hasattr(value, "items"):
         items = {str(key): _item(value, key, unknown) for key in list(value)}

@@ -231,7 +231,7 @@ def _whole(
 
 
 def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
-    """The lines that say where findings stand: the resource's URN, and the path in it."""
+    """The lines that say where findings are: the resource's URN, and the path in it."""
     texts = [
         ", ".join(filter(None, (urn, evaluations.place(urn, finding)))) for urn, finding in places
     ]

@@ -818,7 +818,7 @@ def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
         ),
         (
             secured("SASL_PLAINTEXT", "KAFKA_OPTS: -Djava.security.auth.login.config=/jaas"),
-            "the logins of CLIENTS stand elsewhere, as in a JAAS file",
+            "the logins of CLIENTS are elsewhere, as in a JAAS file",
         ),
         (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
         (

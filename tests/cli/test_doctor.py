@@ -75,9 +75,9 @@ def test_of_containers_it_says_that_their_clients_stand_elsewhere(
     file = tmp_path / "docker.json"
     file.write_text(cluster.contract.model_copy(update={"placement": "docker"}).to_json())
     assert run(["doctor", "--contract", str(file)]) == 1
-    assert "goes where those clients stand" in " ".join(capsys.readouterr().out.split())
+    assert "validates from where those clients are" in " ".join(capsys.readouterr().out.split())
     assert run(["doctor", "--contract", str(file), "--scope", "internal"]) == 0
-    assert "goes where those clients stand" not in " ".join(capsys.readouterr().out.split())
+    assert "validates from where those clients are" not in " ".join(capsys.readouterr().out.split())
 
 
 def test_without_one_it_is_known_by_its_address(

@@ -150,7 +150,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"vpc": {**VPC, "private_subnets": {ZONES[0]: "subnet-0123abcd"}}},
         "vpc: private_subnets: found eu-central-1a; allowed: one for each of eu-central-1a, eu",
     ),
-    ({"vpc": VPC}, "vpc.private_subnets: is missing; nodes would stand there"),
+    ({"vpc": VPC}, "vpc.private_subnets: is missing; nodes would be there"),
     ({"vpc": {**VPC, "id": "mine"}}, "vpc.id: found 'mine'; allowed: an id such as vpc-"),
     (
         {"vpc": {**VPC, "private_subnets": SUBNETS}, "nat": "one", "flow_logs": True},
@@ -368,8 +368,8 @@ def test_subnets_are_one_for_each_zone_of_a_vpc_that_is_there(
 def test_a_vpc_that_is_there_needs_subnets_for_all_that_stand_in_it() -> None:
     apart = {"controllers": {"mode": "separate"}, **TWO_LISTENERS}
     assert refused(vpc=VPC, **apart) == [
-        "vpc.public_subnets: is missing; nodes would stand there",
-        "vpc.private_subnets: is missing; nodes would stand there",
+        "vpc.public_subnets: is missing; nodes would be there",
+        "vpc.private_subnets: is missing; nodes would be there",
     ]
     public = {**VPC, "public_subnets": SUBNETS}
     assert read_aws(vpc=public, **TWO_LISTENERS).nat_gateways == "none"

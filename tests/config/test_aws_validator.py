@@ -46,7 +46,7 @@ def test_in_a_vpc_that_is_there_it_needs_a_private_subnet() -> None:
         "public_subnets": {ZONES[0]: "subnet-0000000a", ZONES[1]: "subnet-0000000b"},
     }
     (line,) = refused(vpc=vpc, validator=True, **TWO_LISTENERS)
-    assert line == "vpc.private_subnets: is missing; the validator would stand there"
+    assert line == "vpc.private_subnets: is missing; the validator would be there"
 
 
 @pytest.mark.parametrize(

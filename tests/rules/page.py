@@ -43,7 +43,7 @@ that it leads to the client's own machine or container.
 
 
 _REPORTS = """\
-## Reports that the rules stand for
+## Reports behind the rules
 
 What people have met, by kind, with some of the places where they reported it.
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
 VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
-"""Stand for ids that may be outputs, while the other inputs are checked."""
+"""In place of ids that may be outputs, while the other inputs are checked."""
 
 
 class DockerHostsArgs(TypedDict):

@@ -21,7 +21,7 @@ class Names(TaggedComponent):
     """What gives every node its names, and keeps them when its instance is replaced."""
 
     provisioned: pulumi.Output[dict[int, ProvisionedNames]]
-    """Always known: markers stand for values that a preview cannot know yet."""
+    """Always known: a preview has markers for values that it cannot know yet."""
     settled: pulumi.Output[dict[int, ProvisionedNames]]
     """The same, unknown as long as any part of it is."""
 
