@@ -13,6 +13,7 @@ from earshot.errors import EarshotError
 from earshot.lint import files
 from earshot.lint.files import choose
 from earshot.lint.model import FileReport, relative
+from earshot.reading import open_regular
 
 WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'
 
@@ -164,7 +165,7 @@ def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
     write("shut/a.yml")
     write("shut.yml")
     write("z.yml")
-    listed, opened = Path.iterdir, os.open
+    listed = Path.iterdir
 
     def refuse(path: Path) -> None:
         if path.stem == "shut":
@@ -174,12 +175,12 @@ def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
         refuse(self)
         return listed(self)
 
-    def open_(path: str, flags: int) -> int:
-        refuse(Path(path))
-        return opened(path, flags)
+    def opened(path: Path) -> object:
+        refuse(path)
+        return open_regular(path)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    monkeypatch.setattr(os, "open", open_)
+    monkeypatch.setattr(files, "open_regular", opened)
     why = "cannot be read (Permission denied)"
     assert passed_over(".") == {"shut": why, "shut.yml": why}
     assert chosen(".") == ["z.yml"]
