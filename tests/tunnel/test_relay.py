@@ -35,16 +35,26 @@ class DirectVia(Via):
 async def serving(peer: Peer) -> AsyncIterator[int]:
     """The port of a server that treats each connection as ``peer`` does."""
 
+    connections: set[asyncio.Task[None]] = set()
+
     async def treat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        task = asyncio.current_task()
+        assert task is not None
+        connections.add(task)
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await peer(reader, writer)
         writer.close()
+        connections.discard(task)
 
     server = await asyncio.start_server(treat, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections)
+        await asyncio.sleep(0.01)  # a closed connection is gone in the next rounds of the loop
 
 
 def local(address: Address) -> Address:
