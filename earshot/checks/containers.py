@@ -1,9 +1,8 @@
-"""The containers of a Pulumi program: each as it is registered, all of them at the end.
+"""The containers of a Pulumi program: each at its registration, all together at the end.
 
-What a container alone shows is said before it exists, also why the names that it advertises
-resolve: its own networks, or a DNS server. Reachability takes all containers of one Docker
-engine, with the networks and images that the stack makes: the same that a Compose file shows,
-checked by the same rules.
+At registration a container's own settings are checked, and its advertised names are resolved by
+its networks or by DNS. At the end all containers of one Docker engine, with the networks and images
+of the stack, are checked for reachability by the rules for a Compose file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,19 +34,19 @@ from earshot.topology.names import GATEWAYS
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = rules_at(Door.CONTAINER)
 _SCOPE_INPUTS = ("advertised.listeners", "ports")
-"""Of KL017: for an unknown image, the scopes of a listener decide whether it is an error."""
+"""Inputs of findings of KL017 that depend, for an unknown image, on a listener's scopes."""
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
 
 
 @dataclass(frozen=True)
 class RegisteredContainer:
-    """One container, and the Docker engine that it is for."""
+    """One container, and the Docker engine that runs it."""
 
     urn: str
     service: Service
     engine: str
     behind_gate: bool = False
-    """It is one of earshot's own: the gate has checked its plan, and said what is no error."""
+    """It is earshot's own: the gate has checked its plan and reported its warnings."""
 
 
 class ContainerRun:
@@ -64,11 +63,11 @@ class ContainerRun:
         policy: ResolverPolicy,
         addresses: tuple[str, ...] | None = None,
     ) -> CheckResult:
-        """What ``registered`` shows by itself.
+        """The findings about ``registered`` itself.
 
-        ``policy`` has the resolvers for the names that it advertises; ``addresses`` are those of
-        the machine that its engine runs on, none where they are not known. If they are left out,
-        each name that leads to an address gives a finding of state unknown.
+        ``policy`` defines the resolvers for advertised names. ``addresses`` are those of the
+        engine's machine, an empty tuple if unknown. Without ``addresses`` each name that resolves
+        gives a finding of state unknown.
         """
         self._registered[registered.urn] = registered
         if not brokers_among([registered.service]):
@@ -85,13 +84,13 @@ class ContainerRun:
 
     @property
     def brokers(self) -> tuple[str, ...]:
-        """The URNs of the containers that run a broker or a controller."""
+        """The URNs of the containers that run a broker or controller."""
         return tuple(urn for urn, item in self._registered.items() if brokers_among([item.service]))
 
     def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
-        """What all containers of each engine show together, and was not said of one alone."""
+        """The findings about all containers of each engine, without those of registration."""
         found: list[tuple[str, Finding]] = []
-        # programs register in any order: of two that clash it is always the same one that is named
+        # registration order varies: of two that clash, always report the same one
         registered = sorted(self._registered.values(), key=lambda item: item.urn)
         for engine in dict.fromkeys(item.engine for item in registered):
             listed = [item for item in registered if item.engine == engine]
@@ -118,14 +117,14 @@ class ContainerRun:
 
 
 def _is_same(one: Finding, other: Finding) -> bool:
-    """A broker that does not start is named once, for whatever reason."""
+    """Whether both findings are of one rule and listener, or both prevent a start."""
     if {one.rule, other.rule} <= _REFUSALS:
         return True
     return (one.rule, one.listener) == (other.rule, other.listener)
 
 
 def _own_findings(service: Service) -> tuple[Finding, ...]:
-    """What is wrong whatever other services there are: in networks that may have any other name."""
+    """The findings that hold whatever other containers exist."""
     container = replace(service.container, open_networks=True)
     is_known = container.family is not Family.UNKNOWN
     return tuple(
@@ -137,9 +136,9 @@ def _own_findings(service: Service) -> tuple[Finding, ...]:
 
 
 def _with_unique_names(services: Mapping[str, Service]) -> dict[str, Service]:
-    """By URN, each under a name of its own: that of the container, as long as it is one's alone.
+    """``services`` by URN with unique names: the container's name, or else the URN.
 
-    Where a name or a network is not known yet, any name may mean something on any network.
+    If a name or a network is unknown, networks may have any name.
     """
     is_open = any(
         what not in ("variables", "ports")
@@ -177,7 +176,7 @@ def _with_names(
 
 
 def _is_full_name(host: str) -> bool:
-    """Whether DNS alone decides what ``host`` means; a short name may be anybody's."""
+    """Whether only DNS resolves ``host``; networks may define a short name."""
     return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
 
 
@@ -185,7 +184,7 @@ def _name_findings(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> 
     for finding in evaluate(facts, rules):
         if not _is_full_name(finding.host or ""):
             continue
-        # a router may stand before what is known of a host
+        # the host may be behind a router
         mild = finding.rule == kl012_same_broker.RULE.id
         severity = Severity.WARNING if mild else finding.severity
         yield replace(finding, severity=severity, container=service, node=None)
@@ -204,7 +203,7 @@ def _not_known_yet(service: Service) -> Iterator[Finding]:
 
 
 def _undecided(service: Service) -> tuple[Finding, ...]:
-    """A finding where unknown variables may make the container a broker; else none."""
+    """A finding if unknown variables may make the container a broker."""
     container = service.container
     may_be_kafka = container.family is not Family.UNKNOWN or is_unnamed(container.image)
     if "variables" not in container.unknown or not may_be_kafka:
@@ -232,7 +231,7 @@ def _unknown(
 
 
 def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
-    """What the containers' own networks declare about the names in the plan, for `gather`."""
+    """The plan's names that the containers' own networks declare, for `gather`."""
     declared_hosts: dict[EvidenceKey, Declaration] = {}
     for node, listener, scope in facts.advertised():
         container = facts.containers.get(node.id)
@@ -254,7 +253,7 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
 
 
 def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
-    """A container resolves its own hostname without a network; other containers may not."""
+    """Whether the node is the only voter, which resolves its own hostname without a network."""
     if scope is not Scope.CONTROLLER:
         return False
     settings = facts.settings.get(id)
@@ -271,9 +270,9 @@ def evidence(
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of nodes in containers.
 
-    ``declared`` adds to the names that the containers' networks declare. A full name that no
-    network of containers holds, as of another Docker host, is asked where names of scope external
-    are: Docker's own resolver hands it on to such servers too.
+    ``declared`` adds names to those that the containers' networks declare. A full name without a
+    declaration, such as another Docker host's, is looked up with the resolver of scope external, as
+    Docker's resolver forwards it to such servers.
     """
     if facts.plan is None:
         return {}

@@ -1,9 +1,8 @@
-"""All containers of a file that others wrote: what is certainly wrong with them, each cause once,
-and how secure its brokers are: no more than one piece of advice for each file.
+"""The containers of a file: certain mistakes, each cause once, and one piece of security advice.
 
-If Kafka or an image refuses a broker's settings, nothing more is reported about its listeners: it
-does not start. A cluster tried out on one machine needs no advice, and a file that is open on
-purpose gets none for each line.
+If Kafka or an image refuses a broker's settings, the broker does not start, and nothing else is
+reported about its listeners. Advice is limited to one per file, as a file may be insecure on
+purpose, and omitted for a cluster on one machine.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,22 +35,22 @@ _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE
 
 
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
-    """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
+    """The findings about ``services`` with lines to write; `Finding.container` is the service."""
     check = _Check()
     findings = check(services, deployment(services))
     if not findings:
         return ()
-    from earshot.checks.remedies import with_lines  # slow to import, and for mistakes alone
+    from earshot.checks.remedies import with_lines  # slow to import, and needed only here
 
     return with_lines(services, findings, check)
 
 
 class _Check:
-    """Checks a file, and again each trial of a remedy, which changes few of its services."""
+    """Checks a file, and each trial of a remedy, which changes few of its services."""
 
     def __init__(self) -> None:
         self._results: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
-        """By identity, for a service cannot be hashed: itself, its findings, whether it starts."""
+        """(service, findings, whether it starts) by the service's `id()`; it is not hashable."""
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
         kafka = {broker.service for broker in whole.brokers if broker.is_kafka}
@@ -94,7 +93,7 @@ class _Check:
 
 
 def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
-    """The first listener that binds a name which is certainly none of its container."""
+    """A finding for the first listener that binds a name that is certainly not its container's."""
     if broker.container.on_host_network or not broker.is_kafka:
         return
     for endpoint in broker.endpoints or ():
@@ -127,7 +126,7 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
 
 
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
-    """Why a broker does not start, or else which of its addresses nothing can use."""
+    """The reasons why a broker does not start, or else its unusable addresses."""
     refused = tuple(refusals(service, settings))
     if any(refusal.is_certain_error for refusal in refused):
         return refused
@@ -135,18 +134,17 @@ def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
 
 
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
-    """The addresses of a broker that Kafka takes, and that nothing can bind or connect to."""
+    """Findings for addresses that Kafka accepts and nothing can bind or connect to."""
     derived = not service.properties and "listeners" not in service.container.settings.values
     for finding in kl002_kafka.unusable(settings.read(), has_keys=True):
-        if not (derived and finding.inputs == ("listeners",)):  # made from what is advertised
+        if not (derived and finding.inputs == ("listeners",)):  # derived from the advertised list
             yield replace(finding, container=service.name)
 
 
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
-    """Why the image, or Kafka in it, does not start; the first of both that says so.
+    """The first reason why the image's script, or Kafka, does not start.
 
-    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt, and
-    values that reach Kafka in another form.
+    If it starts, warnings for a misspelt variable and for values that reach Kafka changed.
     """
     plain = not (service.command or service.is_built)
     image_refusals = [*kl014_image.refusals(service.container, settings, plain=plain)]
@@ -168,7 +166,7 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
 
 
 def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
-    """What is said about a broker that does not start is said already."""
+    """``whole`` with unknown endpoints for ``broken`` brokers, which are reported already."""
     brokers = tuple(
         replace(broker, endpoints=None) if broker.service in broken else broker
         for broker in whole.brokers
@@ -177,15 +175,15 @@ def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
 
 
 def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
-    """The first piece of advice on one broker's settings, or none."""
+    """The most important advice on one broker's settings, or none."""
     return _first(_findings(settings))
 
 
 def advice_on_services(
     services: Sequence[Service], reported: Iterable[Finding] = (), but: Iterable[str] = ()
 ) -> tuple[Finding, ...]:
-    """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
-    something is ``reported``."""
+    """The most important advice on the brokers among ``services``, without those in ``but`` and
+    those with a ``reported`` finding."""
     containers = {item.container for item in reported} | set(but)
     inside = [service.container for service in services]
     advice: list[Finding] = []

@@ -1,4 +1,4 @@
-"""The manifests of one file: what its images and Kafka refuse, and where walks fail.
+"""The manifests of one file: refusals of images and Kafka, and failing walks.
 
 Sources: `configure` of confluentinc/kafka-images (kafka, server), schema-registry-images and
 kafka-rest-images, and `start-kafka.sh` of wurstmeister/kafka-docker; the Kubernetes documentation
@@ -24,22 +24,22 @@ from earshot.topology.container import MOUNTED
 from earshot.topology.pods import PodDeployment
 
 OLDEST = (3, 9)
-"""Of an image that does not show its Kafka, what this release refuses too."""
+"""For an image of unknown release, this release must refuse the settings as well."""
 _HOSTNAME = "$(HOSTNAME)"
 _CONFLUENT = "/etc/confluent/docker/run"
 
 
 @dataclass(frozen=True)
 class _ServiceLink:
-    """A Service whose variable `NAME_PORT` an image takes for a setting, and refuses."""
+    """A Service whose variable `NAME_PORT` an image reads as a setting, and refuses."""
 
     image: re.Pattern[str]
     service: str
     variable: str
     start: str
-    """The start script of the image, in a command that runs it."""
+    """The image's start script in a command."""
     unless: tuple[str, ...] = ()
-    """Variables with which the image ignores it."""
+    """Variables with which the image ignores `NAME_PORT`."""
 
 
 _SERVICE_LINKS = (
@@ -73,7 +73,7 @@ _SERVICE_LINKS = (
 
 
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
-    """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
+    """The certain mistakes; `Finding.container` is WORKLOAD/CONTAINER."""
     findings: list[Finding] = []
     brokers = {broker.name for broker in manifest.brokers}
     every = manifest.deployment()
@@ -91,9 +91,9 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
 
 
 def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
-    """What single replicas refuse, and whether nodes find each other; one finding for each cause.
+    """Findings about replicas, and about connections between nodes; one for each cause.
 
-    Replicas differ by their names and ordinals alone.
+    Replicas differ only by name and ordinal.
     """
     single = manifest.by_replica()
     templates = {
@@ -123,7 +123,7 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
 
 
 def _random_ids(manifest: Manifest) -> Iterator[Finding]:
-    """Replicas of which each formats its storage under a cluster id of its own."""
+    """Findings for replicas that each format their storage with a random cluster id."""
     for broker in manifest.brokers:
         command = "\n".join(broker.service.command)
         voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
@@ -142,7 +142,7 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
 
 
 def uses_own_service(manifest: Manifest) -> bool:
-    """Whether a client in it begins with a Service of the same file."""
+    """Whether a client in the manifest bootstraps to a Service of the manifest."""
     whole = manifest.deployment()
     clients = (bootstrap for bootstrap in whole.bootstraps if bootstrap.service in whole.pods)
     return any(
@@ -163,7 +163,7 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
 
 
 def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
-    """A reference to HOSTNAME, which Kubernetes replaces where `env` has it, and not otherwise."""
+    """A finding for a reference to HOSTNAME, which Kubernetes only replaces if `env` sets it."""
     container = broker.service.container
     if broker.service.command or "HOSTNAME" in container.env:
         return
@@ -184,7 +184,7 @@ def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
 
 
 def _service_link_findings(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
-    """A Service called kafka comes in as KAFKA_PORT, and the image's script takes it for one."""
+    """A finding if the variable of a Service (`KAFKA_PORT`) is a setting of the image."""
     container = broker.service.container
     if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
         return
@@ -192,7 +192,7 @@ def _service_link_findings(broker: PodContainer, whole: PodDeployment) -> Iterat
     for item in _SERVICE_LINKS:
         if not item.image.fullmatch(repository_of(container.image)):
             continue
-        # set to an empty text, the variable takes the place of the Service's
+        # an empty variable replaces the one of the Service
         is_ignored = any(container.env.get(it) for it in item.unless)
         if item.variable in container.env or is_ignored or (command and item.start not in command):
             continue

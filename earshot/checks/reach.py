@@ -1,7 +1,7 @@
-"""Who reaches the brokers of a plan, and by which name: walks, before anything runs.
+"""Reachability of a plan's brokers from each place, before they run.
 
-A client of each place is sent, as after its bootstrap, to what every broker advertises on one
-listener. What DNS will answer is not asked here: such a name is unknown.
+A client at each place connects, as after its bootstrap, to the address that every broker
+advertises on a listener. DNS is not queried, so that its names are unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,31 +24,31 @@ from earshot.topology.walk import broker_connection
 from earshot.topology.ways import Answer, Hop, Stage
 
 _CLIENT = "the client"
-"""No container's name, for it has a blank."""
+"""A place; no container's name has a blank."""
 _CLOUD = {"in the VPC": ClientLocation.SAME_VPC, "beyond the VPC": ClientLocation.OUTSIDE}
 _ELSEWHERE = "other machines"
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What clients of one place meet on one listener: the addresses that they are sent to."""
+    """The result for clients at one place on one listener, with the addresses they receive."""
 
     place: str
     listener: str
     addresses: tuple[Address, ...]
     answer: Answer
     because: str
-    """Why not, or the fact that is not known; of a yes an empty text."""
+    """The reason for NO, or the unknown fact; empty for YES."""
 
 
 BrokerHops = tuple[Address | None, Sequence[Hop]]
-"""The address that a broker advertises, where it is known, and the hops to it."""
+"""The address that a broker advertises (None if unknown), and the hops to it."""
 HopsTo = Callable[[Node, str], BrokerHops]
-"""Where a client is sent for one broker, having come in on a listener of that name."""
+"""A function that returns a client's `BrokerHops` for a node and a listener's name."""
 
 
 def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
-    """For each place and client listener of ``planned``, whichever placement it is of."""
+    """The result for each place and client listener of ``planned``."""
     cloud = planned.cloud
     places: Mapping[str, HopsTo]
     if cloud is not None:
@@ -74,7 +74,7 @@ def _rows(plan: ClusterPlan, shown: str, walked: HopsTo) -> Iterator[Reach]:
 
 
 def _forwarded(node: Node, name: str) -> BrokerHops | None:
-    """Where a client is sent if a forwarder is in front of the listener; no plan describes it."""
+    """The hops through a forwarder, which no plan describes; None without a forwarder."""
     listener = node.listener(name)
     if listener is None or not listener.forwarded:
         return None
@@ -110,7 +110,7 @@ def _among_containers(planned: PlacementPlan) -> Iterator[tuple[str, HopsTo]]:
 
 
 def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, HopsTo]]:
-    """Processes have all ports of this machine, as containers on its network have."""
+    """Places on and outside of this machine, with processes as containers on its network."""
     containers = {
         node.id: Container(f"node {node.id}", network_mode=HOST_NETWORK)
         for node in planned.plan.nodes
@@ -121,7 +121,7 @@ def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, HopsTo]]:
 
 
 def _own_names(planned: PlacementPlan) -> dict[str, str]:
-    """What certainly is this machine: its addresses, and a name whose own address is bound."""
+    """Certain names of this machine: its addresses, and names with a bound address."""
     own_names = {
         address: address for names in planned.names.values() for address in names.addresses
     }
@@ -152,7 +152,7 @@ def _deployment(
 def _hops_from(
     planned: PlacementPlan, wholes: Mapping[str, Deployment], machine: str | None, place: str
 ) -> HopsTo:
-    """Of a client at ``place`` on ``machine``: to brokers elsewhere it comes from outside."""
+    """The hops of a client at ``place`` on ``machine``; brokers elsewhere see it as outside."""
     by_id: dict[int | None, tuple[str, Deployment, Broker]] = {
         broker.id: (label, whole, broker)
         for label, whole in wholes.items()

@@ -1,9 +1,8 @@
-"""Who comes in (ranges of addresses, members of security groups, and what cannot be read), and the
-security groups that follow from a plan: per listener's port, who may come in; nothing else.
+"""The sources of ingress rules, and the security groups that a plan needs: clients per port.
 
-Every broker carries the group `brokers`, every controller `controllers`, a combined node both.
-Source: the VPC guide on security group rules (a rule that names a group matches its members'
-private addresses) and on quotas.
+Brokers are in the group `brokers`, controllers in `controllers`, combined nodes in both. Source:
+the VPC guide on security group rules (a rule that names a group matches its members' private
+addresses) and on quotas.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _WIDEST = {4: 8, 6: 16}
 
 @dataclass(frozen=True)
 class Members:
-    """Everything that carries a security group, known here by a name or an id."""
+    """The members of a security group, by the group's name or id."""
 
     group: str
 
@@ -47,7 +46,7 @@ class Members:
 
 @dataclass(frozen=True)
 class UnknownSource:
-    """A source that cannot be read here: a value that is not known yet, a prefix list."""
+    """A source without known addresses: a value that is not known yet, a prefix list."""
 
     what: str
 
@@ -59,7 +58,7 @@ Source = IpRange | Members | UnknownSource
 
 
 class Reach:
-    """The addresses that several ranges have together."""
+    """The union of several ranges."""
 
     def __init__(self, ranges: Iterable[IpRange]) -> None:
         listed = list(ranges)
@@ -86,19 +85,19 @@ def _bounds(item: IpRange) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Clients:
-    """Who may come in on the listeners of a scope, beside the nodes themselves."""
+    """The clients of each scope, without the nodes themselves."""
 
     internal: tuple[IpRange | Members, ...] = ()
     """The VPC's ranges, security groups, or both."""
     external: tuple[IpRange, ...] = ()
-    """Ranges of clients beyond; the world only where it was written out."""
+    """Ranges of clients outside the VPC; the whole internet only if stated explicitly."""
 
 
 def read_range(text: str) -> IpRange:
-    """``text`` as a range of clients' addresses, a single address as a range of one.
+    """Parses a range of clients' addresses; a single address is a range of one.
 
-    Raises EarshotError for what is no range, and for one too wide to be anybody's; the world
-    itself must be asked for in so many words, as `0.0.0.0/0` or `::/0`.
+    Raises EarshotError for any other text, for bits beyond the prefix, and for a range too wide
+    for one owner. The whole internet is `0.0.0.0/0` or `::/0`.
     """
     what = f"client range {text!r}"
     allowed = "an IPv4 or IPv6 range, as in 203.0.113.0/24"
@@ -122,7 +121,7 @@ def read_range(text: str) -> IpRange:
 
 @dataclass(frozen=True)
 class Ingress:
-    """TCP ports, from ``first`` to ``last``, that a group opens to ``source``."""
+    """A rule that opens the TCP ports ``first`` to ``last`` to ``source``."""
 
     first: int
     last: int
@@ -140,14 +139,14 @@ class Ingress:
 
 @dataclass(frozen=True)
 class SecurityGroup:
-    """One security group: what it lets in, in the order of the plan."""
+    """One security group with its rules, in the order of the plan."""
 
     name: str
     ingress: tuple[Ingress, ...]
 
 
 def groups_of(node: Node) -> tuple[str, ...]:
-    """The groups that ``node`` carries."""
+    """The names of the groups of ``node``."""
     roles = {BROKERS: node.is_broker, CONTROLLERS: node.is_controller}
     return tuple(group for group, carries in roles.items() if carries)
 
@@ -155,11 +154,11 @@ def groups_of(node: Node) -> tuple[str, ...]:
 def admitted_sources(
     plan: ClusterPlan, listener: Listener, clients: Clients
 ) -> dict[IpRange | Members, str]:
-    """Who may come in on ``listener``, each with the reason.
+    """The sources that may connect to ``listener``, each with the reason.
 
-    Controllers are for nodes alone. Scope internal is for ``clients.internal``, scope external
-    for ``clients.external``; scope host needs no rule, for a machine's own traffic passes no
-    security group. The inter-broker listener is for the brokers whatever else it is for.
+    Controller listeners admit nodes only, the inter-broker listener always admits brokers. Scope
+    internal admits ``clients.internal``, scope external ``clients.external``. Scope host needs no
+    rule: traffic within a machine passes no security group.
     """
     sources: dict[IpRange | Members, str] = {}
     if Scope.CONTROLLER in listener.scopes:
@@ -183,10 +182,9 @@ def _clients(listener: Listener, clients: Clients) -> dict[IpRange | Members, st
 
 
 def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup, ...]:
-    """The groups of ``plan``: `brokers`, then `controllers`, then that of a balancer.
+    """The groups of ``plan``: `brokers`, `controllers`, and that of a balancer.
 
-    Raises EarshotError for a listener of scope external or internal without any clients named,
-    and where a group needs more rules than AWS's quota has.
+    Raises EarshotError if a listener's scope has no clients, or a group exceeds `MAX_RULES`.
     """
     found: dict[str, dict[tuple[int, Source], Ingress]] = {BROKERS: {}, CONTROLLERS: {}}
     for node in plan.nodes:
@@ -211,7 +209,7 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
 
 
 def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
-    """What a balancer's group lets in: clients, at the ports of brokers and bootstraps."""
+    """The rules of a balancer's group: clients, at the ports of brokers and bootstraps."""
     for name in plan.listener_names:
         node_listeners = [
             node_listener
@@ -230,7 +228,7 @@ def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
 
 
 def ingress_of(node: Node, groups: Iterable[SecurityGroup]) -> tuple[Ingress, ...]:
-    """What ``groups`` let in to ``node``."""
+    """The rules of ``groups`` that apply to ``node``."""
     carried = groups_of(node)
     return tuple(rule for group in groups if group.name in carried for rule in group.ingress)
 

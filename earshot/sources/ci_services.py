@@ -1,10 +1,10 @@
-"""Containers that a CI job starts beside its steps: `services:` of GitHub workflows and GitLab CI.
+"""Service containers of CI jobs: `services:` of GitHub workflows and GitLab CI.
 
-Each job is a group of its own, with a client: what the job itself runs. On GitHub the steps run on
-the machine, where they reach published ports, or in the job's `container`, which is on one network
-with the services, under their keys. On GitLab the job is a container that knows each service by its
-alias and by its image's name; whether services know each other depends on the runner, and is not
-known. What a template, another file or an expression decides is not known either. Sources:
+Each job is one group, with the job's own commands as a client. On GitHub the steps run on the
+machine and use published ports, or run in the job's `container`, on one network with the services,
+whose names are their keys. On GitLab the job is a container that resolves each service by alias and
+image name; whether services resolve each other depends on the runner and is unknown. Values from
+templates, other files and expressions are unknown. Sources:
 https://docs.github.com/en/actions/using-containerized-services/about-service-containers and
 https://docs.gitlab.com/ci/services/.
 """
@@ -24,21 +24,21 @@ from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, P
 STEPS = "steps"
 """The name of the service that represents a GitHub job's own commands on the machine."""
 JOB = "job"
-"""… and in its container, and on GitLab."""
+"""The name of the service that represents a job's commands in a container, and on GitLab."""
 _NETWORK = "of the job"
 _ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
-"""Commands that run others in another place."""
+"""Commands that run others elsewhere."""
 _OWN_KEYS = frozenset(
     {"default", "include", "stages", "variables", "workflow", "image", "services", "cache", "spec"}
 )
-"""Of GitLab's top level, those that are no job."""
+"""Keys of GitLab's top level that are not jobs."""
 
 
 @dataclass(frozen=True)
 class CiJob:
-    """One job: its containers, and the place of each one's section in the file.
+    """One job: its containers, and the place of each container's section in the file.
 
-    ``variables`` is where variables that a section does not set itself may stand.
+    ``variables`` are the places of variables that the sections inherit.
     """
 
     name: str
@@ -48,7 +48,7 @@ class CiJob:
 
 
 def github_jobs(document: object) -> tuple[CiJob, ...]:
-    """The jobs of a workflow that have services; none where it is no workflow."""
+    """The jobs with services of a workflow; empty for other documents."""
     if not (isinstance(document, Mapping) and isinstance(document.get("jobs"), Mapping)):
         return ()
     jobs = document["jobs"]
@@ -103,7 +103,7 @@ def _github_service(key: str, section: Mapping[str, object]) -> Service:
 
 
 def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service:
-    """The job's own steps: with their variables for clients, and what they run."""
+    """The job's own steps, with their variables for clients and their commands."""
     found = dict(env)
     words: list[str] = []
     steps = job.get("steps")
@@ -128,7 +128,7 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
 
 
 def gitlab_jobs(document: object) -> tuple[CiJob, ...]:
-    """The jobs of a `.gitlab-ci.yml` that have services; none where it has no jobs."""
+    """The jobs with services of a `.gitlab-ci.yml`; empty for other documents."""
     if not isinstance(document, Mapping):
         return ()
     default = _section(document.get("default"))
@@ -190,14 +190,14 @@ def _gitlab_service(
 
 
 def _commands(text: str) -> Iterator[str]:
-    """The words of a script, but for lines that run something in another place."""
+    """The words of a script, without lines that run something elsewhere."""
     for line in text.splitlines():
         if not (_ELSEWHERE.search(line) or line.lstrip().startswith("#")):
             yield from line.split()
 
 
 def _options(text: str) -> Mapping[str, tuple[str, ...]]:
-    """Those options of `docker create` that decide names and variables."""
+    """The options of `docker create` for names and variables, by name."""
     try:
         words = shlex.split(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""What a Compose file has switched off: variables of a service that stand in comments.
+"""Commented-out variables of the services of a Compose file.
 
-An entry in a comment beside the one that counts, of the same name and with another value, shows
-that the user changes between the two by hand.
+A commented-out entry with another value for a variable that is set shows that the user switches
+between the two by hand.
 """
 
 import re
@@ -18,13 +18,13 @@ _ENTRY = re.compile(
 )
 """`# KAFKA_ADVERTISED_LISTENERS: …`, `# - KAFKA_ADVERTISED_LISTENERS=…`."""
 _KEY = re.compile(r"[# \t]*(?:image|build|container_name)[ \t]*:", re.ASCII)
-"""Only a whole service has it."""
+"""Keys of a whole service."""
 Commented = Mapping[str, Sequence[str]]
-"""The values in comments, by the name of their variable."""
+"""Commented-out values by variable."""
 
 
 def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
-    """By service, what its comments hold. Raises EarshotError for what is no YAML."""
+    """Commented-out values by service. Raises EarshotError for invalid YAML."""
     if not _ENTRY.search(text):
         return {}
     starts = _starts(text, shown)
@@ -43,7 +43,7 @@ def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
 
 
 def _starts(text: str, shown: str) -> list[tuple[int, str]]:
-    """The line of each service with its name; lines outside the services have no name."""
+    """The first line and name of each service; other sections have an empty name."""
     root = yaml_nodes(text, shown)
     found: list[tuple[int, str]] = []
     for key, value in _pairs(root):

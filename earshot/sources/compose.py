@@ -1,7 +1,7 @@
-"""The services of a compose file: variables replaced, `extends` and `env_file` followed.
+"""The services of a Compose file, with variables, `extends` and `env_file` resolved.
 
-Pure: files that the compose file names are asked for from `Read`, by their path as written
-(relative to the compose file). Source: the Compose Specification.
+`Read` returns the files that the Compose file names, by their path as written (relative to the
+Compose file). Source: the Compose Specification.
 """
 
 import contextlib
@@ -50,15 +50,15 @@ from earshot.topology.container import (
 from earshot.yaml_document import read_yaml_texts, untagged, without
 
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
-"""What a properties file of a broker has."""
+"""A setting that shows a broker's properties file."""
 BASE_FILE = "the file that it is laid over"
-"""What is not known of a service without an image, as `Container.unknown` has it."""
+"""In `Container.unknown`, for a service without an image."""
 _OF_CLIENTS = (".properties", ".yml", ".yaml", ".conf", ".toml")
 
 
 @dataclass(frozen=True)
 class Service:
-    """One service: its container, and what its command is where the file gives one."""
+    """One service: its container, and its command if the file sets one."""
 
     name: str
     container: Container
@@ -66,24 +66,23 @@ class Service:
     replicas: str = ""
     """`deploy.replicas` or `scale` as written."""
     properties: str = ""
-    """A properties file of a broker that is mounted from beside the compose file: its text."""
+    """The text of a broker's properties file that is mounted from the Compose file's folder."""
     redpanda: str = ""
-    """A mounted redpanda.yaml: its text."""
+    """The text of a mounted redpanda.yaml."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Other files with Kafka in them that are mounted from there: by their path, the text."""
+    """The texts of other mounted files that mention Kafka, by target path."""
     is_built: bool = False
-    """Its image is made from a Dockerfile that was not read."""
+    """Its image is built from a Dockerfile, which is not read."""
     release: tuple[int, int] | None = None
-    """Which Kafka is in the image, where the user says so and the image does not."""
+    """The Kafka release that the user states, for an image that does not show it."""
     commented: Commented = field(default_factory=dict)
-    """What its comments hold of the addresses that it advertises."""
+    """Its commented-out advertised addresses."""
     health_check: tuple[str, ...] = ()
-    """The command of its health check."""
 
 
 @dataclass(frozen=True)
 class Compose:
-    """All services, and the variables that the file names and that are not set."""
+    """All services, and the variables that are used and not set."""
 
     services: tuple[Service, ...]
     missing: tuple[str, ...]
@@ -104,14 +103,14 @@ def read_compose(
     lenient: bool = False,
     over: Sequence[tuple[str, str]] = (),
 ) -> Compose:
-    """The services in ``text``, in its order; ``shown`` names the file in messages.
+    """The services of ``text`` in its order; ``shown`` is the file's name for messages.
 
-    ``over`` are files that are laid over it, in their order, each as its text and name, as
-    `docker compose -f FILE -f FILE` does: paths in them are relative to the first.
+    ``over`` are overriding files (text, name) in their order, as in `docker compose -f FILE -f
+    FILE`; their paths are relative to the first file. ``variables`` are those of the environment
+    and `.env`.
 
-    ``variables`` are those of the environment and of `.env`. Raises EarshotError. Where it is
-    ``lenient``, what the file alone does not show is left out and named in `Container.unknown`, and
-    a variable that is not set stays as `${NAME}`.
+    If ``lenient``, missing parts are named in `Container.unknown` and unset variables stay as
+    `${NAME}`; otherwise they raise EarshotError.
     """
     roots = (shown, *(name for _, name in over))
     files = _Files(roots, Variables(variables, keep=lenient), read, lenient)
@@ -146,14 +145,15 @@ def read_compose(
 
 
 def started_services(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
-    """Those of ``services`` that Compose starts with ``profiles``: all that have none, and those
-    of one that is named (`*` names all). Where none is named these are all: any may be started.
-    What runs in no container (`replicas: 0`) is none of them."""
+    """The services that Compose starts with ``profiles`` (`*` is every profile).
+
+    Without ``profiles`` any service may be started. A service with `replicas: 0` never is.
+    """
     started = tuple(service for service in services if service.replicas != "0")
     if not profiles:
         return started
     return tuple(
-        # what is chosen runs with the others: none of them is an alternative any more
+        # chosen services run together, so that none is an alternative
         replace(item, container=replace(item.container, profiles=()))
         for item in started
         if not item.container.profiles
@@ -163,7 +163,7 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
 
 
 def is_compose(text: str, shown: str) -> bool:
-    """Whether ``text`` is a Compose file, by its top level. Raises EarshotError."""
+    """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
     document = read_yaml_texts(text, shown, unique=False)
     if not isinstance(document, Mapping):
         return False
@@ -248,7 +248,7 @@ class _Files(ComposeFiles):
         )
 
     def _first_read(self, paths: Iterable[str], fits: Callable[[str], bool] = bool) -> str:
-        """The first text that can be read, and ``fits``; else an empty one."""
+        """The first readable text that ``fits``, or an empty string."""
         for path in paths:
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 text = self.read(path)
@@ -289,5 +289,5 @@ class _Files(ComposeFiles):
 
 
 def _is_of_broker(text: str) -> bool:
-    """Whether a properties file has listeners of a broker, and not those of a REST server."""
+    """Whether a properties file is a broker's, and not that of a REST server."""
     return bool(LISTENERS.search(text)) and is_broker_configuration(read_properties(text).values)

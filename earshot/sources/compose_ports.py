@@ -27,7 +27,7 @@ ALLOWED = (
 
 
 def read_port(item: object, where: str) -> list[PublishedPort]:
-    """The ports that one entry publishes, one each. Raises EarshotError."""
+    """The ports that one entry publishes. Raises EarshotError."""
     if isinstance(item, Mapping):
         return list(_long(item, where))
     match = _SHORT.fullmatch(str(item).strip()) if isinstance(item, (str, int)) else None
@@ -39,7 +39,7 @@ def read_port(item: object, where: str) -> list[PublishedPort]:
 
 
 def read_hidden_port(item: object) -> list[PublishedPort]:
-    """The same of an entry that holds variables, where the container's side shows all the same."""
+    """The port of an entry with variables whose container port is known; else empty."""
     if isinstance(item, Mapping):
         target, protocol = str(item.get("target") or ""), str(item.get("protocol") or "tcp")
     else:

@@ -1,6 +1,6 @@
-"""Sections of services in a Compose file: brought into one shape, merged, and read key by key.
+"""Sections of services in a Compose file: normalized, merged, and read by key.
 
-Each raises EarshotError where a value has not the shape that Compose allows.
+The functions raise EarshotError for a value of a type that Compose does not allow.
 """
 
 import posixpath
@@ -11,13 +11,13 @@ from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork
 
 Section = Mapping[str, object]
 _INLINE = "./earshot's configs/"
-"""Before the name of a config whose content the Compose file has: no file's path."""
+"""The path prefix of configs with inline content."""
 _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
 
 
 def normalized_section(section: Section, where: str, folder: str) -> dict[str, object]:
-    """The section in one shape: maps for environment and networks, lists for the rest."""
+    """The section with maps for environment, networks and extra_hosts, and lists for the rest."""
     found = dict(section)
     found.pop("extends", None)
     if "environment" in found:
@@ -43,7 +43,7 @@ def _moved(item: object, folder: str) -> object:
 
 
 def merged_section(base: Section, own: Section) -> dict[str, object]:
-    """As compose merges: maps by key, lists one after the other, anything else replaced."""
+    """Merges as Compose does: maps by key, lists appended, other values replaced."""
     found = {**base, **own}
     for key in _MAPS:
         if key in base and key in own:
@@ -55,7 +55,7 @@ def merged_section(base: Section, own: Section) -> dict[str, object]:
 
 
 def merged_maps(base: Section, own: Section) -> dict[str, object]:
-    """Maps within maps by key, anything else replaced."""
+    """Merges nested maps by key; other values are replaced."""
     found = {**base, **own}
     for key in found:
         if isinstance(before := base.get(key), Mapping):
@@ -105,7 +105,7 @@ def joined_networks(
 
 
 def has_other_names(section: Section, top: Section) -> bool:
-    """Whether there may be more names on its networks than the services say."""
+    """Whether its networks may have names that the file does not contain."""
     joined = map_of(section.get("networks"), "networks") or {"default": None}
     external = [
         item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
@@ -116,7 +116,7 @@ def has_other_names(section: Section, top: Section) -> bool:
 
 
 def links_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    """Services by the names that the container has for them: its own, or `SERVICE:NAME`."""
+    """(link name, service) of `links`."""
     for item in list_of(section.get("links"), f"{where}.links"):
         service, _, name = str(item).partition(":")
         yield (name or service).lower(), service
@@ -133,7 +133,7 @@ def extra_hosts_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
 
 
 def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    """What is mounted, and where in the container."""
+    """(source, target) of each volume."""
     for item in list_of(section.get("volumes"), f"{where}.volumes"):
         if isinstance(item, Mapping):
             yield str(item.get("source") or ""), str(item.get("target") or "")
@@ -143,9 +143,9 @@ def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
 
 
 def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """What `configs` mount, as `volumes_of` has it; ``declared`` are those of the file, by name.
+    """(source, target) of each config; ``declared`` are the file's configs by name.
 
-    A path that `with_inline` reads refers to content within the file itself.
+    The source of inline content is a path that only `with_inline` reads.
     """
     listed = section.get("configs")
     for item in listed if isinstance(listed, list) else []:
@@ -153,7 +153,7 @@ def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tup
         name = str(entry.get("source") or "")
         target = str(entry.get("target") or f"/{name}")
         own = declared.get(name)
-        source = ""  # external, or of a variable
+        source = ""  # external, or from a variable
         if isinstance(own, Mapping) and "content" in own:
             source = f"{_INLINE}{name}/{posixpath.basename(target)}"
         elif isinstance(own, Mapping) and own.get("file"):
@@ -163,7 +163,7 @@ def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tup
 
 
 def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> Callable[[str], str]:
-    """``read``, and beside files the contents that ``declared`` has for paths of `configs_of`."""
+    """``read``, extended by the inline contents of ``declared`` at paths of `configs_of`."""
 
     def text_of(path: str) -> str:
         own = declared.get(path.removeprefix(_INLINE).rpartition("/")[0])
@@ -175,7 +175,8 @@ def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> C
 
 
 def is_overlay(services: Mapping[str, Section]) -> bool:
-    """Whether another file must hold the rest: no image, or a service that is not there."""
+    """Whether another file must complete it: a service lacks an image, or a dependency exists
+    elsewhere."""
     for section in services.values():
         needed = section.get("depends_on")
         if not (section.get("image") or "build" in section):
@@ -201,7 +202,7 @@ def map_of(value: object, where: str) -> dict[str, object]:
 
 
 def _shape(value: object) -> str:
-    """The keys of the section without its values, which may be secrets."""
+    """The type of ``value`` for a message; the value may be a secret."""
     return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
 
 

@@ -1,6 +1,6 @@
-"""The inputs of a `docker.Container`, read into what rules know a container by.
+"""Reads the inputs of a `docker.Container`.
 
-The other resources of a stack say more: which image it is, and who made its networks.
+Other resources of the stack show the image's name and the networks that the stack creates.
 """
 
 import base64
@@ -32,27 +32,26 @@ BUILT_IMAGES = frozenset(
     }
 )
 TYPES = frozenset({NETWORK, REMOTE_IMAGE, *BUILT_IMAGES})
-"""Resources whose outputs a container is given."""
+"""Types of resources whose outputs are inputs of containers."""
 Envs = Mapping[str, str | None] | Iterable[str | None]
-"""By name, or as `NAME=value` texts; None is a value that is not known yet."""
+"""By name, or as `NAME=value` texts; None is an unknown value."""
 Inputs = Iterable[Mapping[str, object] | None]
-"""As the properties of `docker.Container`; None, or a value of None, is not known yet."""
+"""Objects among the properties of `docker.Container`; None, or a value of None, is unknown."""
 _HIDDEN = "${WORD}"
 _FILLED_IN = "__defaults"
-"""In an object of inputs: the names of those that the provider filled in, and no program gave."""
+"""The key of an object of inputs for those that the provider set by default."""
 
 
 def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
-    """The container that ``inputs`` describe, as `read_service` reads it."""
     return read_service(inputs, name).container
 
 
 def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service:
-    """The service that ``inputs`` describe, by the property names of `docker.Container`.
+    """The service of the properties of a `docker.Container`.
 
-    A value of None is not known yet, nor is one of a type that the provider will refuse. It is
-    named in `Container.unknown`; a variable whose name is known stays as `${NAME}`. ``name`` is
-    taken where the inputs have none.
+    Values of None and of a type that the provider refuses are unknown, and named in
+    `Container.unknown`; a variable with a known name stays as `${NAME}`. ``name`` is the default
+    name.
     """
     if inputs is None:
         return Service(name, Container(name, unknown=("its inputs",)))
@@ -77,7 +76,7 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
         unknown.append(MOUNTED)
     container = Container(
         name=own_name,
-        # an image that is not known yet is an id in the end, as a rule: it shows as little
+        # an unknown image usually becomes an id, which does not show the name either
         image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
         hostname=hostname,
         networks=tuple(networks),
@@ -92,9 +91,9 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
-    """The place in ``inputs`` of the first of ``names``: broker properties, variables, inputs.
+    """The path in ``inputs`` of the first of ``names``: broker properties, variables, inputs.
 
-    An empty text where none of them is there.
+    Empty if none of them is set.
     """
     for name in names:
         variables = spellings(name)
@@ -107,10 +106,7 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
 
 
 def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
-    """The container's command, in place of its image's.
-
-    A word that is not known yet is `${WORD}`.
-    """
+    """The container's entrypoint and command; an unknown word is `${WORD}`."""
     found: list[object] = []
     for key in ("entrypoints", "command"):
         value = inputs.get(key, [])
@@ -119,14 +115,14 @@ def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """What its own hosts file has; an address that is not known yet is none that anybody has."""
+    """Names in its hosts file with their addresses; an unknown address is `${WORD}`."""
     for item in _items(inputs.get("hosts")):
         if isinstance(item, Mapping) and item.get("host"):
             yield str(item["host"]).lower(), str(item.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
-    """A properties file of a broker that is put into the container, or an empty text."""
+    """The text of a broker's properties file among the uploads, or an empty string."""
     for item in _items(inputs.get("uploads")):
         if isinstance(item, Mapping) and str(item.get("file")).endswith(".properties"):
             content = item.get("content") or _decoded(item.get("contentBase64"))
@@ -136,10 +132,10 @@ def _uploaded(inputs: Mapping[str, object]) -> str:
 
 
 def _decoded(content: object) -> str:
-    """The text that base64 holds, or an empty one."""
+    """The decoded base64 text, or an empty string."""
     try:
         return base64.b64decode(str(content or ""), validate=True).decode()
-    except ValueError:  # of binascii, and of what is no UTF-8
+    except ValueError:  # from binascii, and for invalid UTF-8
         return ""
 
 
@@ -151,7 +147,7 @@ def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str
 
 
 def _items(value: object) -> list[Any]:
-    """Those of a list; anything else, as what is not known yet, has none."""
+    """``value`` if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -163,7 +159,7 @@ def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str])
 
 
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
-    """The paths in the container's file system where something is mounted or copied."""
+    """The target paths of mounts and uploads."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
         for item in _items(inputs.get(key)):
             if isinstance(item, Mapping) and item.get(path):
@@ -171,7 +167,7 @@ def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
 
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
-    """The variables, `${NAME}` for the value of one that is not known."""
+    """The variables, with `${NAME}` for an unknown value."""
     pairs = [*(envs.items() if isinstance(envs, Mapping) else map(_pair, envs))]
     if any(value is None and not name for name, value in pairs):
         unknown.append("variables")
@@ -226,15 +222,15 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
 
 
 def _whole(value: object) -> int | None:
-    """The number; None if it is not known yet, or if the provider will refuse it."""
+    """The number; None if it is unknown or the provider refuses it."""
     try:
-        return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats
+        return int(str(value).removesuffix(".0"))  # Pulumi passes numbers as floats
     except ValueError:
         return None
 
 
 def built_names(props: Mapping[str, object]) -> Iterator[str]:
-    """What a resource calls the image that it builds, by the properties of `BUILT_IMAGES`."""
+    """The names of a built image, in the properties of one of `BUILT_IMAGES`."""
     tags = props.get("tags")
     named = [props.get(key) for key in ("imageName", "name", "tag")]
     for name in (*named, *(tags if isinstance(tags, (list, tuple)) else ())):
@@ -243,7 +239,7 @@ def built_names(props: Mapping[str, object]) -> Iterator[str]:
 
 
 def is_one_of(image: str, names: Iterable[str]) -> bool:
-    """Whether ``image`` is one of ``names``; no tag is `latest`, a digest any of them."""
+    """Whether ``image`` is one of ``names``; no tag is `latest`, a digest fits any tag."""
     repository, tag = repository_of(image), tag_of(image) or "latest"
     return any(
         repository_of(name) == repository and ("@" in image or (tag_of(name) or "latest") == tag)
@@ -252,9 +248,9 @@ def is_one_of(image: str, names: Iterable[str]) -> bool:
 
 
 def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
-    """``service`` with the image that a resource of ``stack`` names in place of an id.
+    """``service`` with the image name of a resource of ``stack`` in place of an id.
 
-    Networks that the stack does not make may have names that are not described.
+    Networks that the stack does not create may have further names.
     """
     holder = stack.get(urn)
     sources = holder.depends.get("image", ()) if holder is not None else ()

@@ -1,8 +1,8 @@
-"""What the hosted zones and records of a stack say about a name, inside a VPC and beyond.
+"""The hosted zones and records of a stack for a name, inside and outside of a VPC.
 
-Sources: Route 53's developer guide on private hosted zones (only the VPCs that a zone is associated
-with see it, where both DNS attributes are on) and on split-view DNS (an associated private zone
-hides the public one of the same name, also for names that it does not hold).
+Sources: Route 53's developer guide on private hosted zones (visible in associated VPCs with both
+DNS attributes on) and on split-view DNS (an associated private zone hides the public one of the
+same name, also for names that it lacks).
 """
 
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ _ADDRESSES = ("A", "AAAA", "CNAME")
 
 @dataclass(frozen=True)
 class RecordLookup:
-    """What was found out about one name at one vantage."""
+    """The result for one name at one vantage."""
 
     declaration: Declaration | None = None
     why: str = ""
-    """For a name that is not declared: the obstacle, if there is one."""
+    """The reason why the name is not declared, or empty."""
     pending: bool = False
-    """The record is still to be made: a DNS server asked for it now would cache its absence."""
+    """The record does not exist yet: a DNS query now would cache its absence."""
     undecided: bool = False
-    """Something is not known (yet) that could declare it."""
+    """An unknown resource may declare the name."""
 
 
 @dataclass(frozen=True)
 class _ZoneRecord:
-    """A record of the name in question, and its zone."""
+    """A record and its zone."""
 
     record: RegisteredResource
     zone: RegisteredResource | None
-    """None for a zone that is not of this stack."""
+    """None if the zone is not in this stack."""
     zone_name: str
 
     def declare(self, host: str) -> RecordLookup:
@@ -62,7 +62,7 @@ class Zones:
                 self._add(record)
 
     def declared_outside(self, host: str) -> RecordLookup:
-        """For clients on the internet."""
+        """The result for clients on the internet."""
         held = self._by_name.get(_folded(host), [])
         for item in held:
             if item.zone is None or not self._is_private(item.zone):
@@ -73,7 +73,7 @@ class Zones:
         return RecordLookup(undecided=self._unnamed)
 
     def declared_inside(self, host: str, vpc: References, dns: VpcDns | None) -> RecordLookup:
-        """For clients in ``vpc``."""
+        """The result for clients in ``vpc``."""
         held = self._by_name.get(_folded(host), [])
         private = [item for item in held if item.zone is not None and self._is_private(item.zone)]
         for item in private:
@@ -96,7 +96,7 @@ class Zones:
     def _record_in_zone(
         self, item: _ZoneRecord, host: str, vpc: References, dns: VpcDns | None
     ) -> RecordLookup | None:
-        """What clients in ``vpc`` make of a private zone's record; None where it is not theirs."""
+        """The result of a private zone's record in ``vpc``; None if the zone is not associated."""
         assert item.zone is not None
         vpcs = self._vpcs(item.zone)
         if not vpcs.keys & vpc.keys:

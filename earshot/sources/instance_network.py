@@ -1,5 +1,5 @@
-"""What surrounds an instance of any program, as the stack's resources show it: its addresses, who
-is let in, its Elastic IPs, and the DNS attributes of its VPC."""
+"""The network of an EC2 instance, read from the stack's resources: addresses, ingress rules,
+Elastic IPs, and the DNS attributes of its VPC."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,24 +20,24 @@ _REFERRED = ("referencedSecurityGroupId", "sourceSecurityGroupId")
 
 @dataclass(frozen=True)
 class InstanceNetwork:
-    """The network of one instance; None is a value that is not known, yet or from here."""
+    """The network of one instance; None is an unknown value."""
 
     region: str | None
     private: str | None
     """Its first private address."""
     addresses: tuple[str, ...]
-    """All of its own; empty where one of them is not known yet."""
+    """All addresses of the instance; empty if one of them is unknown."""
     elastic: tuple[str | UnknownHost, ...]
     ingress: tuple[Ingress, ...]
-    """The sources that a group of another stack lets in are one unread source."""
+    """A group of another stack is one rule with an `UnknownSource`."""
     vpc: References
     dns: VpcDns | None
     own_name: str | UnknownHost
-    """What the machine calls itself, unless a user has renamed it."""
+    """The machine's default hostname."""
 
 
 def instance_network(stack: RegisteredStack, instance: RegisteredResource) -> InstanceNetwork:
-    """What ``stack`` says about ``instance``."""
+    """The network of ``instance`` in ``stack``."""
     interfaces = _interfaces(stack, instance)
     elastic = tuple(dict.fromkeys(_elastic(stack, instance, interfaces)))
     groups = _groups(stack, instance, interfaces)
@@ -126,7 +126,7 @@ def _ingress(stack: RegisteredStack, groups: tuple[References, ...]) -> Iterator
 
 def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
     own = group.name
-    if group.given("ingress"):  # else a group has none, and AWS lists here what rules add
+    if group.given("ingress"):  # otherwise AWS lists the rules of other resources here
         yield from read_group(_with_group_names(stack, group, group.props), own)
     for rule in stack.referrers(group.urn, "securityGroupId", aws.RULES, aws.GROUPS):
         yield from read_ingress(_with_group_names(stack, rule, rule.props), own)
@@ -135,7 +135,7 @@ def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterato
 def _with_group_names(
     stack: RegisteredStack, rule: RegisteredResource, props: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """With the names of this stack's groups for the ids of those that are referred to."""
+    """``props`` with names in place of ids for groups of this stack."""
     found = dict(props)
     for key in _REFERRED:
         pointed = stack.references(rule, key, *aws.GROUPS)
@@ -150,7 +150,7 @@ def _vpc(
     interfaces: Interfaces,
     groups: tuple[References, ...],
 ) -> References:
-    """By its subnet, else by its groups; unknown where neither is of this stack."""
+    """The VPC of its subnets, or else of its groups; unknown if neither is in this stack."""
     holders = [*interfaces, instance]
     subnets = [
         other

@@ -1,8 +1,7 @@
-"""Brokers and controllers as they were found in a Compose file, or one in a `server.properties`.
+"""Brokers and controllers of a Compose file, or the one of a `server.properties`.
 
-Of the latter no container and no published port shows the scope of a listener: what it advertises
-has to. A name that could be anything (one label, a private address) has no scope until the user
-says so.
+In a `server.properties` only the advertised host shows a listener's scope. An ambiguous host (one
+label, a private address) has no scope until the user states it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +36,8 @@ _SCOPES = {
 class KafkaBroker:
     """One Kafka process of the source.
 
-    ``raw`` are its properties as written, ``values`` those with what image and Kafka put where
-    nothing is set, ``listeners`` those that can be read.
+    ``raw`` are its properties as written, ``values`` those with the defaults of image and Kafka,
+    ``listeners`` the readable ones.
     """
 
     id: int
@@ -58,7 +57,7 @@ class KafkaBroker:
 
     @property
     def is_zookeeper(self) -> bool:
-        """Set up for ZooKeeper: without `process.roles` Kafka takes itself for that."""
+        """Whether it uses ZooKeeper: it has no `process.roles`."""
         return not self.values.get("process.roles", "").strip()
 
     @property
@@ -77,10 +76,10 @@ class KafkaBroker:
 def brokers_in(
     services: Sequence[Service], chosen: Sequence[str], scopes: Mapping[str, tuple[Scope, ...]]
 ) -> tuple[KafkaBroker, ...]:
-    """Those of ``chosen`` services (default: all), in the order of the file.
+    """The brokers of the ``chosen`` services (default: all), in the order of the file.
 
-    A broker without an id gets the first free one. Raises EarshotError where there is none, a
-    chosen service is none, or two have the same id.
+    A broker without an id gets the first free one. Raises EarshotError if there is no broker, a
+    chosen service runs none, or two have the same id.
     """
     names = [service.name for service in services]
     kafka = [
@@ -109,7 +108,7 @@ def brokers_in(
 def _broker(
     container: Container, scopes: Mapping[str, tuple[Scope, ...]]
 ) -> tuple[KafkaBroker, bool]:
-    """The broker, and whether it has an id of its own."""
+    """The broker, and whether its id is set."""
     raw = broker_settings(family_of(container.image), container.env, container.image)
     values = effective_properties(container)
     broker = KafkaBroker(
@@ -143,7 +142,7 @@ def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[Kafka
 
 
 def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
-    """The broker of a properties file. Raises EarshotError where it is none."""
+    """The broker of a properties file. Raises EarshotError if it is not a broker's."""
     raw = read_properties(text)
     if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(raw.values):
         raise EarshotError(
@@ -165,7 +164,8 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
 
 
 def audience_of(advertised: Address, *, between: bool) -> Audience:
-    """The scopes of a broker's listener outside containers; it is the one ``between`` brokers."""
+    """The scopes of a broker's listener outside of containers; ``between`` is True for the
+    inter-broker listener."""
     host, kind = bracketed(advertised.host), kind_of(advertised.host)
     scope = _SCOPES.get(kind)
     if between and scope in (None, Scope.INTERNAL, Scope.HOST):

@@ -1,8 +1,8 @@
-"""Kubernetes manifests: the containers of their pods with variables and command, and Services.
+"""Kubernetes manifests: Services, and the containers of pods with variables and command.
 
-A file is read by itself. What it does not hold (a Secret, a field of the pod, a ConfigMap of
-another file) is not known: the variable stays there as `$(NAME)`, or `Container.unknown` names what
-is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
+Each file is read separately. Values from elsewhere (a Secret, a field of the pod, a ConfigMap of
+another file) are unknown: the variable stays as `$(NAME)`, or `Container.unknown` names the missing
+part. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from earshot.topology.container import Container
 from earshot.topology.pods import PodDeployment, other_pod
 
 KINDS = frozenset({*POD_IN, "Service", "ConfigMap"})
-"""Of the resources that are read."""
+"""Kinds of resources that are read."""
 _UNREADY = "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All containers of a file, its Services, and each replica of the containers by itself."""
+    """All containers of a file, its Services, and the replicas of the containers."""
 
     containers: tuple[PodContainer, ...]
     services: tuple[ClusterService, ...]
@@ -52,17 +52,17 @@ class Manifest:
 
     @property
     def brokers(self) -> tuple[PodContainer, ...]:
-        """Those that run a broker or a controller."""
+        """The containers that run a broker or controller."""
         lasting = [container for container in self.containers if container.can_run_broker]
         found = {item.name for item in brokers_among([item.service for item in lasting])}
         return tuple(item for item in lasting if item.name in found)
 
     def by_replica(self) -> Manifest:
-        """The same with every replica in the place of its template."""
+        """This manifest with every replica in place of its template."""
         return replace(self, containers=self.replicas)
 
     def with_release(self, release: tuple[int, int] | None) -> Manifest:
-        """The same with the Kafka release that the user states for its images."""
+        """This manifest with the Kafka release that the user states for its images."""
 
         def stated(listed: Iterable[PodContainer]) -> tuple[PodContainer, ...]:
             return tuple(replace(it, service=replace(it.service, release=release)) for it in listed)
@@ -102,7 +102,7 @@ class Manifest:
 def _with_template_clusters(
     brokers: Sequence[Broker], containers: Iterable[PodContainer]
 ) -> tuple[Broker, ...]:
-    """``brokers``, where all replicas of one template are of one cluster."""
+    """``brokers`` with one cluster for all replicas of a template."""
     templates = {container.name: container.template for container in containers}
     clusters = {templates[broker.service]: broker.cluster for broker in reversed(brokers)}
     return tuple(
@@ -114,7 +114,7 @@ def _with_template_clusters(
 
 
 def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
-    """The resources in a file's documents with their places, those of a List each by itself."""
+    """The resources of a file's documents with their places; a List is unpacked."""
     for index, document in enumerate(documents):
         found = as_map(document)
         if not (text_in(found, "apiVersion") and text_in(found, "kind")):
@@ -127,9 +127,9 @@ def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
 
 
 def read_manifest(documents: Sequence[object]) -> Manifest:
-    """What the documents of a file (`read_yaml_documents`) say; what has another shape is left out.
+    """The manifest of a file's documents (`read_yaml_documents`), without malformed resources.
 
-    Of two containers of one name, the second is called `WORKLOAD/CONTAINER#2`.
+    The second container of one name is called `WORKLOAD/CONTAINER#2`.
     """
     listed = list(resources(documents))
     maps = {
@@ -168,7 +168,7 @@ def is_misshapen(value: object) -> bool:
 
 
 def _is_core(resource: Resource, kind: str) -> bool:
-    """Whether it is Kubernetes's own ``kind``: others have a kind called Service too."""
+    """Whether the resource is a ``kind`` of Kubernetes's core API."""
     return resource.get("apiVersion") == "v1" and resource.get("kind") == kind
 
 

@@ -1,7 +1,7 @@
-"""Podman's units for systemd (Quadlet): `*.container`, and the `*.pod` that they belong to.
+"""Podman's units for systemd (Quadlet): `*.container`, and their `*.pod`.
 
-A container is known on its networks by its own name (`ContainerName`, else `systemd-UNIT`) and its
-aliases; on Podman's default network no name is known. Containers of a pod share its network and its
+The names of a container on its networks are `ContainerName` (default: `systemd-UNIT`) and its
+aliases; Podman's default network resolves no names. Containers of a pod share its network and
 ports. Source: https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html.
 """
 
@@ -21,7 +21,7 @@ _ENTRY = re.compile(r"([A-Za-z]+)[ \t]*=[ \t]*(.*)")
 
 
 def read_units(units: Mapping[str, str]) -> tuple[Service, ...]:
-    """The containers of units, each by its file's name with its text."""
+    """The containers of ``units``, texts by file name."""
     pods = {name: _entries(text, "Pod") for name, text in units.items() if name.endswith(".pod")}
     containers = {
         name: _entries(text, "Container")
@@ -34,7 +34,7 @@ def read_units(units: Mapping[str, str]) -> tuple[Service, ...]:
 
 
 def name_of(unit: str, text: str) -> str:
-    """What the container, or the pod, of a unit is called."""
+    """The name of a unit's container or pod."""
     is_pod = unit.endswith(".pod")
     entries = _entries(text, "Pod" if is_pod else "Container")
     return _name(unit, entries, "PodName" if is_pod else "ContainerName")
@@ -85,7 +85,7 @@ def _container(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Serv
 
 
 def _entries(text: str, section: str) -> Entries:
-    """The entries of one section; an empty value takes those before it away, as systemd does."""
+    """The entries of one section; an empty value removes earlier ones, as in systemd."""
     found: dict[str, list[str]] = {}
     inside = False
     for line in text.replace("\\\n", " ").splitlines():

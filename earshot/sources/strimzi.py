@@ -35,9 +35,9 @@ class FoundKafka:
 
 
 def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
-    """Those in the documents of a file (`read_yaml_documents`), in their order.
+    """The `Kafka` resources of a file's documents (`read_yaml_documents`), in their order.
 
-    The second of one name is called `NAME#2`.
+    The second resource of one name is called `NAME#2`.
     """
     listed = [
         (path, resource)
@@ -154,7 +154,7 @@ def _number(value: object) -> int | None:
 
 
 def _switch(value: object) -> bool | None:
-    """A listener has no TLS where nothing is said of it."""
+    """A boolean, False by default; None if unknown."""
     if value is None or is_off(value):
         return False
     return True if str(value).lower() in _ON else None

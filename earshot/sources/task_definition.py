@@ -1,7 +1,6 @@
 """The containers of an ECS task, from the JSON of `aws.ecs.TaskDefinition`.
 
-What the text does not hold (a secret, a file in S3) is not known. Source: the ECS API reference,
-ContainerDefinition.
+Secrets and files in S3 are unknown. Source: the ECS API reference, ContainerDefinition.
 """
 
 import json
@@ -15,14 +14,14 @@ from earshot.topology.container import Container
 
 @dataclass(frozen=True)
 class TaskContainer:
-    """One container of a task; ``path`` is its place, ``variables`` where each is set."""
+    """One container of a task; ``path`` is its place, ``variables`` the place of each variable."""
 
     service: Service
     path: str
     variables: Mapping[str, str]
 
     def place(self, names: Iterable[str]) -> str:
-        """Where the first of ``names`` is set: of broker properties, variables, keys."""
+        """The place of the first of ``names``: broker properties, variables, keys."""
         for name in names:
             for variable in sorted(spellings(name) & set(self.variables)):
                 return self.variables[variable]
@@ -32,9 +31,9 @@ class TaskContainer:
 
 
 def read_task(text: str) -> tuple[TaskContainer, ...]:
-    """The containers in ``text``; what has another shape is left out.
+    """The containers in ``text``, without malformed ones. Raises ValueError for invalid JSON.
 
-    Of two containers of one name, the second is called `NAME#2`. Raises ValueError for no JSON.
+    The second container of one name is called `NAME#2`.
     """
     try:
         listed = json.loads(text)

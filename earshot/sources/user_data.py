@@ -1,7 +1,7 @@
-"""The way back: broker properties in anybody's user data, as far as a text alone shows them.
+"""Broker properties in EC2 user data of any author.
 
-Read are the `write_files` of a cloud-config and the here-documents of shell scripts, both also as
-parts of a MIME archive. Source: cloud-init's documentation of user-data formats.
+Supported are `write_files` of a cloud-config and here-documents of shell scripts, also as parts of
+a MIME archive. Source: cloud-init's documentation of user-data formats.
 """
 
 import base64
@@ -23,12 +23,12 @@ from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.yaml_document import read_cloud_config
 
 PLACE = "computed-{}.invalid"
-"""Placeholder for a host that an instance computes itself."""
+"""Placeholder for a host that an instance computes."""
 _PLACE = re.compile(r"computed-\d+\.invalid", re.ASCII)
 _MOST = 1 << 20
-"""Bytes that are unpacked, and read: user data have 16 KiB before."""
+"""Maximum size in bytes after unpacking; user data are limited to 16 KiB before."""
 _LAYERS = 8
-"""Archives and templates within each other that are opened."""
+"""Maximum nesting of archives and templates."""
 _UNREADABLE = (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError)
 _MIME = ("content-type:", "mime-version:")
 _JINJA_HEAD = "## template: jinja"
@@ -46,7 +46,7 @@ _SHELL = re.compile(
     r"|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`)"
 )
 _JINJA = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
-# both within bounds, so that what is never closed takes no quadratic time
+# bounded, so that unclosed expressions take linear time
 _HOST_ALONE = re.compile(rf"//({_PLACE.pattern}):")
 
 
@@ -55,34 +55,34 @@ class UserDataFile:
     """One broker's properties file."""
 
     path: str
-    """Where it is written, as the text has it; empty where that is unknown."""
+    """The target path as written; empty if unknown."""
     settings: NodeSettings
-    """Its known part; a host that the instance computes is a `PLACE`."""
+    """The known settings; a host that the instance computes is a `PLACE`."""
     computed: Mapping[str, str] = field(default_factory=dict)
-    """What the instance computes: by property that is left out, or by `PLACE` of a host."""
+    """Expressions that the instance computes, by omitted property or by `PLACE` of a host."""
     whole: bool = True
-    """False where it is added to a file that something else has made."""
+    """False if the text is appended to a file of unknown content."""
 
     @property
     def written(self) -> dict[str, str]:
-        """What is known of it, with hosts that the instance computes as the text has them."""
+        """The known properties, with computed hosts as written."""
         found = dict(self.settings.values)
         for place in self.places:
             found = {key: text.replace(place, self.computed[place]) for key, text in found.items()}
         return found
 
     def shown(self, key: str) -> str:
-        """What of `computed` may be shown for ``key``."""
+        """The computed expression of ``key``, with secrets masked."""
         return MASK if before_secret(f"{key}=") else without_secrets(self.computed[key])
 
     @property
     def places(self) -> frozenset[str]:
-        """The hosts among what is computed."""
+        """The placeholders of computed hosts."""
         return frozenset(key for key in self.computed if _PLACE.fullmatch(key))
 
 
 def decode_user_data(text: str) -> str:
-    """User data in base64, unpacked where gzip packed them; raises ValueError for anything else."""
+    """Decodes user data in base64, with or without gzip. Raises ValueError for other texts."""
     try:
         data = base64.b64decode(text, validate=False)
         return _unpacked(data).decode()
@@ -91,7 +91,7 @@ def decode_user_data(text: str) -> str:
 
 
 def broker_files(text: str) -> tuple[UserDataFile, ...]:
-    """The broker's properties files that user data write, in their order."""
+    """The brokers' properties files that user data write, in their order."""
     files: dict[str, _File] = {}
     for file in _files(text, _LAYERS):
         earlier = files.get(file.path)
@@ -104,12 +104,12 @@ def broker_files(text: str) -> tuple[UserDataFile, ...]:
 
 
 def is_user_data(text: str) -> bool:
-    """Whether an instance takes ``text`` for a cloud-config, a script or an archive of them."""
+    """Whether cloud-init accepts ``text``: a cloud-config, a script or an archive of them."""
     return text.lstrip()[:64].lower().startswith((*_MIME, _JINJA_HEAD, _CLOUD_HEAD, _SCRIPT_HEAD))
 
 
 def speaks_of_brokers(text: str) -> bool:
-    """Whether the text names Kafka's setting at all, however it is written."""
+    """Whether the text mentions `advertised.listeners`."""
     return "advertised.listeners" in text
 
 
@@ -233,7 +233,7 @@ def _target(line: str) -> tuple[str, bool]:
 
 
 def _assignments(script: str) -> dict[str, str]:
-    """Variables that are given one literal value, once."""
+    """Variables that are assigned once, with a literal value."""
     known = {}
     for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
         match = _LITERAL.fullmatch(value.strip())
@@ -243,7 +243,7 @@ def _assignments(script: str) -> dict[str, str]:
 
 
 def _expanded(item: _File, assigned: Mapping[str, str]) -> _File:
-    """What a shell makes of the text of a here-document that is not quoted."""
+    """An unquoted here-document as the shell expands it."""
     computed: dict[str, str] = {}
 
     def replace(match: re.Match[str]) -> str:
@@ -264,6 +264,6 @@ def _templated(item: _File) -> _File:
 
 
 def _place(computed: dict[str, str], text: str) -> str:
-    place = PLACE.format(zlib.crc32(text.encode()))  # one text, one place, in every file
+    place = PLACE.format(zlib.crc32(text.encode()))  # the same for one text in every file
     computed[place] = text
     return place

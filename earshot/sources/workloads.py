@@ -1,8 +1,8 @@
-"""The workloads of a manifest: the containers of their pods, of the template and of each replica.
+"""The workloads of a manifest: the containers of the pod template and of each replica.
 
-What the file does not hold (a Secret, a ConfigMap of another file) is not known: the variable stays
-there as `$(NAME)`, or `Container.unknown` names what is missing. A replica of a StatefulSet knows
-its name and its ordinal. Sources: the Kubernetes API reference, v1 Container, EnvVar,
+Values from elsewhere (a Secret, a ConfigMap of another file) are unknown: the variable stays as
+`$(NAME)`, or `Container.unknown` names the missing part. The name and ordinal of a StatefulSet's
+replica are known. Sources: the Kubernetes API reference, v1 Container, EnvVar,
 EnvFromSource, and the documentation on StatefulSets (ordinals, pod labels).
 """
 
@@ -36,19 +36,19 @@ POD_IN: Mapping[str, Keys] = {
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
 }
 KIND_OF = {item.lower(): item for item in POD_IN}
-"""By the kind in lower case: Kubernetes refuses `Statefulset`, and means a StatefulSet."""
+"""Kinds by their lower case: a misspelt `Statefulset` is read as a StatefulSet."""
 _ENDS = ("Job", "CronJob")
-"""Their pods come to an end: no broker runs there."""
+"""Kinds whose pods end, so that they run no broker."""
 _GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
 _OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
 _SECRETS = "/etc/kafka/secrets"
 _REPLICATED = ("StatefulSet", "Deployment", "ReplicaSet", "ReplicationController")
 MAX_REPLICAS = 9
-"""Of one workload; more are read as their template alone."""
+"""Replicas of one workload; with more, only the template is read."""
 HIDDEN = "${"
-"""Begins a program's value that is not known."""
+"""Begins an unknown value of a program."""
 _WHOLE = re.compile(r"\$\{[^{}]*\}")
-"""A variable alone: a part of a command may be the shell's."""
+"""A whole unknown value; within a command it may be a shell variable."""
 _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 
 
@@ -56,7 +56,7 @@ _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 class PodContainer:
     """One container of a pod; its service is called WORKLOAD/CONTAINER.
 
-    ``variables`` says where each variable is set, ``path`` is the container's place.
+    ``path`` is the container's place in the file, ``variables`` that of each variable.
     """
 
     service: Service
@@ -64,21 +64,22 @@ class PodContainer:
     path: Keys
     variables: Mapping[str, Keys]
     can_run_broker: bool
-    """Neither of a job nor an init container: a broker may run in it."""
+    """False for jobs and init containers, which end."""
     has_service_links: bool
-    """Services of its namespace come in as variables (`KAFKA_PORT`)."""
+    """It gets variables for Services of its namespace (`KAFKA_PORT`)."""
     pod: Pod
     at_run_time: frozenset[str] = frozenset()
     """Variables that only a pod that runs can say: its fields, and what its shell sets."""
     template: str = ""
-    """The name of the container in the file, of which it is one replica."""
+    """For a replica, the name of its container in the file."""
 
     @property
     def name(self) -> str:
         return self.service.name
 
     def as_replica(self, pod: str, template: str) -> PodContainer:
-        """The container of one ``pod`` of the workload; without a name of ``template``'s name."""
+        """The container as a replica of ``template`` in the pod called ``pod``; with an empty
+        ``pod`` it keeps the template's name."""
         name = f"{pod}/{self.name.partition('/')[2]}" if pod else template
         container = replace(self.service.container, name=name)
         service = replace(self.service, name=name, container=container)
@@ -87,7 +88,7 @@ class PodContainer:
 
 @dataclass(frozen=True)
 class Workload:
-    """One workload: the `spec` of its pod, and the place of that in the file."""
+    """One workload, with the `spec` of its pod and its place in the file."""
 
     kind: str
     workload: str
@@ -101,14 +102,14 @@ class Workload:
     first: int = 0
     """The ordinal of the first replica of a StatefulSet."""
     is_ordered: bool = False
-    """A replica starts when the one before it is ready."""
+    """Each replica starts when the previous one is ready."""
     ordinal: int | None = None
-    """The ordinal of the one replica that it is; None for a template."""
+    """The ordinal of a single replica; None for the template."""
 
     def replicas_of(
         self, templates: Sequence[PodContainer], maps: Mapping[tuple[str, str], ConfigMap]
     ) -> Iterator[PodContainer]:
-        """The containers of each replica; of a number that is not known, the templates."""
+        """The containers of each replica; the templates if the number of replicas is unknown."""
         count = int(self.replicas) if re.fullmatch(r"[0-9]{1,3}", self.replicas) else 0
         if self.kind not in _REPLICATED or not 0 < count <= MAX_REPLICAS:
             yield from templates
@@ -123,7 +124,7 @@ class Workload:
             )
 
     def _with_pod(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
-        """``containers`` of one pod, which knows them."""
+        """``containers`` with their common pod."""
         listed = list(containers)
         pod = replace(self._pod(), containers=tuple(item.name for item in listed))
         for item in listed:
@@ -135,7 +136,7 @@ class Workload:
         return f"{self.workload}-{self.ordinal}".lower()
 
     def _fields(self) -> Mapping[str, str]:
-        """The fields of the pod that are known."""
+        """The known fields of the pod, by path."""
         found = {"metadata.namespace": self.namespace} if self.namespace else {}
         if self.ordinal is not None and self.kind == "StatefulSet":
             found[NAME] = self.name
@@ -180,7 +181,7 @@ class Workload:
         )
 
     def _hostnames(self) -> Iterator[str]:
-        """The names of its pods, as far as they do not change."""
+        """The stable hostnames of its pods."""
         hostname = text_in(self.spec, "hostname").lower()
         if self.ordinal is not None and self.kind == "StatefulSet":
             yield self.name
@@ -249,7 +250,7 @@ class Workload:
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
-        """Whether files from elsewhere may stand where the image has its scripts and settings."""
+        """Whether mounts may replace the image's scripts and settings."""
         listed = map(as_map, list_of(self.spec.get("volumes")))
         volumes = {text_in(item, "name"): set(item) for item in listed}
         kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
@@ -272,7 +273,7 @@ class Workload:
         return "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
 
     def _replica_labels(self) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
-        """What Kubernetes adds to the labels of a StatefulSet's replicas."""
+        """The labels that Kubernetes adds to a StatefulSet's replicas."""
         for name in self._hostnames() if self.kind == "StatefulSet" else ():
             number = name.rpartition("-")[2]
             yield name, frozenset({(_POD_NAME, name), ("apps.kubernetes.io/pod-index", number)})
@@ -284,7 +285,7 @@ class Workload:
 
 
 def _is_hidden(value: object) -> bool:
-    """True if a list, or an item of one, is a text: a program's value that is not known."""
+    """Whether ``value``, or an entry of it, is an unknown value of a program."""
     items = value if isinstance(value, list) else ()
     hidden = any(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items)
     return isinstance(value, str) or hidden
@@ -319,7 +320,7 @@ def number_in(section: Mapping[str, object], key: str) -> int | None:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """``name``, or `NAME#2` and so on where it is among those ``taken``, which gets it."""
+    """``name``, or `NAME#2` and so on if ``taken`` contains it; adds the result to ``taken``."""
     numbered = (f"{name}#{number}" for number in range(2, len(taken) + 3))
     found = next(item for item in (name, *numbered) if item not in taken)
     taken.add(found)
@@ -327,7 +328,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def is_off(value: object) -> bool:
-    """Whether a boolean is false, as YAML 1.1 may write it; what is not there is not."""
+    """Whether ``value`` is false in a spelling of YAML 1.1; an absent value is not."""
     return str(value).lower() in ("false", "no", "off", "n")
 
 
@@ -337,5 +338,5 @@ def name_of(resource: Resource) -> str:
 
 
 def namespace_of(resource: Resource) -> str:
-    """`metadata.namespace`; an empty text where it is given when the file is applied."""
+    """`metadata.namespace`, empty by default."""
     return text_in(as_map(resource.get("metadata")), "namespace")

@@ -1,6 +1,6 @@
-"""Pods of one file, the Services before them, and where addresses lead: Kubernetes.
+"""Pods and Services of one manifest, and where addresses lead.
 
-What other files apply to the cluster is not known, and network policies are not read. Sources: the
+Other manifests of the cluster are unknown, and network policies are not read. Sources: the
 Kubernetes documentation on DNS for Services and Pods, on Services (ports, node ports, headless
 Services), and on hosts files of pods.
 """
@@ -29,7 +29,7 @@ _ANOTHER_POD = "another pod"
 
 @dataclass(frozen=True)
 class PodDeployment(Deployment):
-    """The containers of a file's pods by service, and the Services before them."""
+    """The containers of pods by service, and the Services."""
 
     pods: Mapping[str, Pod] = field(default_factory=dict)
     """By the service of each of their containers."""
@@ -51,7 +51,7 @@ class PodDeployment(Deployment):
         return not trace.doubt
 
     def alternative_addresses(self, traces: Sequence[Trace]) -> list[str]:
-        """The ports of the Services that were asked for, else of those before brokers."""
+        """The ports of the Services in ``traces``, or else of Services with brokers."""
         asked = [service for trace in traces for service in self.named(trace.address.host)]
         before = [
             service
@@ -66,11 +66,11 @@ class PodDeployment(Deployment):
         return list(dict.fromkeys(found))
 
     def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
-        """The Services that ``host`` means for a pod in ``namespace``."""
+        """The Services that ``host`` resolves to in ``namespace``."""
         return self._pod_ways.services_named(host, namespace)
 
     def named(self, host: str) -> list[ClusterService]:
-        """The Services that ``host`` means in any namespace."""
+        """The Services that ``host`` resolves to in their own namespaces."""
         return [
             service
             for service in self.services
@@ -78,10 +78,10 @@ class PodDeployment(Deployment):
         ]
 
     def node_port_clients(self) -> Iterator[Bootstrap]:
-        """A client beyond the cluster for each port of the nodes behind which a broker listens."""
+        """A client outside the cluster for each node port that leads to a broker."""
         of_services = [port.node_port for service in self.services for port in service.ports or ()]
         of_pods = [port for pod in self._pod_ways.all for port in pod.node_ports]
-        # that a pod on its node's network can be reached at every port shows no client
+        # ports of a pod on its node's network show no clients
         for port in dict.fromkeys((*of_services, *of_pods)):
             if port is None:
                 continue
@@ -92,10 +92,10 @@ class PodDeployment(Deployment):
                 yield Bootstrap(OUTSIDE, setting, (address,), end.endpoint.protocol)
 
     def service_clients(self) -> Iterator[Bootstrap]:
-        """A client in another pod for each port of a Service behind which a broker listens.
+        """A client in another pod for each Service port that leads to a broker.
 
-        A broker that clients of the file reach, or clients beyond the cluster, has none of them.
-        Where one of its ports works, the others may be for clients elsewhere.
+        Brokers with clients in the file or outside the cluster are left out. If a client of one
+        port works, those of ports that fail are left out: they may serve clients elsewhere.
         """
         met = {
             broker for bootstrap in self.bootstraps for broker in self._reached_brokers(bootstrap)
@@ -128,14 +128,14 @@ class PodDeployment(Deployment):
                 yield Bootstrap(place, setting, (address,), end.endpoint.protocol)
 
     def _reached_brokers(self, client: Bootstrap) -> set[str]:
-        """The brokers that a client bootstraps to."""
+        """The services of the brokers that a client bootstraps to."""
         ends = [
             end for address in client.addresses for end in self.trace(client.service, address).ends
         ]
         return {end.broker.service for end in ends if isinstance(end, ReachedListener)}
 
     def services_of(self, place: str, host: str) -> Sequence[ClusterService]:
-        """The Services by which ``host`` leads to pods, from the pod of ``place``."""
+        """The Services through which ``host`` leads to pods, from the pod of ``place``."""
         pod, host = self.pods[place], host.lower()
         if is_loopback(host) or host in self.containers[place].extra_hosts:
             return ()
@@ -197,14 +197,14 @@ class PodDeployment(Deployment):
         return self._unlisted_name(address, host, pod.namespace)
 
     def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:
-        """A name in the hosts file of the pod, or of one of its replicas."""
+        """Traces a name in the hosts file of the pod, or of one of its replicas."""
         if not pod.is_one:
             return _unknown(address, f"whether the client is the replica {address.host} itself")
         text = f"{address.host} is the pod's own name, in its hosts file"
         return _trace(address, text, [self._pod_ways.way_to_pod(pod, address.port, place)])
 
     def _unlisted_name(self, address: Address, host: str, namespace: str) -> Trace:
-        """A name that no Service of the namespace has; another file may have a Service of it."""
+        """Traces a name without a Service in the namespace; another file may define one."""
         if "." in host:
             return self._full_pod_name(address, host, namespace)
         fact = f"whether another file has a Service {host}"
@@ -222,7 +222,7 @@ class PodDeployment(Deployment):
         return _unresolved(address, why, fact)
 
     def _full_pod_name(self, address: Address, host: str, namespace: str) -> Trace:
-        """`POD.SERVICE`, where the pod has no name by this Service, or any other full name."""
+        """Traces a full name, or `POD.SERVICE` if that is not a name of the pod."""
         name, *parts = in_cluster(host)
         services = self.services_named(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
         for service in services:
@@ -244,7 +244,7 @@ class PodDeployment(Deployment):
         return _unknown(address, f"what {host} means to other DNS servers")
 
     def _trace_from_outside(self, address: Address) -> Trace:
-        """From another machine, by a port of a node."""
+        """Traces an address from another machine, through a node port."""
         host = address.host.lower()
         doubt = f"whether {host} is a node"
         if is_loopback(host) and address.port in self._pod_ways.by_node_port:
@@ -286,7 +286,7 @@ class PodDeployment(Deployment):
 
 
 def other_pod(namespace: str) -> str:
-    """The place of a client in a pod that the file does not show."""
+    """The place of a client in a pod outside of the file."""
     return f"{_ANOTHER_POD} of {namespace}" if namespace else _ANOTHER_POD
 
 
