@@ -72,47 +72,54 @@ class ContainerRun:
         self._registered[registered.urn] = registered
         if not brokers_among([registered.service]):
             return CheckResult(() if registered.behind_gate else _undecided(registered.service))
-        found = _own_findings(registered.service)
-        self._reported[registered.urn] = found
+        findings = _own_findings(registered.service)
+        self._reported[registered.urn] = findings
         if registered.behind_gate:
-            return CheckResult(tuple(it for it in found if it.is_certain_error))
+            return CheckResult(tuple(finding for finding in findings if finding.is_certain_error))
         facts = _with_names(registered.service.container, policy, self._asked, addresses or ())
         compares = addresses != ()
-        rules = [it for it in _OF_ONE if compares or it is not kl012_same_broker.RULE]
-        named = tuple(_name_findings(facts, registered.service.name, rules))
-        return CheckResult((*_not_known_yet(registered.service), *found, *named), remarks(facts))
+        rules = [rule for rule in _OF_ONE if compares or rule is not kl012_same_broker.RULE]
+        name_findings = tuple(_name_findings(facts, registered.service.name, rules))
+        return CheckResult(
+            (*_not_known_yet(registered.service), *findings, *name_findings), remarks(facts)
+        )
 
     @property
     def brokers(self) -> tuple[str, ...]:
         """The URNs of the containers that run a broker or controller."""
-        return tuple(urn for urn, item in self._registered.items() if brokers_among([item.service]))
+        return tuple(
+            urn for urn, container in self._registered.items() if brokers_among([container.service])
+        )
 
     def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
         """The findings about all containers of each engine, without those of registration."""
-        found: list[tuple[str, Finding]] = []
+        findings: list[tuple[str, Finding]] = []
         # registration order varies: of two that clash, always report the same one
-        registered = sorted(self._registered.values(), key=lambda item: item.urn)
-        for engine in dict.fromkeys(item.engine for item in registered):
-            listed = [item for item in registered if item.engine == engine]
-            found += self._stack_findings(listed, stack)
-        return StackEvaluation(tuple(found))
+        registered = sorted(self._registered.values(), key=lambda container: container.urn)
+        for engine in dict.fromkeys(container.engine for container in registered):
+            containers = [container for container in registered if container.engine == engine]
+            findings += self._stack_findings(containers, stack)
+        return StackEvaluation(tuple(findings))
 
     def _stack_findings(
-        self, listed: Sequence[RegisteredContainer], stack: RegisteredStack
+        self, containers: Sequence[RegisteredContainer], stack: RegisteredStack
     ) -> Iterator[tuple[str, Finding]]:
         services = _with_unique_names(
-            {item.urn: in_stack(item.service, item.urn, stack) for item in listed}
+            {
+                container.urn: in_stack(container.service, container.urn, stack)
+                for container in containers
+            }
         )
         urns = {service.name: urn for urn, service in services.items()}
-        behind_gate = {item.urn for item in listed if item.behind_gate}
+        behind_gate = {container.urn for container in containers if container.behind_gate}
         gated = {name for name, urn in urns.items() if urn in behind_gate}
         whole = tuple(services.values())
-        found = mistakes(whole)
-        for finding in (*found, *advice_on_services(whole, found, gated)):
+        findings = mistakes(whole)
+        for finding in (*findings, *advice_on_services(whole, findings, gated)):
             urn = urns[finding.container]
             if finding.container in gated and not finding.is_certain_error:
                 continue
-            if not any(_is_same(finding, said) for said in self._reported.get(urn, ())):
+            if not any(_is_same(finding, reported) for reported in self._reported.get(urn, ())):
                 yield urn, finding
 
 
@@ -145,15 +152,15 @@ def _with_unique_names(services: Mapping[str, Service]) -> dict[str, Service]:
         for service in services.values()
         for what in service.container.unknown
     )
-    taken: set[str] = set()
+    used_names: set[str] = set()
     by_name = {}
     for urn, service in services.items():
         name = (
             urn
-            if service.name in taken or "its name" in service.container.unknown
+            if service.name in used_names or "its name" in service.container.unknown
             else service.name
         )
-        taken.add(name)
+        used_names.add(name)
         container = replace(
             service.container, open_networks=service.container.open_networks or is_open
         )
@@ -165,11 +172,15 @@ def _with_names(
     container: Container, policy: ResolverPolicy, asked: SystemResolvers, addresses: tuple[str, ...]
 ) -> ClusterFacts:
     facts = facts_of(container)
-    asks = any(_is_full_name(str(it.host)) for _, it, _ in facts.advertised())
-    found = evidence(facts, policy, asked) if asks else {}
+    asks = any(_is_full_name(str(listener.host)) for _, listener, _ in facts.advertised())
+    evidence_by_key = evidence(facts, policy, asked) if asks else {}
     return replace(
         facts,
-        evidence={key: item for key, item in found.items() if _is_full_name(key[2])},
+        evidence={
+            key: evidence_item
+            for key, evidence_item in evidence_by_key.items()
+            if _is_full_name(key[2])
+        },
         waivers=policy.waivers,
         addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},
     )
@@ -196,10 +207,15 @@ def _not_known_yet(service: Service) -> Iterator[Finding]:
         observed = f"{MOUNTED}: what they set is not read here"
         remedy = "check the file with `earshot lint`, or set its listeners in variables"
         yield _unknown(service, observed, "the broker's settings", ("uploads", "volumes"), remedy)
-    listed = [*hidden_variables(container), *(it for it in container.unknown if it != MOUNTED)]
-    if listed:
+    unknown_inputs = [
+        *hidden_variables(container),
+        *(name for name in container.unknown if name != MOUNTED),
+    ]
+    if unknown_inputs:
         expected = "the container's variables, ports and networks, checked again with their values"
-        yield _unknown(service, f"{', '.join(listed)}: not known yet", expected, tuple(listed))
+        yield _unknown(
+            service, f"{', '.join(unknown_inputs)}: not known yet", expected, tuple(unknown_inputs)
+        )
 
 
 def _undecided(service: Service) -> tuple[Finding, ...]:
@@ -278,17 +294,23 @@ def evidence(
         return {}
     declared = {**declarations(facts), **(declared or {})}
     asked = asked or SystemResolvers()
-    found = gather(facts.plan, policy, facts.placement, declared, asked)
-    beyond = [key for key, item in found.items() if _needs_external_lookup(key, item, policy)]
-    if beyond:
+    evidence_by_key = gather(facts.plan, policy, facts.placement, declared, asked)
+    external_keys = [
+        key
+        for key, evidence_item in evidence_by_key.items()
+        if _needs_external_lookup(key, evidence_item, policy)
+    ]
+    if external_keys:
         again = gather(facts.plan, policy, facts.placement, declared, _WithExternal(asked))
-        found |= {key: again[key] for key in beyond}
-    return found
+        evidence_by_key |= {key: again[key] for key in external_keys}
+    return evidence_by_key
 
 
-def _needs_external_lookup(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool:
+def _needs_external_lookup(
+    key: EvidenceKey, evidence_item: Evidence, policy: ResolverPolicy
+) -> bool:
     _, scope, host = key
-    nobody_asked = item.kind is EvidenceKind.NONE and item.lookup is None
+    nobody_asked = evidence_item.kind is EvidenceKind.NONE and evidence_item.lookup is None
     return scope in _INSIDE and nobody_asked and "." in host and not policy.waiver(host)
 
 
@@ -305,5 +327,5 @@ class _WithExternal(SystemResolvers):
         return self._asked.search()
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
-        found = self._asked.resolver(policy, scope, placement)
-        return found or self._asked.resolver(policy, Scope.EXTERNAL, placement)
+        resolver = self._asked.resolver(policy, scope, placement)
+        return resolver or self._asked.resolver(policy, Scope.EXTERNAL, placement)

@@ -72,14 +72,15 @@ class _Check:
             by_service[broker.service] = (*by_service.get(broker.service, ()), *unbound)
             broken |= {broker.service} if unbound else set()
         clients = tuple(
-            found
+            finding
             for service in services
             if not (service.command or service.is_built or service.files or service.name in kafka)
-            for found in kl014_clients.refusals(service.name, service.container)
+            for finding in kl014_clients.refusals(service.name, service.container)
         )
         facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
         between = evaluate(facts, rules_at(Door.FILE))
-        return (*(item for found in by_service.values() for item in found), *clients, *between)
+        own = (finding for findings in by_service.values() for finding in findings)
+        return (*own, *clients, *between)
 
     def _service_findings(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._results:
@@ -158,11 +159,14 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt_variables(service.container)] if by_variables else []
     for finding in image_refusals[:1]:
-        cause = next((it for it in misspelt if it.is_cause_of(finding)), None)
+        cause = next((variable for variable in misspelt if variable.is_cause_of(finding)), None)
         yield replace(cause.as_cause_of(finding) if cause else finding, container=service.name)
     if not image_refusals:
-        mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
-        yield from (replace(item, container=service.name) for item in mild)
+        warnings = [
+            *(variable.finding() for variable in misspelt[:1]),
+            *kl014_image.changed(service.container),
+        ]
+        yield from (replace(warning, container=service.name) for warning in warnings)
 
 
 def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
@@ -180,12 +184,12 @@ def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
 
 
 def advice_on_services(
-    services: Sequence[Service], reported: Iterable[Finding] = (), but: Iterable[str] = ()
+    services: Sequence[Service], reported: Iterable[Finding] = (), excluded: Iterable[str] = ()
 ) -> tuple[Finding, ...]:
     """The most important advice on the brokers among ``services``, without those in ``but`` and
     those with a ``reported`` finding."""
-    containers = {item.container for item in reported} | set(but)
-    inside = [service.container for service in services]
+    containers = {finding.container for finding in reported} | set(excluded)
+    all_containers = [service.container for service in services]
     advice: list[Finding] = []
     for service in brokers_among(services):
         if service.name in containers:
@@ -193,7 +197,9 @@ def advice_on_services(
         settings = settings_of(service)
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
-        is_among_containers = any(item.has_name(host) for item in inside for host in hosts)
+        is_among_containers = any(
+            container.has_name(host) for container in all_containers for host in hosts
+        )
         silent = _ABOUT_CLIENTS if is_among_containers else ()
         candidates = (finding for finding in _findings(settings) if finding.rule not in silent)
         advice += [replace(candidate, container=service.name) for candidate in candidates]
@@ -204,14 +210,18 @@ def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
     for rule in rules_at(Door.FILE):
         if rule.objections is not None:
-            yield from (rule.finding_for(item) for item in known_objections(rule.objections, view))
+            yield from (
+                rule.finding_for(objection) for objection in known_objections(rule.objections, view)
+            )
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     weights = {rule.id: rule.weight for rule in rules_at(Door.FILE)}
-    listed = sorted(findings, key=lambda item: -weights[item.rule])
-    others = dict.fromkeys(item.rule for item in listed[1:] if item.rule != listed[0].rule)
-    if not listed:
+    by_weight = sorted(findings, key=lambda finding: -weights[finding.rule])
+    others = dict.fromkeys(
+        finding.rule for finding in by_weight[1:] if finding.rule != by_weight[0].rule
+    )
+    if not by_weight:
         return ()
     more = f" (there is more about security: {', '.join(others)})" if others else ""
-    return (replace(listed[0], observed=f"{listed[0].observed}{more}"),)
+    return (replace(by_weight[0], observed=f"{by_weight[0].observed}{more}"),)

@@ -95,7 +95,7 @@ class InstanceRun:
     @property
     def brokers(self) -> tuple[InstanceBroker, ...]:
         """All checked brokers."""
-        return tuple(item for listed in self._brokers.values() for item in listed)
+        return tuple(broker for brokers in self._brokers.values() for broker in brokers)
 
     def evaluate(
         self, holder: str, written: Iterable[UserDataFile], policy: ResolverPolicy
@@ -104,10 +104,10 @@ class InstanceRun:
 
         A repeated ``holder`` replaces the former one.
         """
-        self._brokers[holder] = [self._broker(holder, item, policy) for item in written]
+        self._brokers[holder] = [self._broker(holder, file, policy) for file in written]
         brokers = self._brokers[holder]
-        computed = (found for broker in brokers for found in _computed(broker.written))
-        reported = tuple(found for broker in brokers for found in broker.findings)
+        computed = (finding for broker in brokers for finding in _computed(broker.written))
+        reported = tuple(finding for broker in brokers for finding in broker.findings)
         advice = () if reported else advice_in_user_data(broker.written for broker in brokers)
         return (*reported, *computed, *advice)
 
@@ -121,7 +121,11 @@ class InstanceRun:
         broker = InstanceBroker(
             holder, written, tuple(replace(refusal, node=id, role=role) for refusal in refused)
         )
-        rules = [it for it in rules_at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
+        rules = [
+            rule
+            for rule in rules_at(Door.INSTANCE)
+            if rule.needs == "plan" and rule.id not in silent
+        ]
         findings = evaluate(facts, rules)
         new_findings = [
             finding
@@ -235,16 +239,16 @@ def name_evidence(
                 lookups[key] = _record(host, scope, networks[node.id], zones)
     declared = {key: lookup.declaration for key, lookup in lookups.items() if lookup.declaration}
     waiting = {key for key, lookup in lookups.items() if lookup.pending}
-    found = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
-    found |= {key: _pending_evidence(declared[key]) for key in waiting}
+    evidence = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
+    evidence |= {key: _pending_evidence(declared[key]) for key in waiting}
     for key, lookup in lookups.items():
-        found[key] = _with_record(found[key], lookup, key[2])
+        evidence[key] = _with_record(evidence[key], lookup, key[2])
     undecided = {
         key: lookup.why
         for key, lookup in lookups.items()
-        if lookup.undecided and found[key].kind is EvidenceKind.NONE
+        if lookup.undecided and evidence[key].kind is EvidenceKind.NONE
     }
-    return NameEvidence(found, undecided)
+    return NameEvidence(evidence, undecided)
 
 
 def dns_only_evidence(
@@ -282,7 +286,7 @@ def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> 
 
 
 def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) -> RecordLookup:
-    elastic_ips = [item for item in network.elastic if isinstance(item, str)]
+    elastic_ips = [address for address in network.elastic if isinstance(address, str)]
     public = name.kind is NameKind.EC2_PUBLIC
     if network.dns is None:
         return RecordLookup(why="the DNS attributes of its VPC are not known here", undecided=True)

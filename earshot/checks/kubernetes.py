@@ -76,17 +76,18 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     """The certain mistakes; `Finding.container` is WORKLOAD/CONTAINER."""
     findings: list[Finding] = []
     brokers = {broker.name for broker in manifest.brokers}
-    every = manifest.deployment()
+    deployment = manifest.deployment()
     linked = {
-        container.name: [*_service_link_findings(container, every)]
+        container.name: [*_service_link_findings(container, deployment)]
         for container in manifest.containers
     }
     for broker in manifest.brokers:
         findings += [*_refusals(broker)] or linked[broker.name]
     broken = {finding.container for finding in findings}
-    findings += [it for name, listed in linked.items() if name not in brokers for it in listed]
-    whole = manifest.deployment(broken) if broken else every
-    findings += evaluate(ClusterFacts(plan=None, deployment=whole), rules_at(Door.PODS))
+    for name, link_findings in linked.items():
+        findings += link_findings if name not in brokers else []
+    started = manifest.deployment(broken) if broken else deployment
+    findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(Door.PODS))
     return (*findings, *_between_nodes(manifest, broken))
 
 
@@ -95,21 +96,21 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
 
     Replicas differ only by name and ordinal.
     """
-    single = manifest.by_replica()
+    replicas = manifest.by_replica()
     templates = {
-        container.name: container.template or container.name for container in single.containers
+        container.name: container.template or container.name for container in replicas.containers
     }
     refused = [
         finding
-        for broker in single.brokers
+        for broker in replicas.brokers
         if templates[broker.name] not in broken
         for finding in _refusals(broker)
     ]
-    whole = single.deployment(broken | {refusal.container for refusal in refused})
+    deployment = replicas.deployment(broken | {refusal.container for refusal in refused})
     between = [
         *_random_ids(manifest),
-        *evaluate(ClusterFacts(plan=None, deployment=whole), rules_at(Door.REPLICAS)),
-        *never_ready(single, whole),
+        *evaluate(ClusterFacts(plan=None, deployment=deployment), rules_at(Door.REPLICAS)),
+        *never_ready(replicas, deployment),
     ]
     reported: set[tuple[object, ...]] = set()
     for finding in (*refused, *between):
@@ -143,10 +144,12 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
 
 def uses_own_service(manifest: Manifest) -> bool:
     """Whether a client in the manifest bootstraps to a Service of the manifest."""
-    whole = manifest.deployment()
-    clients = (bootstrap for bootstrap in whole.bootstraps if bootstrap.service in whole.pods)
+    deployment = manifest.deployment()
+    clients = (
+        bootstrap for bootstrap in deployment.bootstraps if bootstrap.service in deployment.pods
+    )
     return any(
-        whole.services_named(address.host, whole.pods[client.service].namespace)
+        deployment.services_named(address.host, deployment.pods[client.service].namespace)
         for client in clients
         for address in client.addresses
     )
@@ -157,7 +160,7 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
     refused = [*refusals(broker.service, settings)] or [*_unexpanded_hostname(broker)]
     if settings.release is None and not any(_HOSTNAME in refusal.observed for refusal in refused):
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
-        earlier_texts = {item.observed for item in earlier}
+        earlier_texts = {refusal.observed for refusal in earlier}
         refused = [refusal for refusal in refused if refusal.observed in earlier_texts]
     yield from refused or unusable(broker.service, settings)
 
@@ -183,27 +186,27 @@ def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
             return
 
 
-def _service_link_findings(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
+def _service_link_findings(broker: PodContainer, deployment: PodDeployment) -> Iterator[Finding]:
     """A finding if the variable of a Service (`KAFKA_PORT`) is a setting of the image."""
     container = broker.service.container
     if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
         return
     command = " ".join(broker.service.command)
-    for item in _SERVICE_LINKS:
-        if not item.image.fullmatch(repository_of(container.image)):
+    for link in _SERVICE_LINKS:
+        if not link.image.fullmatch(repository_of(container.image)):
             continue
         # an empty variable replaces the one of the Service
-        is_ignored = any(container.env.get(it) for it in item.unless)
-        if item.variable in container.env or is_ignored or (command and item.start not in command):
+        is_ignored = any(container.env.get(variable) for variable in link.unless)
+        if link.variable in container.env or is_ignored or (command and link.start not in command):
             continue
-        for service in whole.services_named(item.service, broker.namespace):
+        for service in deployment.services_named(link.service, broker.namespace):
             if service.has_address and service.ports:
                 port = service.ports[0].port
                 yield kl014_image.RULE.finding(
-                    f"the Service {item.service} gives it {item.variable}=tcp://ADDRESS:{port}, "
+                    f"the Service {link.service} gives it {link.variable}=tcp://ADDRESS:{port}, "
                     f"and {container.image} refuses to start",
-                    f"no {item.variable}: `enableServiceLinks: false`, or a Service that is not "
-                    f"called {item.service}",
+                    f"no {link.variable}: `enableServiceLinks: false`, or a Service that is not "
+                    f"called {link.service}",
                     container=broker.name,
                     remedy="set enableServiceLinks to false in the pod's spec",
                     inputs=("enableServiceLinks",),

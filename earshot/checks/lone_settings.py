@@ -45,12 +45,16 @@ def is_of_broker(text: str) -> bool:
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
     """The first refusal of the properties by Kafka of ``release`` (default: every release)."""
     for key in _key_after_mark(text):
-        said = f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
+        observed = (
+            f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
+        )
         remedy = "save the file as UTF-8 without a byte order mark"
-        return (kl002_kafka.RULE.finding(said, "no byte order mark", inputs=(key,), remedy=remedy),)
+        return (
+            kl002_kafka.RULE.finding(observed, "no byte order mark", inputs=(key,), remedy=remedy),
+        )
     for key in malformed_keys(text):
-        said = "has a \\u without four hexadecimal digits; Java loads no such file"
-        return (kl002_kafka.RULE.finding(f"{key}: {said}", "a backslash twice", inputs=(key,)),)
+        observed = "has a \\u without four hexadecimal digits; Java loads no such file"
+        return (kl002_kafka.RULE.finding(f"{key}: {observed}", "a backslash twice", inputs=(key,)),)
     return mistakes_in_values(read_properties(text).values, release, complete=_is_whole(text))
 
 
@@ -100,14 +104,14 @@ def mistakes_in_values(
 ) -> tuple[Finding, ...]:
     """The first refusal of properties by name; unless ``complete``, others may be set."""
     settings = settings_in(given, release, complete=complete)
-    found = kl002_kafka.startup_refusals(settings)
+    findings = kl002_kafka.startup_refusals(settings)
     if not (settings.is_zookeeper or release):
-        for later in _LATER:
-            later_on = replace(settings, release=later)
-            of_later = kl002_kafka.startup_refusals(later_on) if found else ()
-            refused = {item.inputs for item in of_later}  # texts differ between releases
-            found = tuple(item for item in found if item.inputs in refused)
-    return found[:1] or tuple(kl002_kafka.unusable(settings.read()))
+        for release_later in _LATER:
+            later_on = replace(settings, release=release_later)
+            of_later = kl002_kafka.startup_refusals(later_on) if findings else ()
+            refused = {finding.inputs for finding in of_later}  # texts differ between releases
+            findings = tuple(finding for finding in findings if finding.inputs in refused)
+    return findings[:1] or tuple(kl002_kafka.unusable(settings.read()))
 
 
 def settings_in(given: Mapping[str, str], release: Release, *, complete: bool) -> BrokerSettings:
@@ -127,10 +131,10 @@ def mistakes_in_user_data(
 ) -> tuple[Finding, ...]:
     """Kafka's refusals of properties that user data write."""
     return tuple(
-        found
-        for item in written
-        for found in mistakes_in_values(
-            item.written, release, complete=item.whole and set(item.computed) == item.places
+        finding
+        for file in written
+        for finding in mistakes_in_values(
+            file.written, release, complete=file.whole and set(file.computed) == file.places
         )
     )
 
@@ -141,8 +145,8 @@ def advice_in_user_data(
     """The most important security advice on the brokers of user data, or none."""
     advice = (
         finding
-        for item in written
-        for finding in advice_on_settings(settings_in(item.written, release, complete=item.whole))
+        for file in written
+        for finding in advice_on_settings(settings_in(file.written, release, complete=file.whole))
     )
     return tuple(islice(advice, 1))
 
@@ -150,7 +154,7 @@ def advice_in_user_data(
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
     """Refusals by Kafka or an image of the brokers among the containers of a task."""
     brokers = brokers_among([container.service for container in containers])
-    return tuple(found for broker in brokers for found in problems(broker, settings_of(broker)))
+    return tuple(finding for broker in brokers for finding in problems(broker, settings_of(broker)))
 
 
 def are_of_broker(variables: Mapping[str, str]) -> bool:

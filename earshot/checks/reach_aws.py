@@ -104,15 +104,15 @@ def _admits_clients(cloud: Cloud, location: ClientLocation, node: Node, listener
 
 
 def _admitted(
-    cloud: Cloud, node: Node, listener: Listener, wanted: Sequence[IpRange | Members]
+    cloud: Cloud, node: Node, listener: Listener, clients: Sequence[IpRange | Members]
 ) -> Hop:
     rules = cloud.instances[node.id].ingress or ()
     sources = [rule.source for rule in rules if rule.opens(listener.bind_port)]
     ranges = Reach(source for source in sources if isinstance(source, IpRange))
     closed = [
-        it
-        for it in wanted
-        if it not in sources and (isinstance(it, Members) or not ranges.covers(it))
+        client
+        for client in clients
+        if client not in sources and (isinstance(client, Members) or not ranges.covers(client))
     ]
     port = listener.bind_port
     if closed:

@@ -58,14 +58,14 @@ def _trial(file: CheckedFile, lines: Sequence[LineToWrite], check: Check) -> set
     if _writes_unusable(services, {line.service for line in lines}):
         return None
     later = deployment(services)
-    remaining = {_kind(item) for item in check(services, later)}
+    remaining = {_kind(finding) for finding in check(services, later)}
     return None if _loses_a_port(file, later) else remaining
 
 
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
     """Whether a service of these ``names`` has an unusable address."""
     written = (service for service in services if service.name in names)
-    return any(True for item in written for _ in unusable(settings_of(item).read()))
+    return any(True for service in written for _ in unusable(settings_of(service).read()))
 
 
 def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bool:
@@ -105,7 +105,8 @@ def _with_reason(file: CheckedFile, finding: Finding) -> Finding:
     ] or endpoints
     protocols = protocols_of(file, broker)
     reasons = [
-        obstacle(file, broker, it.name, protocols.get(it.name.upper(), "")) for it in matching
+        obstacle(file, broker, endpoint.name, protocols.get(endpoint.name.upper(), ""))
+        for endpoint in matching
     ]
     if not matching or not all(reasons):
         return finding
@@ -128,7 +129,7 @@ def _with_line_written(service: Service, line: LineToWrite) -> Service:
         published = tuple(_republished(container.published, line))
         return replace(service, container=replace(container, published=published))
     if line.setting == "command":
-        words = tuple(item.replace(line.replaces, line.value) for item in service.command)
+        words = tuple(word.replace(line.replaces, line.value) for word in service.command)
         return replace(service, command=words)
     if line.setting.islower():
         return replace(service, properties=f"{service.properties}\n{line.setting}={line.value}\n")
@@ -141,17 +142,19 @@ def _with_line_written(service: Service, line: LineToWrite) -> Service:
 
 def _republished(published: Iterable[PublishedPort], line: LineToWrite) -> Iterator[PublishedPort]:
     try:
-        gone, come = read_port(line.replaces, "ports"), read_port(line.value, "ports")
+        old_ports, new_ports = read_port(line.replaces, "ports"), read_port(line.value, "ports")
     except EarshotError:  # a port of a node in a Swarm
-        gone, come = [], []
+        old_ports, new_ports = [], []
     for port in published:
-        yield from come if port in gone else (port,)
+        yield from new_ports if port in old_ports else (port,)
 
 
 def _with_best(finding: Finding, proved: Sequence[RemedyLines]) -> Finding:
-    best = min(proved, key=lambda item: len(item.lines))
-    alike = {item.lines for item in proved if len(item.lines) == len(best.lines)}
-    is_only_way = len(alike) == 1 and not best.is_choice and finding.is_certain_error
+    best = min(proved, key=lambda candidate: len(candidate.lines))
+    equally_short = {
+        candidate.lines for candidate in proved if len(candidate.lines) == len(best.lines)
+    }
+    is_only_way = len(equally_short) == 1 and not best.is_choice and finding.is_certain_error
     remedy = best.remedy if is_only_way else finding.remedy
     return replace(finding, remedy=remedy, lines=best.lines, is_only_way=is_only_way)
 

@@ -90,8 +90,10 @@ def _proposals_for_misled(
     protocols = protocols_of(file, broker)
     for endpoint in broker.for_clients:
         # with another protocol a client would need more than an address
-        alike = protocols.get(endpoint.name.upper()) == protocols.get(listener.upper(), "")
-        if endpoint.name != listener and alike:
+        has_same_protocol = protocols.get(endpoint.name.upper()) == protocols.get(
+            listener.upper(), ""
+        )
+        if endpoint.name != listener and has_same_protocol:
             lines = bootstrapped(file, clients, broker, endpoint.name)
             yield RemedyLines(f"bootstrap {services_text} to {endpoint.name}", lines)
     yield from _readvertised(file, brokers, listener, clients)
@@ -169,9 +171,9 @@ def _voters(file: CheckedFile, service: str) -> Iterator[RemedyLines]:
 
 
 def _id(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
-    taken = {item.id for item in file.deployment.brokers if item.cluster == broker.cluster}
-    free_ids = [id for id in broker.voters if id not in taken]
-    free = next(id for id in range(1, len(taken) + 2) if id not in taken)
+    used_ids = {node.id for node in file.deployment.brokers if node.cluster == broker.cluster}
+    free_ids = [id for id in broker.voters if id not in used_ids]
+    free = next(id for id in range(1, len(used_ids) + 2) if id not in used_ids)
     id = free_ids[0] if free_ids else free
     for key in ("node.id", "broker.id"):
         if key in file.settings(broker).values:
@@ -352,9 +354,9 @@ def bootstrapped(
     """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
     members = [*file.deployment.members(broker)]
     ports = {
-        item.service: endpoint.bind.port
-        for item in (broker, *members)
-        if (endpoint := item.named(listener)) is not None
+        member.service: endpoint.bind.port
+        for member in (broker, *members)
+        if (endpoint := member.named(listener)) is not None
     }
     return moved_to(file, clients, members, ports)
 
@@ -373,7 +375,7 @@ def moved_to(
         new = []
         for address in client.addresses:
             arrival = file.deployment.way(client.service, address)
-            called = (it for it in rest if it.container.has_name(address.host))
+            called = (broker for broker in rest if broker.container.has_name(address.host))
             following = rest[0] if rest else brokers[0]
             to = arrival.broker if isinstance(arrival, ReachedListener) else next(called, following)
             rest = [broker for broker in rest if broker is not to]

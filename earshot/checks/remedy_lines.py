@@ -86,14 +86,16 @@ def advertised_text(file: CheckedFile, broker: Broker) -> str:
 
 def on_one_line(text: str) -> str:
     """A list on one line."""
-    return ",".join(item.strip() for item in text.split(",") if item.strip())
+    return ",".join(entry.strip() for entry in text.split(",") if entry.strip())
 
 
 def with_entry(text: str, listener: str, to: Address) -> str:
     """A list of listeners with the address ``to`` for ``listener``."""
     return ",".join(
-        f"{name}://{to}" if (name := item.partition("://")[0]).upper() == listener.upper() else item
-        for item in on_one_line(text).split(",")
+        f"{name}://{to}"
+        if (name := entry.partition("://")[0]).upper() == listener.upper()
+        else entry
+        for entry in on_one_line(text).split(",")
     )
 
 
@@ -175,11 +177,11 @@ def added_listener(
     protocol = protocols.get(beside.upper(), "")
     if obstacle(file, broker, beside, protocol):
         return None
-    taken = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
-    name = next((name for name in names if name not in taken), None)
+    used_names = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
+    name = next((name for name in names if name not in used_names), None)
     ports = {endpoint.bind.port for endpoint in endpoints}
     ports |= {port.container_port for port in broker.container.published}
-    port = next((item for item in range(first_port, MAX_PORT + 1) if item not in ports), None)
+    port = next((number for number in range(first_port, MAX_PORT + 1) if number not in ports), None)
     if name is None or port is None:
         return None
     return AddedListener(file, broker, name, port, beside, protocol)

@@ -61,26 +61,26 @@ class Reach:
     """The union of several ranges."""
 
     def __init__(self, ranges: Iterable[IpRange]) -> None:
-        listed = list(ranges)
+        networks = list(ranges)
         four = collapse_addresses(
-            ip_range for ip_range in listed if isinstance(ip_range, IPv4Network)
+            ip_range for ip_range in networks if isinstance(ip_range, IPv4Network)
         )
         six = collapse_addresses(
-            ip_range for ip_range in listed if isinstance(ip_range, IPv6Network)
+            ip_range for ip_range in networks if isinstance(ip_range, IPv6Network)
         )
         # joined, they lie apart and in order: by number, for there may be many
         self._ends = {4: list(map(_bounds, four)), 6: list(map(_bounds, six))}
 
-    def covers(self, wanted: IpRange) -> bool:
+    def covers(self, ip_range: IpRange) -> bool:
         """Whether every address of ``wanted`` is among them."""
-        first, last = _bounds(wanted)
-        ends = self._ends[wanted.version]
+        first, last = _bounds(ip_range)
+        ends = self._ends[ip_range.version]
         index = bisect_right(ends, first, key=lambda pair: pair[0]) - 1
         return index >= 0 and last <= ends[index][1]
 
 
-def _bounds(item: IpRange) -> tuple[int, int]:
-    return int(item.network_address), int(item.broadcast_address)
+def _bounds(ip_range: IpRange) -> tuple[int, int]:
+    return int(ip_range.network_address), int(ip_range.broadcast_address)
 
 
 @dataclass(frozen=True)
@@ -102,20 +102,20 @@ def read_range(text: str) -> IpRange:
     what = f"client range {text!r}"
     allowed = "an IPv4 or IPv6 range, as in 203.0.113.0/24"
     try:
-        found = ip_network(text, strict=False)
+        network = ip_network(text, strict=False)
     except ValueError:
         raise EarshotError(what, observed="is no range", allowed=allowed) from None
     if text in WORLD:
-        return found
+        return network
     address = ip_address(text.partition("/")[0])
-    if found.prefixlen < found.max_prefixlen and address != found.network_address:
+    if network.prefixlen < network.max_prefixlen and address != network.network_address:
         observed = "has bits set beyond its prefix"
-        remedy = f"write {found}, or {address} for the one address"
-    elif found.prefixlen < (widest := _WIDEST[found.version]):
+        remedy = f"write {network}, or {address} for the one address"
+    elif network.prefixlen < (widest := _WIDEST[network.version]):
         observed = f"names no single client: no network is larger than a /{widest}"
         remedy = "name the clients' own ranges; the world must be asked for in so many words"
     else:
-        return found
+        return network
     raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)
 
 
@@ -186,7 +186,7 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
 
     Raises EarshotError if a listener's scope has no clients, or a group exceeds `MAX_RULES`.
     """
-    found: dict[str, dict[tuple[int, Source], Ingress]] = {BROKERS: {}, CONTROLLERS: {}}
+    rules_by_group: dict[str, dict[tuple[int, Source], Ingress]] = {BROKERS: {}, CONTROLLERS: {}}
     for node in plan.nodes:
         for listener in node.listeners:
             _check_named(listener, clients)
@@ -194,15 +194,17 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             port = listener.bind_port
             for source, reason in admitted_sources(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
-                found[holder].setdefault((port, source), rule)
+                rules_by_group[holder].setdefault((port, source), rule)
     if any(
         listener.front and listener.front.group
         for node in plan.brokers
         for listener in node.listeners
     ):
         rules = _balancer_rules(plan, clients)
-        found[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
-    groups = tuple(SecurityGroup(name, tuple(rules.values())) for name, rules in found.items())
+        rules_by_group[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
+    groups = tuple(
+        SecurityGroup(name, tuple(rules.values())) for name, rules in rules_by_group.items()
+    )
     for group in groups:
         _check_quota(group)
     return groups

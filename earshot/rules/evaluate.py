@@ -73,14 +73,14 @@ def remarks(facts: ClusterFacts) -> tuple[str, ...]:
         if accepted is not None:
             subjects = places.setdefault((host, *accepted), {})
             subjects[f"listener {listener.name} (scope {scope})"] = None
-    alike: dict[tuple[str, str, str], dict[str, str]] = {}
+    by_reason: dict[tuple[str, str, str], dict[str, str]] = {}
     for (host, kind, why), subjects in places.items():
         # numbers identify a waiver's ticket and a DNS server
         reason = shape(why, [host]) if kind == "declared" else why
-        alike.setdefault((kind, reason, ", ".join(subjects)), {})[host] = why
+        by_reason.setdefault((kind, reason, ", ".join(subjects)), {})[host] = why
     return tuple(
         f"{subjects}: {shortened(list(why))} {_REMARK_VERBS[kind][len(why) > 1]}: {_first_of(why)}"
-        for (kind, _, subjects), why in alike.items()
+        for (kind, _, subjects), why in by_reason.items()
     )
 
 

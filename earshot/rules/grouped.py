@@ -45,7 +45,8 @@ class FindingGroup:
         else:
             lines = [f"{self.subject}: {len(groups)} findings that are alike [{first.rule}]"]
             lines += [
-                f"  {self._nodes_prefix(said)}{text}" for text, said in list(groups.items())[:SHOWN]
+                f"  {self._nodes_prefix(findings)}{text}"
+                for text, findings in list(groups.items())[:SHOWN]
             ]
             lines += [f"  and {len(groups) - SHOWN} more"] if len(groups) > SHOWN else []
         return "\n".join(
@@ -75,8 +76,8 @@ def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
 
     Hosts that are not known yet are reported by one rule.
     """
-    alike = by_key((cause(finding), finding) for finding in _without_repeated_waits([*findings]))
-    return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
+    by_cause = by_key((cause(finding), finding) for finding in _without_repeated_waits([*findings]))
+    return tuple(FindingGroup(tuple(group)) for group in by_cause.values())
 
 
 def _without_repeated_waits(findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -85,8 +86,10 @@ def _without_repeated_waits(findings: Sequence[Finding]) -> Iterator[Finding]:
         for finding in findings
         if finding.state is FindingState.UNKNOWN and finding.remedy == WAITING
     ]
-    shown_ids = {id(it) for it in waiting if it.node is not None} or {id(it) for it in waiting[:1]}
-    hidden_ids = {id(it) for it in waiting} - shown_ids
+    shown_ids = {id(finding) for finding in waiting if finding.node is not None} or {
+        id(finding) for finding in waiting[:1]
+    }
+    hidden_ids = {id(finding) for finding in waiting} - shown_ids
     return (finding for finding in findings if id(finding) not in hidden_ids)
 
 

@@ -127,9 +127,9 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
     """Addresses that Kafka accepts and nothing can bind or connect to, and TLS listeners whose key
     is set for another listener; with ``has_keys`` also those without a key."""
     keys = (
-        item
-        for item in known_objections(kl002_kafka_keys.without_key, view)
-        if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
+        objection
+        for objection in known_objections(kl002_kafka_keys.without_key, view)
+        if has_keys or kl002_kafka_keys.OF_NO_LISTENER in objection.observed
     )
     for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
         for objection in objected:

@@ -79,7 +79,7 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     own_key = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
     key = own_key if own_key in view.values else ENABLED  # the listener's own counts first
     text = view.text(key, "GSSAPI")
-    enabled = [item.strip() for item in text.split(",")] if text.strip() else []
+    enabled = [entry.strip() for entry in text.split(",")] if text.strip() else []
     if used not in enabled:
         remedy = f"add {used or 'the mechanism'} to {key}"
         if enabled and not view.has(MECHANISM):

@@ -62,7 +62,7 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
         return
     name = view.text(CONTROL_PLANE).upper()
     if name not in view.advertised or name == view.inter_broker:
-        client_listeners = [item for item in view.advertised if item != view.inter_broker]
+        client_listeners = [name for name in view.advertised if name != view.inter_broker]
         observed = f"is {name}"
         observed += ", as inter.broker.listener.name is" if name in view.advertised else ""
         expected = f"one of {', '.join(client_listeners) or 'the advertised listeners'}"

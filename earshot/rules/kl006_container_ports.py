@@ -137,7 +137,7 @@ def _walk_findings(
     elif isinstance(end, Unknown):
         why = f"the published port is {', '.join(map(str, published))}"
         why = why if published else f"the container publishes no port for {bind}"
-        if any(it.host_port == listener.port for it in published):
+        if any(published_port.host_port == listener.port for published_port in published):
             return  # only the host's address is unknown
     expected = f"a published port that leads to {bind}, advertised unchanged"
     remedy = f"publish {listener.port}:{bind}"
@@ -151,7 +151,9 @@ def _walk_findings(
         remedy = "advertise the name under which these clients reach the host"
     elif end is Failure.REFUSED:
         remedy += " on all of the host's addresses"
-    elif outer := next((it.host_port for it in published if it.host_port), None):
+    elif outer := next(
+        (published_port.host_port for published_port in published if published_port.host_port), None
+    ):
         remedy += f", or advertise {listener.name}://{Address(str(listener.host), outer)}"
     yield RULE.finding(
         f"advertises {listener.advertised}, and {why}",

@@ -103,8 +103,8 @@ class _Audience:
 
     def __init__(self, sources: Iterable[Source]) -> None:
         listed = list(sources)
-        self._members = {item for item in listed if isinstance(item, Members)}
-        ranges = [item for item in listed if isinstance(item, IPv4Network | IPv6Network)]
+        self._members = {source for source in listed if isinstance(source, Members)}
+        ranges = [source for source in listed if isinstance(source, IPv4Network | IPv6Network)]
         self._reach = Reach(ranges)
         self._has_inside = any(map(_inside, ranges))
 

@@ -35,7 +35,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue  # the address is the forwarder's
         external[listener.name] = None
         if listener.known:
-            lent = (it for it in _public(facts, node, listener) if ip_of(it) not in elastic)
+            lent = (
+                address
+                for address in _public(facts, node, listener)
+                if ip_of(address) not in elastic
+            )
             for text in islice(lent, 1):
                 yield _violation(node, listener, text, instance.elastic)
     for name in external:
@@ -67,7 +71,7 @@ def _violation(
     host = str(listener.host)
     name = host if host == address else f"{host}, which is {address}"
     # the address may be that of an Elastic IP that does not exist yet
-    unknown = any(isinstance(item, UnknownHost) for item in elastic)
+    unknown = any(isinstance(address, UnknownHost) for address in elastic)
     observed = (
         f"has the Elastic IP {', '.join(map(str, elastic))}" if elastic else "has no Elastic IP"
     )

@@ -138,7 +138,9 @@ def _missing(
     if not lacking:
         return
     names = ", ".join(lacking)
-    otherwise = next((f", or {it.otherwise}" for it in lacking.values() if it.otherwise), "")
+    otherwise = next(
+        (f", or {demand.otherwise}" for demand in lacking.values() if demand.otherwise), ""
+    )
     yield RULE.finding(
         f"does not set {names}, and {container.image} refuses to start",
         f"{names}{otherwise}",

@@ -44,28 +44,29 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if deployment is None:
         return
     yield from _unhealthy(deployment)
-    let_in: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
+    bootstrapped: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
     for client in deployment.bootstraps:
         entrances = [
             bootstrap_connection(deployment, client, address) for address in client.addresses
         ]
-        traces = [item.trace for item in entrances]
+        traces = [entrance.trace for entrance in entrances]
         lost = all(isinstance(trace.end, Failure) for trace in traces)
         if lost and deployment.shows_brokers(traces):
             yield _no_bootstrap(deployment, client, entrances)
         else:
-            let_in.append((client, entrances))
-    yield from _protocol_mismatches(let_in)
-    sent = _failed_connections(deployment, let_in)
-    for failed, clients in sent.items():
-        yield _wrong_address(deployment, failed, clients)
-    misled = {name for names in sent.values() for name in names}
+            bootstrapped.append((client, entrances))
+    yield from _protocol_mismatches(bootstrapped)
+    failed_connections = _failed_connections(deployment, bootstrapped)
+    for failed, services in failed_connections.items():
+        yield _wrong_address(deployment, failed, services)
+    failed_services = {name for names in failed_connections.values() for name in names}
     by_host: dict[str, list[Bootstrap]] = {}
-    for client, tried in let_in:
-        if client.service not in misled and all(_needs_docker_desktop(it.trace) for it in tried):
+    for client, connections in bootstrapped:
+        uses_desktop = all(_needs_docker_desktop(entry.trace) for entry in connections)
+        if uses_desktop and client.service not in failed_services:
             by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
-    for host, findings in by_host.items():
-        yield _desktop_only(host, findings)
+    for host, clients in by_host.items():
+        yield _desktop_only(host, clients)
 
 
 def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
@@ -204,11 +205,11 @@ def _failures(
     deployment: Deployment, sent: Iterable[BrokerConnection]
 ) -> Iterator[_FailedConnection]:
     """The failed ones of the connections ``sent``."""
-    for item in sent:
-        hop = failing(item.hops)
+    for connection in sent:
+        hop = failing(connection.hops)
         if hop is None:
             continue
-        trace, is_certain = item.trace, True
+        trace, is_certain = connection.trace, True
         if trace is None:
             problem = f"sent on, but {hop.because}, and is never found"
         else:
@@ -217,13 +218,16 @@ def _failures(
             if hop.stage is Stage.BROKER:
                 continue  # KL016 reports another broker's address
             if hop.stage is Stage.PROTOCOL and (
-                item.hops[-1].answer is Answer.NO or item.listener == item.broker.inter_broker
+                connection.hops[-1].answer is Answer.NO
+                or connection.listener == connection.broker.inter_broker
             ):
                 continue  # KL016 reports another broker's address, and another protocol
             if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
                 continue  # KL017 reports the published address
             is_certain = deployment.is_certain(trace)
-        yield _FailedConnection(item.broker.service, item.listener, hop.stage, problem, is_certain)
+        yield _FailedConnection(
+            connection.broker.service, connection.listener, hop.stage, problem, is_certain
+        )
 
 
 def _wrong_address(
@@ -258,8 +262,10 @@ def _wrong_address(
 def _no_bootstrap(
     deployment: Deployment, client: Bootstrap, entrances: Sequence[BootstrapConnection]
 ) -> Finding:
-    reached = "; ".join(f"{it.trace.address}: {it.trace.hops[-1].because}" for it in entrances)
-    traces = [item.trace for item in entrances]
+    reached = "; ".join(
+        f"{entrance.trace.address}: {entrance.trace.hops[-1].because}" for entrance in entrances
+    )
+    traces = [entrance.trace for entrance in entrances]
     offers = deployment.alternative_addresses(traces)
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"

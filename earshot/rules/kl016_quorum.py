@@ -178,7 +178,7 @@ def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterato
         if node.cluster_id is not None and not deployment.apart(node.service, nodes[0].service)
     ]
     if random and len(together) > 1:
-        rest = [item.service for item in together if item is not random[0]]
+        rest = [node.service for node in together if node is not random[0]]
         yield rule.finding(
             f"sets no cluster id, and {random[0].container.image} makes a random one: "
             f"{shortened(rest)} of the same cluster will not have it",
@@ -233,7 +233,7 @@ def _minority(
     if len(counts) < 2:
         return
     usual, _ = counts.most_common(1)[0]
-    holders = [item for item, answer in answers if answer == usual]
+    holders = [node for node, answer in answers if answer == usual]
     for broker, answer in answers:
         beside = [
             holder.service

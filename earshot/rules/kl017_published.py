@@ -118,11 +118,11 @@ def _dead_port(
     A warning if another container may forward clients to the address, or something else may listen
     in an unknown image.
     """
-    leads = broker.container.ports_behind(walk.sent.address.port)
+    ports = broker.container.ports_behind(walk.sent.address.port)
     binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
-    if not leads or any(it.container_port in binds for it in leads):
+    if not ports or any(port.container_port in binds for port in ports):
         return
-    host, dead = walk.sent.address.host.lower(), leads[0]
+    host, dead = walk.sent.address.host.lower(), ports[0]
     is_name = walk.sent.end is Failure.NOWHERE
     is_own = broker.container.has_name(host)
     certain = is_loopback(host) or (
@@ -148,8 +148,8 @@ def _advertises_localhost(broker: Broker, walk: PublishedListener) -> Iterator[F
     if isinstance(end, ReachedListener) and end.broker is broker:
         return
     fixed = [port for port in walk.ports if port.host_port is not None]
-    fitting = [it for it in fixed if it.host_port == port]
-    if any(it.for_loopback for it in fitting) or any(
+    fitting = [fixed_port for fixed_port in fixed if fixed_port.host_port == port]
+    if any(matching_port.for_loopback for matching_port in fitting) or any(
         isinstance(port, HiddenPort) for port in walk.ports
     ):
         return  # `_port_conflicts` reports it, or a variable may contain the port
@@ -180,12 +180,14 @@ def _advertises_machine(
     """
     host, port = walk.sent.address.host, walk.sent.address.port
     fixed = [port for port in walk.ports if port.host_port is not None]
-    fitting = [it for it in fixed if it.host_port == port]
+    fitting = [fixed_port for fixed_port in fixed if fixed_port.host_port == port]
     containers = deployment.containers.values()
     if any(container.has_name(host) for container in containers):
         return
     if fitting:
-        if ip_of(host) is not None and all(it.for_host_only for it in fitting):
+        if ip_of(host) is not None and all(
+            matching_port.for_host_only for matching_port in fitting
+        ):
             yield _published_elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
         return
     if not fixed or not isinstance(walk.sent.end, Unknown):

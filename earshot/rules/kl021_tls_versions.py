@@ -30,7 +30,7 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     tls = [name for name in view.listeners if name in protocols and protocols[name].tls]
     for key, (old, sound) in _OLD.items():
         for full_key, listener in with_prefixes(view, key):
-            versions = [item.strip() for item in view.text(full_key).split(",")]
+            versions = [value.strip() for value in view.text(full_key).split(",")]
             old_versions = [version for version in versions if old.fullmatch(version)]
             if old_versions and tls and listener in (None, *tls):
                 observed = f"{full_key} names {', '.join(old_versions)}"

@@ -96,8 +96,12 @@ def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
 
 def uses_msk(services: Iterable[Service]) -> bool:
     """Whether a client bootstraps to a broker of Amazon MSK."""
-    found = bootstraps(services, ())
-    return any(is_msk_broker(address.host) for item in found for address in item.addresses)
+    bootstraps_found = bootstraps(services, ())
+    return any(
+        is_msk_broker(address.host)
+        for bootstrap in bootstraps_found
+        for address in bootstrap.addresses
+    )
 
 
 def bootstraps(
@@ -110,14 +114,14 @@ def bootstraps(
     own = set(brokers)
     for service in services:
         is_broker = service.name in own
-        listed = [*_in_variables(service, is_broker=is_broker)]
+        settings = [*_in_variables(service, is_broker=is_broker)]
         if not is_broker:
-            listed += _in_command(service, ports)
-            listed += [] if listed else _in_files(service)
-        for setting, value in listed:
-            if found := _addresses(value):
+            settings += _in_command(service, ports)
+            settings += [] if settings else _in_files(service)
+        for setting, value in settings:
+            if addresses := _addresses(value):
                 protocol = _protocol(service, setting)
-                yield Bootstrap(_client_service(service, setting), setting, found, protocol)
+                yield Bootstrap(_client_service(service, setting), setting, addresses, protocol)
 
 
 def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
@@ -140,15 +144,20 @@ def _protocol(service: Service, setting: str) -> Protocol | None:
     """The security protocol of the client of ``setting``; None if unknown."""
     container = service.container
     image = repository_of(container.image)
-    for shape, begins, variable in _PROTOCOLS:
-        if not shape.fullmatch(image) or container.unknown or service.command or service.is_built:
+    for image_pattern, setting_pattern, variable in _PROTOCOLS:
+        if (
+            not image_pattern.fullmatch(image)
+            or container.unknown
+            or service.command
+            or service.is_built
+        ):
             continue
-        found = re.fullmatch(begins, setting)
-        if found is None or any(
+        match = re.fullmatch(setting_pattern, setting)
+        if match is None or any(
             mount.endswith((".properties", ".yml", ".yaml")) for mount in container.mounts
         ):
             continue
-        text = container.env.get(found.expand(variable), Protocol.PLAINTEXT).strip().upper()
+        text = container.env.get(match.expand(variable), Protocol.PLAINTEXT).strip().upper()
         return Protocol(text) if text in list(Protocol) else None
     return None
 
@@ -157,9 +166,9 @@ def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, s
     env = service.container.env
     for name, value in env.items():
         if not _SETTING.fullmatch(name):
-            yield from ((name, item) for item in dict.fromkeys(_WITHIN.findall(value)))
+            yield from ((name, text) for text in dict.fromkeys(_WITHIN.findall(value)))
             if "\n" in value and "brokers:" in value and not is_broker:
-                yield from ((name, item) for item in _in_yaml(value, name))
+                yield from ((name, text) for text in _in_yaml(value, name))
             continue
         if is_broker and "QUORUM" in name.upper():
             continue
@@ -181,21 +190,21 @@ def _in_pairs(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str, str]]:
     text = " ".join(service.command)
-    found = False
+    has_option = False
     for match in _OPTION.finditer(text):
-        found = True
+        has_option = True
         yield "command", match[1] or match[2]
     if servers := _REPEATED.findall(text):  # one each, and all of one client
-        found = True
+        has_option = True
         yield "command", ",".join(servers)
     for value in dict.fromkeys(_WITHIN.findall(text)):
-        found = True
+        has_option = True
         yield (_CONNECTOR if _WORKER.search(text) else "command"), value
     before = ""
-    for word in service.command if not found else ():
-        at = _addresses(word)
-        if len(at) == 1 and at[0].port in ports and not _OWN_OPTION.search(before):
-            if is_loopback(at[0].host) and _SERVES.search(text):
+    for word in service.command if not has_option else ():
+        addresses = _addresses(word)
+        if len(addresses) == 1 and addresses[0].port in ports and not _OWN_OPTION.search(before):
+            if is_loopback(addresses[0].host) and _SERVES.search(text):
                 continue
             yield "command", word
         before = word
@@ -230,26 +239,26 @@ def _in_yaml(content: str, shown: str) -> Iterator[str]:
 
 def _yaml_addresses(value: object, parent: str) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, entry in value.items():
             plain = re.sub(r"[._-]", "", str(key)).lower()
             if plain == "bootstrapservers" or (plain == "brokers" and parent == "kafka"):
-                listed = item if isinstance(item, list) else [item]
-                yield ",".join(str(it) for it in listed)
+                entries = entry if isinstance(entry, list) else [entry]
+                yield ",".join(str(entry) for entry in entries)
             else:
-                yield from _yaml_addresses(item, plain)
+                yield from _yaml_addresses(entry, plain)
     elif isinstance(value, list):
-        for item in value:
-            yield from _yaml_addresses(item, parent)
+        for entry in value:
+            yield from _yaml_addresses(entry, parent)
 
 
 def _addresses(text: str) -> tuple[Address, ...]:
     """All addresses in ``text``; none if one of them is unreadable."""
     if not is_known(text):
         return ()
-    found = []
+    addresses = []
     for entry in re.split(r"[,;\s]+", text.strip().strip("[]\"'")):
         match = _ADDRESS.fullmatch(entry.strip("\"'"))
         if match is None or int(match[2]) > 65_535:
             return ()
-        found.append(Address(match[1].strip("[]"), int(match[2])))
-    return tuple(found)
+        addresses.append(Address(match[1].strip("[]"), int(match[2])))
+    return tuple(addresses)

@@ -30,26 +30,26 @@ def cluster_of(service: Service, values: Mapping[str, str]) -> str:
     """A key that is equal for nodes of one cluster; a node with a lone quorum has its own."""
     alone = f"of {service.name} alone"
     for key in QUORUM:
-        listed = values.get(key, "").replace(" ", "")
-        if not listed or not is_known(listed):
+        nodes = values.get(key, "").replace(" ", "")
+        if not nodes or not is_known(nodes):
             continue
-        host = listed.rpartition("@")[2].rpartition(":")[0]
+        host = nodes.rpartition("@")[2].rpartition(":")[0]
         itself = host in ("", "0.0.0.0") or is_loopback(host)
-        if "," not in listed and itself and not service.container.on_host_network:
+        if "," not in nodes and itself and not service.container.on_host_network:
             return alone
-        return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
+        return nodes if key == "zookeeper.connect" else ",".join(sorted(nodes.split(",")))
     return alone
 
 
 def with_joined_clusters(
-    brokers: Sequence[Broker], meant: Callable[[Broker, Address], str] | None = None
+    brokers: Sequence[Broker], cluster_at: Callable[[Broker, Address], str] | None = None
 ) -> tuple[Broker, ...]:
     """``brokers`` with one cluster for those that name each other or share a voter.
 
     ``cluster_at`` returns the cluster of the controller at an address, seen from a broker, or an
     empty string; by default names of containers decide.
     """
-    meant = meant or _by_names(brokers)
+    cluster_at = cluster_at or _by_names(brokers)
     leaders = {broker.cluster: broker.cluster for broker in brokers}
 
     def leader(cluster: str) -> str:
@@ -63,21 +63,22 @@ def with_joined_clusters(
             other = holders.setdefault(mark, broker.cluster)
             leaders[leader(broker.cluster)] = leader(other)
         for address in (*broker.voters.values(), *broker.quorum_servers):
-            if other := meant(broker, address):
+            if other := cluster_at(broker, address):
                 leaders[leader(broker.cluster)] = leader(other)
     return tuple(replace(broker, cluster=leader(broker.cluster)) for broker in brokers)
 
 
 def _by_names(brokers: Sequence[Broker]) -> Callable[[Broker, Address], str]:
-    named: dict[str, str] = {}
-    for item in brokers:
-        names = item.container.names if item.is_controller else ()
-        named |= dict.fromkeys((*names, item.service.lower()), item.cluster)
+    clusters_by_name: dict[str, str] = {}
+    for node in brokers:
+        names = node.container.names if node.is_controller else ()
+        clusters_by_name |= dict.fromkeys((*names, node.service.lower()), node.cluster)
 
-    def meant(broker: Broker, address: Address) -> str:
-        return "" if broker.container.on_host_network else named.get(address.host.lower(), "")
+    def cluster_at(broker: Broker, address: Address) -> str:
+        is_on_host = broker.container.on_host_network
+        return "" if is_on_host else clusters_by_name.get(address.host.lower(), "")
 
-    return meant
+    return cluster_at
 
 
 def _voter_keys(broker: Broker) -> Iterator[str]:

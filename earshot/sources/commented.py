@@ -28,7 +28,7 @@ def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
     if not _ENTRY.search(text):
         return {}
     starts = _starts(text, shown)
-    found: dict[str, dict[str, list[str]]] = {}
+    values_by_service: dict[str, dict[str, list[str]]] = {}
     service, is_anothers = "", False
     for number, line in enumerate(text.split("\n")):
         while starts and starts[0][0] <= number:
@@ -37,22 +37,22 @@ def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
         is_anothers = line.lstrip().startswith("#") and (is_anothers or bool(_KEY.match(line)))
         match = _ENTRY.match(line)
         if match and service and not is_anothers:
-            values = found.setdefault(service, {}).setdefault(match["name"], [])
+            values = values_by_service.setdefault(service, {}).setdefault(match["name"], [])
             values.append(match["value"].strip().strip("\"'"))
-    return found
+    return values_by_service
 
 
 def _starts(text: str, shown: str) -> list[tuple[int, str]]:
     """The first line and name of each service; other sections have an empty name."""
     root = yaml_nodes(text, shown)
-    found: list[tuple[int, str]] = []
+    starts: list[tuple[int, str]] = []
     for key, value in _pairs(root):
-        found.append((key.start_mark.line, ""))
+        starts.append((key.start_mark.line, ""))
         if key.value == "services":
-            found += [(name.start_mark.line, str(name.value)) for name, _ in _pairs(value)]
+            starts += [(name.start_mark.line, str(name.value)) for name, _ in _pairs(value)]
     if not any(key.value == "services" for key, _ in _pairs(root)):
-        found = [(key.start_mark.line, str(key.value)) for key, _ in _pairs(root)]
-    return sorted(found, key=lambda item: item[0])
+        starts = [(key.start_mark.line, str(key.value)) for key, _ in _pairs(root)]
+    return sorted(starts, key=lambda item: item[0])
 
 
 def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:

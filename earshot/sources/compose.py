@@ -44,7 +44,6 @@ from earshot.topology.container import (
     HOST_NETWORK,
     MOUNTED,
     Container,
-    PublishedPort,
     may_be_configuration,
 )
 from earshot.yaml_document import read_yaml_texts, untagged, without
@@ -149,25 +148,23 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
 
     Without ``profiles`` any service may be started. A service with `replicas: 0` never is.
     """
-    started = tuple(service for service in services if service.replicas != "0")
+    replicated = tuple(service for service in services if service.replicas != "0")
     if not profiles:
-        return started
+        return replicated
     return tuple(
         # chosen services run together, so that none is an alternative
-        replace(item, container=replace(item.container, profiles=()))
-        for item in started
-        if not item.container.profiles
+        replace(service, container=replace(service.container, profiles=()))
+        for service in replicated
+        if not service.container.profiles
         or "*" in profiles
-        or set(item.container.profiles) & set(profiles)
+        or set(service.container.profiles) & set(profiles)
     )
 
 
 def is_compose(text: str, shown: str) -> bool:
     """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
     document = read_yaml_texts(text, shown, unique=False)
-    if not isinstance(document, Mapping):
-        return False
-    if "services" in document:
+    if isinstance(document, Mapping) and "services" in document:
         return isinstance(untagged(document["services"]), Mapping)
     if "include" in document:
         return all(map(_is_include, list_of(document["include"], shown)))
@@ -212,7 +209,7 @@ class _Files(ComposeFiles):
             it if it.endswith(".properties") else posixpath.join(it, "server.properties")
             for it in beside
         ]
-        properties = self._first_read(of_kafka, _is_of_broker)
+        properties = self._first_read(properties_files, _is_of_broker)
         if self.lenient and not properties and any(may_be_configuration(to) for _, to in volumes):
             unknown.append(MOUNTED)
         container = with_listeners(
@@ -241,7 +238,7 @@ class _Files(ComposeFiles):
             words,
             str(section.get("scale") or deployed or ""),
             properties,
-            self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
+            self._first_read(file for file in yaml_files if "redpanda" in posixpath.basename(file)),
             dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,
             health_check=words_of(health.get("test") if isinstance(health, Mapping) else ""),
@@ -265,9 +262,9 @@ class _Files(ComposeFiles):
                         yield target, text
 
     def _environment(self, section: Section, where: str, unknown: list[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for i, item in enumerate(list_of(section.get("env_file"), f"{where}.env_file")):
-            entry = item if isinstance(item, Mapping) else {"path": item}
+        env: dict[str, str] = {}
+        for i, file in enumerate(list_of(section.get("env_file"), f"{where}.env_file")):
+            entry = file if isinstance(file, Mapping) else {"path": file}
             path = str(entry.get("path") or "")
             try:
                 text = self.text_of(path, f"{where}.env_file[{i}]")
@@ -279,13 +276,13 @@ class _Files(ComposeFiles):
                 unknown.append("env_file")
                 continue
             read = read_raw_env_file if entry.get("format") == "raw" else read_env_file
-            found |= read(text, path, self.variables)
+            env |= read(text, path, self.variables)
         for name, value in map_of(section.get("environment"), f"{where}.environment").items():
             if value is not None:
-                found[name] = str(value)
+                env[name] = str(value)
             elif (handed := self.variables.value_from_environment(name)) is not None:
-                found[name] = handed
-        return found
+                env[name] = handed
+        return env
 
 
 def _is_of_broker(text: str) -> bool:

@@ -18,52 +18,52 @@ _MAPS = ("environment", "networks", "extra_hosts")
 
 def normalized_section(section: Section, where: str, folder: str) -> dict[str, object]:
     """The section with maps for environment, networks and extra_hosts, and lists for the rest."""
-    found = dict(section)
-    found.pop("extends", None)
-    if "environment" in found:
-        found["environment"] = _pairs(found["environment"], f"{where}.environment")
-    if "networks" in found and not isinstance(found["networks"], Mapping):
-        listed = list_of(found["networks"], f"{where}.networks")
-        found["networks"] = {str(item): None for item in listed}
-    if "extra_hosts" in found:
-        found["extra_hosts"] = dict(extra_hosts_of(found, where))
+    normalized = dict(section)
+    normalized.pop("extends", None)
+    if "environment" in normalized:
+        normalized["environment"] = _pairs(normalized["environment"], f"{where}.environment")
+    if "networks" in normalized and not isinstance(normalized["networks"], Mapping):
+        names = list_of(normalized["networks"], f"{where}.networks")
+        normalized["networks"] = {str(name): None for name in names}
+    if "extra_hosts" in normalized:
+        normalized["extra_hosts"] = dict(extra_hosts_of(normalized, where))
     for key in _LISTS:
-        if key in found:
-            found[key] = list_of(found[key], f"{where}.{key}")
-    files = found.get("env_file")
+        if key in normalized:
+            normalized[key] = list_of(normalized[key], f"{where}.{key}")
+    files = normalized.get("env_file")
     if folder and isinstance(files, list):  # a file's own paths are relative to itself
-        found["env_file"] = [_moved(file, folder) for file in files]
-    return found
+        normalized["env_file"] = [_moved(file, folder) for file in files]
+    return normalized
 
 
-def _moved(item: object, folder: str) -> object:
-    if isinstance(item, Mapping):
-        return {**item, "path": posixpath.join(folder, str(item.get("path") or ""))}
-    return posixpath.join(folder, str(item))
+def _moved(entry: object, folder: str) -> object:
+    if isinstance(entry, Mapping):
+        return {**entry, "path": posixpath.join(folder, str(entry.get("path") or ""))}
+    return posixpath.join(folder, str(entry))
 
 
 def merged_section(base: Section, own: Section) -> dict[str, object]:
     """Merges as Compose does: maps by key, lists appended, other values replaced."""
-    found = {**base, **own}
+    result = {**base, **own}
     for key in _MAPS:
         if key in base and key in own:
-            found[key] = merged_maps(map_of(base[key], key), map_of(own[key], key))
+            result[key] = merged_maps(map_of(base[key], key), map_of(own[key], key))
     for key in _LISTS:
         if key in base and key in own:
-            found[key] = [*list_of(base[key], key), *list_of(own[key], key)]
-    return found
+            result[key] = [*list_of(base[key], key), *list_of(own[key], key)]
+    return result
 
 
 def merged_maps(base: Section, own: Section) -> dict[str, object]:
     """Merges nested maps by key; other values are replaced."""
-    found = {**base, **own}
-    for key in found:
+    result = {**base, **own}
+    for key in result:
         if isinstance(before := base.get(key), Mapping):
             after = own.get(key)
-            found[key] = (
+            result[key] = (
                 merged_maps(before, after) if isinstance(after, Mapping) else after or before
             )
-    return found
+    return result
 
 
 def _pairs(value: object, where: str) -> dict[str, object]:
@@ -92,7 +92,7 @@ def joined_networks(
     joined = map_of(section.get("networks"), f"{where}.networks") or {"default": None}
     for key, details in joined.items():
         own = map_of(details, f"{where}.networks.{key}")
-        aliases = [str(item) for item in list_of(own.get("aliases"), f"{where}.networks.{key}")]
+        aliases = [str(alias) for alias in list_of(own.get("aliases"), f"{where}.networks.{key}")]
         declared = top.get(key)
         real = declared.get("name") if isinstance(declared, Mapping) else None
         yield JoinedNetwork(
@@ -117,28 +117,28 @@ def has_other_names(section: Section, top: Section) -> bool:
 
 def links_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
     """(link name, service) of `links`."""
-    for item in list_of(section.get("links"), f"{where}.links"):
-        service, _, name = str(item).partition(":")
+    for link in list_of(section.get("links"), f"{where}.links"):
+        service, _, name = str(link).partition(":")
         yield (name or service).lower(), service
 
 
 def extra_hosts_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    found = section.get("extra_hosts")
-    if isinstance(found, Mapping):
-        yield from ((str(name).lower(), str(address)) for name, address in found.items())
+    hosts = section.get("extra_hosts")
+    if isinstance(hosts, Mapping):
+        yield from ((str(name).lower(), str(address)) for name, address in hosts.items())
         return
-    for item in list_of(found, f"{where}.extra_hosts"):
-        name, _, address = str(item).replace("=", ":", 1).partition(":")
+    for entry in list_of(hosts, f"{where}.extra_hosts"):
+        name, _, address = str(entry).replace("=", ":", 1).partition(":")
         yield name.strip().lower(), address.strip().strip("[]")
 
 
 def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
     """(source, target) of each volume."""
-    for item in list_of(section.get("volumes"), f"{where}.volumes"):
-        if isinstance(item, Mapping):
-            yield str(item.get("source") or ""), str(item.get("target") or "")
+    for volume in list_of(section.get("volumes"), f"{where}.volumes"):
+        if isinstance(volume, Mapping):
+            yield str(volume.get("source") or ""), str(volume.get("target") or "")
         else:
-            source, *rest = str(item).split(":")
+            source, *rest = str(volume).split(":")
             yield source, rest[0] if rest else source
 
 
@@ -147,9 +147,9 @@ def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tup
 
     The source of inline content is a path that only `with_inline` reads.
     """
-    listed = section.get("configs")
-    for item in listed if isinstance(listed, list) else []:
-        entry = item if isinstance(item, Mapping) else {"source": item}
+    configs = section.get("configs")
+    for config in configs if isinstance(configs, list) else []:
+        entry = config if isinstance(config, Mapping) else {"source": config}
         name = str(entry.get("source") or "")
         target = str(entry.get("target") or f"/{name}")
         own = declared.get(name)
@@ -198,7 +198,7 @@ def map_of(value: object, where: str) -> dict[str, object]:
         return {}
     if not isinstance(value, Mapping):
         raise EarshotError(where, observed=_shape(value), allowed="a map")
-    return {str(key): item for key, item in value.items()}
+    return {str(key): entry for key, entry in value.items()}
 
 
 def _shape(value: object) -> str:

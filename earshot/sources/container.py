@@ -58,4 +58,4 @@ def listeners_in(
     """The listeners of the node in ``container``; ``declared`` are scopes by listener name."""
     known = noted_scopes(container.env.get("EARSHOT_SCOPES", "")) | dict(declared or {})
     audience_of = partial(audience, container=container, values=values)
-    return parsed_listeners(values, audience_of, container.name, said=known)
+    return parsed_listeners(values, audience_of, container.name, scopes_by_name=known)

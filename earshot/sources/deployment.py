@@ -140,7 +140,8 @@ def _is_plain_bitnami(container: Container, release: tuple[int, int] | None) -> 
     """
     env = container.env.items()
     sets = any(
-        name.endswith(("_COMMAND", "_FILE")) or "SSL" in it or "SASL" in it for name, it in env
+        name.endswith(("_COMMAND", "_FILE")) or "SSL" in value or "SASL" in value
+        for name, value in env
     )
     is_known_release = release is not None and release < (4, 0)
     return is_known_release and is_new_bitnami(container.image) and not sets
@@ -229,8 +230,8 @@ def deployment(services: Sequence[Service]) -> Deployment:
     """Everything that the file shows."""
     kafka = (broker_of(item) for item in brokers_among(services))
     brokers = (
-        *with_joined_clusters(tuple(kafka)),
-        *(redpanda_broker(item, services) for item in redpanda_among(services)),
+        *with_joined_clusters(tuple(kafka_brokers)),
+        *(redpanda_broker(service, services) for service in redpanda_among(services)),
     )
     names = [broker.service for broker in brokers]
     return Deployment(

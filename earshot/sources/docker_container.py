@@ -57,15 +57,15 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
         return Service(name, Container(name, unknown=("its inputs",)))
     unknown: list[str] = []
     given = inputs.get("envs")
-    listed = _listed(inputs, "envs", "variables", unknown)
-    env = read_variables(given if isinstance(given, Mapping) else listed, unknown)
+    entries = _listed(inputs, "envs", "variables", unknown)
+    env = read_variables(given if isinstance(given, Mapping) else entries, unknown)
     published = tuple(read_ports(_listed(inputs, "ports", "ports", unknown), unknown))
-    joined = _listed(inputs, "networksAdvanced", "networks", unknown)
-    named = [*read_networks(joined, unknown)]
-    networks = [item for item in named if item.name not in DEFAULT_BRIDGES]
+    network_inputs = _listed(inputs, "networksAdvanced", "networks", unknown)
+    all_networks = [*read_networks(network_inputs, unknown)]
+    networks = [network for network in all_networks if network.name not in DEFAULT_BRIDGES]
     mode = _text(inputs, "networkMode", "the network mode", unknown)
     by_mode = mode not in {*DEFAULT_BRIDGES, HOST_NETWORK, "none"} and ":" not in mode
-    if by_mode and not named:
+    if by_mode and not all_networks:
         networks.append(JoinedNetwork(mode))
     mounts = tuple(_mounts(inputs))
     own_name = _text(inputs, "name", "its name", unknown) or name
@@ -97,8 +97,8 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
     """
     for name in names:
         variables = spellings(name)
-        for i, item in enumerate(_items(inputs.get("envs"))):
-            if isinstance(item, str) and item.partition("=")[0] in variables:
+        for i, variable in enumerate(_items(inputs.get("envs"))):
+            if isinstance(variable, str) and variable.partition("=")[0] in variables:
                 return f"envs[{i}]"
         if inputs.get(name):
             return name
@@ -107,25 +107,25 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
 
 def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
     """The container's entrypoint and command; an unknown word is `${WORD}`."""
-    found: list[object] = []
+    entries: list[object] = []
     for key in ("entrypoints", "command"):
         value = inputs.get(key, [])
-        found += value if isinstance(value, list) else [None]
-    return tuple(_HIDDEN if word is None else str(word) for word in found)
+        entries += value if isinstance(value, list) else [None]
+    return tuple(_HIDDEN if word is None else str(word) for word in entries)
 
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Names in its hosts file with their addresses; an unknown address is `${WORD}`."""
-    for item in _items(inputs.get("hosts")):
-        if isinstance(item, Mapping) and item.get("host"):
-            yield str(item["host"]).lower(), str(item.get("ip") or _HIDDEN)
+    for entry in _items(inputs.get("hosts")):
+        if isinstance(entry, Mapping) and entry.get("host"):
+            yield str(entry["host"]).lower(), str(entry.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
     """The text of a broker's properties file among the uploads, or an empty string."""
-    for item in _items(inputs.get("uploads")):
-        if isinstance(item, Mapping) and str(item.get("file")).endswith(".properties"):
-            content = item.get("content") or _decoded(item.get("contentBase64"))
+    for upload in _items(inputs.get("uploads")):
+        if isinstance(upload, Mapping) and str(upload.get("file")).endswith(".properties"):
+            content = upload.get("content") or _decoded(upload.get("contentBase64"))
             if isinstance(content, str) and LISTENERS.search(content):
                 return content
     return ""
@@ -161,9 +161,9 @@ def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str])
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
     """The target paths of mounts and uploads."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
-        for item in _items(inputs.get(key)):
-            if isinstance(item, Mapping) and item.get(path):
-                yield str(item[path])
+        for mount in _items(inputs.get(key)):
+            if isinstance(mount, Mapping) and mount.get(path):
+                yield str(mount[path])
 
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
@@ -232,8 +232,8 @@ def _whole(value: object) -> int | None:
 def built_names(props: Mapping[str, object]) -> Iterator[str]:
     """The names of a built image, in the properties of one of `BUILT_IMAGES`."""
     tags = props.get("tags")
-    named = [props.get(key) for key in ("imageName", "name", "tag")]
-    for name in (*named, *(tags if isinstance(tags, (list, tuple)) else ())):
+    name_properties = [props.get(key) for key in ("imageName", "name", "tag")]
+    for name in (*name_properties, *(tags if isinstance(tags, (list, tuple)) else ())):
         if isinstance(name, str) and name:
             yield name
 
@@ -254,19 +254,19 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
     """
     holder = stack.get(urn)
     sources = holder.depends.get("image", ()) if holder is not None else ()
-    images = [item for item in map(stack.get, sources) if item is not None]
+    images = [resource for resource in map(stack.get, sources) if resource is not None]
     container = service.container
     if is_unnamed(container.image) and IMAGE_NOTE not in container.env:
         names = [image.text("name") for image in images if image.type == REMOTE_IMAGE]
         container = replace(container, image=next(filter(None, names), container.image))
-    made = {item.text("name"): item.props for item in stack.all(NETWORK)}
+    networks_by_name = {network.text("name"): network.props for network in stack.all(NETWORK)}
     networks = tuple(
-        replace(network, internal=made.get(network.name, {}).get("internal") is True)
+        replace(network, internal=networks_by_name.get(network.name, {}).get("internal") is True)
         for network in container.networks
     )
-    own = set(made)
+    own = set(networks_by_name)
     is_open = any(network.name not in own for network in container.networks)
-    built = [name for item in stack.all(*BUILT_IMAGES) for name in built_names(item.props)]
+    built = [name for image in stack.all(*BUILT_IMAGES) for name in built_names(image.props)]
     return replace(
         service,
         container=replace(container, open_networks=is_open, networks=networks),

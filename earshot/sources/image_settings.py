@@ -28,18 +28,22 @@ def effective_properties(container: Container) -> dict[str, str]:
 
 def with_default_listeners(values: Mapping[str, str], *, derives: bool = False) -> dict[str, str]:
     """``values`` with the default listeners of Kafka, and of an image that ``derives`` them."""
-    found = dict(values)
-    host = found.get("advertised.host.name")
-    if "advertised.listeners" not in found and host:  # Kafka before 3.0
-        port = found.get("advertised.port", found.get("port", "9092"))
-        found["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
+    properties = dict(values)
+    host = properties.get("advertised.host.name")
+    if "advertised.listeners" not in properties and host:  # Kafka before 3.0
+        port = properties.get("advertised.port", properties.get("port", "9092"))
+        properties["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
         if derives:
-            found.setdefault("listeners", derived_listeners(found["advertised.listeners"]))
-    found.setdefault("listeners", f"PLAINTEXT://:{found.get('port', '9092')}")
-    return found
+            properties.setdefault(
+                "listeners", derived_listeners(properties["advertised.listeners"])
+            )
+    properties.setdefault("listeners", f"PLAINTEXT://:{properties.get('port', '9092')}")
+    return properties
 
 
 def hidden_variables(container: Container) -> list[str]:
     """The variables for broker properties with unknown values."""
     env = container.env
-    return [it for it, value in env.items() if not is_known(value) and container.property_of(it)]
+    return [
+        name for name, value in env.items() if not is_known(value) and container.property_of(name)
+    ]

@@ -58,8 +58,8 @@ def instance_facts(written: UserDataFile, own_name: str | UnknownHost = "") -> C
     hosts[_OWN] = own_name
     plan = None
     if not _NEEDED & set(written.computed):
-        shown = with_own_name(values, _OWN) if own_name else values
-        plan = _plan(shown, written.settings.notes, hosts)
+        named_values = with_own_name(values, _OWN) if own_name else values
+        plan = _plan(named_values, written.settings.notes, hosts)
     return ClusterFacts(plan=plan, settings={node_id(values): written.settings}, placement="aws")
 
 
@@ -75,8 +75,8 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
         for listener, address in good.items()
         if listener not in controller_names(values)
     ]
-    found = {"listeners": "PLAINTEXT://:9092", **values}
-    return {**found, "advertised.listeners": ",".join(texts)} if texts else found
+    properties = {"listeners": "PLAINTEXT://:9092", **values}
+    return {**properties, "advertised.listeners": ",".join(texts)} if texts else properties
 
 
 def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audience:
@@ -94,7 +94,7 @@ def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audie
         scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
     if name == inter_broker_name(values) and not _is_own_loopback(advertised, values):
         scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
-    return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
+    return Audience(tuple(scope for scope in Scope if scope in scopes), "; ".join(scopes.values()))
 
 
 def _is_own_loopback(advertised: Address, values: Mapping[str, str]) -> bool:
@@ -107,32 +107,37 @@ def _may_be_alone(values: Mapping[str, str]) -> bool:
     is on its own machine, as in Kafka's default `server.properties`."""
     if "process.roles" not in values and "zookeeper.connect" in values:
         servers, _, _ = values["zookeeper.connect"].partition("/")
-        hosts = (item.strip().rpartition(":")[0] or item.strip() for item in servers.split(","))
+        hosts = (
+            server.strip().rpartition(":")[0] or server.strip() for server in servers.split(",")
+        )
         return all(is_loopback(host.strip("[]")) for host in hosts)
     if Role.BROKER not in roles_of(values):
         return False
     if voters := dict(readable_entries(read_voters(values.get("controller.quorum.voters", "")))):
         return list(voters) == [node_id(values)]
-    listed = [
+    quorum_servers = [
         *readable_entries(read_servers(values.get("controller.quorum.bootstrap.servers", "")))
     ]
     combined = Role.CONTROLLER in roles_of(values)
-    return combined and len(listed) == 1 and is_loopback(listed[0][0].host)
+    return combined and len(quorum_servers) == 1 and is_loopback(quorum_servers[0][0].host)
 
 
 def _plan(
     values: Mapping[str, str], notes: Mapping[str, str], hosts: Mapping[str, str | UnknownHost]
 ) -> ClusterPlan | None:
-    found = parsed_listeners(
+    parsed = parsed_listeners(
         values,
         lambda name, _, advertised: audience(name, advertised, values),
         _OWN if hosts[_OWN] else "",
-        said=noted_scopes(notes.get("scopes", "")),
+        scopes_by_name=noted_scopes(notes.get("scopes", "")),
     )
     listeners = [
-        item
-        for item in found
-        if not (item.name in controller_names(values) and _is_own_loopback(item.advertised, values))
+        listener
+        for listener in parsed
+        if not (
+            listener.name in controller_names(values)
+            and _is_own_loopback(listener.advertised, values)
+        )
     ]
     return lone_plan(node_id(values), values, notes, listeners, hosts)
 

@@ -87,7 +87,7 @@ def brokers_in(
         for service in services
         if is_broker(service.container.image, service.container.env, service.command)
     ]
-    running = [item.name for item in kafka]
+    running = [service.name for service in kafka]
     for known, observed in (
         (names, "the file has no such service"),
         (running, "runs no Kafka broker or controller"),
@@ -95,14 +95,14 @@ def brokers_in(
         for name in (name for name in chosen if name not in known):
             allowed = ", ".join(known) or "none in this file"
             raise EarshotError(f"--service {name}", observed=observed, allowed=allowed)
-    wanted = [item for item in kafka if not chosen or item.name in chosen]
-    if not wanted:
+    selected = [service for service in kafka if not chosen or service.name in chosen]
+    if not selected:
         raise EarshotError(
             "services",
             observed=f"none of {', '.join(names)} runs a Kafka broker",
             allowed="a service with an image of Kafka, or with KAFKA_ variables for a broker",
         )
-    return _numbered([(item, *_broker(item.container, scopes)) for item in wanted])
+    return _numbered([(service, *_broker(service.container, scopes)) for service in selected])
 
 
 def _broker(
@@ -123,9 +123,9 @@ def _broker(
     return broker, text.isdigit()
 
 
-def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
+def _numbered(brokers: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
     holders: dict[int, str] = {}
-    for service, broker, has_id in found:
+    for service, broker, has_id in brokers:
         other = holders.setdefault(broker.id, service.name) if has_id else service.name
         if other != service.name:
             raise EarshotError(
@@ -134,10 +134,10 @@ def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[Kafka
                 allowed="a node id of its own for each",
                 remedy="fix one of them, or choose with --service",
             )
-    free = iter(id for id in range(1, len(found) + len(holders) + 2) if id not in holders)
+    free = iter(id for id in range(1, len(brokers) + len(holders) + 2) if id not in holders)
     return tuple(
         replace(broker, name=service.name, id=broker.id if has_id else next(free))
-        for service, broker, has_id in found
+        for service, broker, has_id in brokers
     )
 
 
@@ -156,7 +156,7 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
         values,
         lambda name, _, advertised: audience_of(advertised, between=name == between),
         "localhost",
-        said=scopes,
+        scopes_by_name=scopes,
     )
     return KafkaBroker(
         id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)

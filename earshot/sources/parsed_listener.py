@@ -37,12 +37,12 @@ class Audience:
 
 def noted_scopes(text: str) -> dict[str, tuple[Scope, ...]]:
     """Scopes by listener from a note such as `CLIENTS:internal,LAN:host+external`."""
-    found = {}
+    scopes_by_name = {}
     for entry in filter(None, text.split(",")):
-        name, _, listed = entry.partition(":")
-        scopes = (part for part in listed.split("+") if part in list(Scope))
-        found[name.strip()] = tuple(map(Scope, scopes))
-    return found
+        name, _, scope_texts = entry.partition(":")
+        scopes = (part for part in scope_texts.split("+") if part in list(Scope))
+        scopes_by_name[name.strip()] = tuple(map(Scope, scopes))
+    return scopes_by_name
 
 
 def audience(
@@ -75,8 +75,8 @@ def audience(
 def _published(container: Container, bind_port: int, advertised_port: int) -> str:
     if container.on_host_network:
         return f"{advertised_port} (the container is on the host's network)"
-    found = container.published_at(bind_port) or container.ports_behind(advertised_port)
-    return str(found[0]) if found else ""
+    ports = container.published_at(bind_port) or container.ports_behind(advertised_port)
+    return str(ports[0]) if ports else ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def parsed_listeners(
     audience_of: AudienceOf,
     own_name: str = "",
     *,
-    said: Mapping[str, tuple[Scope, ...]] | None = None,
+    scopes_by_name: Mapping[str, tuple[Scope, ...]] | None = None,
 ) -> list[ParsedListener]:
     """The readable listeners of a node, in its order; KL002 reports the others.
 
@@ -114,7 +114,7 @@ def parsed_listeners(
         readable_entries(read_protocols(values.get("listener.security.protocol.map", "")))
     )
     controllers = controller_names(values)
-    found = []
+    listeners = []
     for name, bind in binds.items():
         address = advertised.get(name)
         if name in controllers:
@@ -125,14 +125,16 @@ def parsed_listeners(
         if address is None or not _is_host(address.host):
             continue
         fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
-        if scopes := (said or {}).get(name):
+        if scopes := (scopes_by_name or {}).get(name):
             audience = Audience(scopes, "said so")
         elif name in controllers:
             audience = Audience((Scope.CONTROLLER,), "named in controller.listener.names")
         else:
             audience = audience_of(name, bind.port, address)
-        found.append(ParsedListener(name, bind, address, protocols.get(name, fallback), audience))
-    return found
+        listeners.append(
+            ParsedListener(name, bind, address, protocols.get(name, fallback), audience)
+        )
+    return listeners
 
 
 def lone_plan(
@@ -160,17 +162,17 @@ def lone_plan(
     )
 
 
-def _listener(item: ParsedListener, hosts: Mapping[str, str | UnknownHost]) -> Listener:
-    host = item.advertised.host
+def _listener(parsed: ParsedListener, hosts: Mapping[str, str | UnknownHost]) -> Listener:
+    host = parsed.advertised.host
     widest = Scope.HOST if is_loopback(host) else Scope.EXTERNAL
     return Listener(
-        name=item.name,
-        protocol=item.protocol,
-        scopes=item.audience.scopes or (widest,),
-        bind_host=item.bind.host or ANY_IPV4,
-        bind_port=item.bind.port,
+        name=parsed.name,
+        protocol=parsed.protocol,
+        scopes=parsed.audience.scopes or (widest,),
+        bind_host=parsed.bind.host or ANY_IPV4,
+        bind_port=parsed.bind.port,
         host=hosts.get(host, host),
-        port=item.advertised.port,
+        port=parsed.advertised.port,
     )
 
 

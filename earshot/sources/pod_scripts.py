@@ -45,12 +45,12 @@ def assignments(script: str, known: Mapping[str, str]) -> Mapping[str, str | Non
     """
     if _MATCHED.search(script):
         script = _MATCHED.sub(":", script).replace(_MATCH, "${HOSTNAME##*-}")
-    found: dict[str, str | None] = {}
+    assigned: dict[str, str | None] = {}
     is_plain = not has_control_flow(script)
     for match in _ASSIGNMENT.finditer(_COMMENT.sub("", script)):
-        values = {**known, **found}
-        found[match[1]] = _evaluated(match[2], values) if is_plain else None
-    return found
+        values = {**known, **assigned}
+        assigned[match[1]] = _evaluated(match[2], values) if is_plain else None
+    return assigned
 
 
 def has_control_flow(script: str) -> bool:
@@ -60,7 +60,7 @@ def has_control_flow(script: str) -> bool:
 
 def without_assignments(script: str, names: Collection[str]) -> str:
     """``script`` without its assignments to ``names``."""
-    return _ASSIGNMENT.sub(lambda it: "" if it[1] in names else it[0], script)
+    return _ASSIGNMENT.sub(lambda match: "" if match[1] in names else match[0], script)
 
 
 def _evaluated(text: str, values: Mapping[str, str | None]) -> str | None:
@@ -95,7 +95,7 @@ def _one(match: re.Match[str], values: Mapping[str, str | None]) -> str | None:
 
 def _sum(text: str, values: Mapping[str, str | None]) -> str | None:
     """The result of `$((text))` with one or two numbers, or None."""
-    plain = _NAME_IN_SUM.sub(lambda it: values.get(it[1]) or it[0], text)
+    plain = _NAME_IN_SUM.sub(lambda match: values.get(match[1]) or match[0], text)
     result = _evaluated(plain, values)
     numbers = _SUM.fullmatch(result) if result is not None else None
     if numbers is None:

@@ -43,8 +43,8 @@ class PodVariables:
         self._fields = fields or {}
 
     def read(self, section: Mapping[str, object], path: Keys) -> None:
-        for item in list_of(section.get("envFrom")):
-            source = as_map(item)
+        for entry in list_of(section.get("envFrom")):
+            source = as_map(entry)
             config_map = self._config_map(source.get("configMapRef"))
             if config_map is None:
                 self.unknown.append("envFrom")
@@ -52,11 +52,11 @@ class PodVariables:
             prefix = text_in(source, "prefix")
             for key, value in config_map.data.items():
                 self._set(prefix + key, value, (*config_map.path, "data", key))
-        listed = section.get("env")
-        if listed and not isinstance(listed, list):
+        env = section.get("env")
+        if env and not isinstance(env, list):
             self.unknown.append("env (no list)")
-        for i, item in enumerate(list_of(listed)):
-            variable = as_map(item)
+        for i, entry in enumerate(list_of(env)):
+            variable = as_map(entry)
             if name := text_in(variable, "name"):
                 self._set_variable(name, variable, (*path, "env", i))
             else:
@@ -70,14 +70,14 @@ class PodVariables:
 
         if len(text) > MAX_EXPANDED:
             return text
-        found = _REFERENCE.sub(value, text)
-        return found if len(found) <= MAX_EXPANDED else text
+        expanded = _REFERENCE.sub(value, text)
+        return expanded if len(expanded) <= MAX_EXPANDED else text
 
     def forget(self, command: str) -> None:
         """Marks the variables that a command sets or unsets as unknown."""
         names = set(_SET_BY_SHELL.findall(command))
-        for listed in _UNSET_BY_SHELL.findall(command):
-            names |= set(listed.split())
+        for unset_names in _UNSET_BY_SHELL.findall(command):
+            names |= set(unset_names.split())
         for name in sorted(names):
             self.at_run_time.add(name)
             if name in self.values or name.startswith("KAFKA_"):
@@ -136,7 +136,7 @@ def text_in(section: Mapping[str, object], key: str) -> str:
 
 def as_map(value: object) -> Mapping[str, object]:
     """``value`` if it is a map, else an empty map."""
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
+    return {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
 
 
 def list_of(value: object) -> list[object]:

@@ -96,11 +96,11 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
     """The listeners from flags, or else the mounted file; None if some are unknown."""
     binds, advertised = _of_file(service.redpanda)
     for is_advertised, value in _FLAG.findall(text):
-        listed = _listed(value.strip("\"'"))
+        addresses = _listed(value.strip("\"'"))
         if is_advertised:
-            advertised = listed
+            advertised = addresses
         else:
-            binds = listed
+            binds = addresses
     given = _given(text)
     binds |= given[False]
     advertised |= given[True]
@@ -124,12 +124,12 @@ def _given(text: str) -> Mapping[bool, Listed]:
 
 def _listed(text: str) -> Listed:
     """Parses `internal://0.0.0.0:9092,external://0.0.0.0:19092`, or one without a name."""
-    found: Listed = {}
+    addresses: Listed = {}
     for entry in text.split(","):
         match = _ENTRY.fullmatch(entry.strip()) if is_known(entry) else None
         name = entry.partition("://")[0] if "://" in entry else _UNNAMED
-        found[name] = match and Address(match["host"].strip("[]"), int(match["port"] or _PORT))
-    return found
+        addresses[name] = match and Address(match["host"].strip("[]"), int(match["port"] or _PORT))
+    return addresses
 
 
 def _of_file(text: str) -> tuple[Listed, Listed]:
@@ -145,11 +145,11 @@ def _of_file(text: str) -> tuple[Listed, Listed]:
 
 
 def _items(value: object) -> Listed:
-    listed = value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
-    return dict(_item(item) for item in listed if isinstance(item, Mapping))
+    entries = value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
+    return dict(_item(entry) for entry in entries if isinstance(entry, Mapping))
 
 
-def _item(item: Mapping[str, object]) -> tuple[str, Address | None]:
-    host, port = str(item.get("address") or ""), str(item.get("port") or _PORT)
+def _item(entry: Mapping[str, object]) -> tuple[str, Address | None]:
+    host, port = str(entry.get("address") or ""), str(entry.get("port") or _PORT)
     known = host and is_known(host) and re.fullmatch(r"[0-9]{1,5}", port)
-    return str(item.get("name") or _UNNAMED), Address(host, int(port)) if known else None
+    return str(entry.get("name") or _UNNAMED), Address(host, int(port)) if known else None

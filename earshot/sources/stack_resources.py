@@ -93,17 +93,17 @@ class References:
     @property
     def keys(self) -> frozenset[str]:
         """The URNs of ``resources``, and the foreign ids."""
-        return frozenset({*(item.urn for item in self.resources), *self.foreign_ids})
+        return frozenset({*(resource.urn for resource in self.resources), *self.foreign_ids})
 
 
 class RegisteredStack:
     """The resources of a stack that are of `TYPES`."""
 
     def __init__(self, resources: Iterable[RegisteredResource]) -> None:
-        listed = list(resources)
-        self._by_type = by_key((item.type, item) for item in listed)
-        self._by_urn = {item.urn: item for item in listed}
-        self._by_id = by_key((id, item) for item in listed for id in item.ids)
+        resource_list = list(resources)
+        self._by_type = by_key((resource.type, resource) for resource in resource_list)
+        self._by_urn = {resource.urn: resource for resource in resource_list}
+        self._by_id = by_key((id, resource) for resource in resource_list for id in resource.ids)
         # queried for every instance, so that all answers are computed at once
         self._referrers: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
 
@@ -123,11 +123,11 @@ class RegisteredStack:
         ``inner`` is the key within the map, or within each map of the list, at ``key``.
         """
         texts, hidden = _texts(holder.props, key, inner)
-        found: dict[str, RegisteredResource] = {}
+        by_urn: dict[str, RegisteredResource] = {}
         foreign = []
         for text in texts:
-            own = [item for item in self._by_id.get(text, ()) if item.type in types]
-            found |= {item.urn: item for item in own}
+            own = [resource for resource in self._by_id.get(text, ()) if resource.type in types]
+            by_urn |= {resource.urn: resource for resource in own}
             foreign += [] if own else [text]
         if foreign or hidden:
             sources = [self._by_urn.get(urn) for urn in holder.depends.get(key, ())]
@@ -137,8 +137,8 @@ class RegisteredStack:
                 if source is not None and source.type in types
             }
             if more:
-                return References(tuple({**found, **more}.values()))
-        return References(tuple(found.values()), tuple(foreign), hidden)
+                return References(tuple({**by_urn, **more}.values()))
+        return References(tuple(by_urn.values()), tuple(foreign), hidden)
 
     def referrers(
         self, target: str, key: str, types: tuple[str, ...], at: tuple[str, ...]
@@ -148,9 +148,9 @@ class RegisteredStack:
         question = (key, types, at)
         if question not in self._referrers:
             self._referrers[question] = by_key(
-                (urn, item)
-                for item in self.all(*types)
-                for urn in self.references(item, key, *at).keys
+                (urn, resource)
+                for resource in self.all(*types)
+                for urn in self.references(resource, key, *at).keys
             )
         return tuple(self._referrers[question].get(target, ()))
 
@@ -160,11 +160,11 @@ def _texts(props: Mapping[str, Any], key: str, inner: str) -> tuple[list[str], b
     if key not in props:
         return [], False
     value = props[key]
-    listed = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
     if inner:
-        listed = [
-            None if item is None else item.get(inner, "")
-            for item in listed
-            if item is None or isinstance(item, Mapping)
+        values = [
+            None if value is None else value.get(inner, "")
+            for value in values
+            if value is None or isinstance(value, Mapping)
         ]
-    return [item for item in listed if isinstance(item, str) and item], None in listed
+    return [value for value in values if isinstance(value, str) and value], None in values

@@ -53,13 +53,13 @@ class Variables:
 
     def value(self, name: str) -> str:
         """The value of one variable; an unset one is noted as missing, and empty or `${NAME}`."""
-        found = self.values.get(name)
-        if found is None:
+        value = self.values.get(name)
+        if value is None:
             self.missing[name] = None
             return f"${{{name}}}" if self.keep else ""
         if self.keep:  # another file, such as `.env`, may have kept a variable in the value
-            self.missing.update(dict.fromkeys(_KEPT.findall(found)))
-        return found
+            self.missing.update(dict.fromkeys(_KEPT.findall(value)))
+        return value
 
     def value_from_environment(self, name: str) -> str | None:
         """The value of a variable that a file names without a value; None if it is not set."""
@@ -112,17 +112,17 @@ class _Substitution:
         missing = dict(self.variables.missing)
         rest = self.until("}", depth + 1)
         value = self.variables.values.get(name)
-        there = bool(value) if operator[0].startswith(":") else value is not None
+        is_set = bool(value) if operator[0].startswith(":") else value is not None
         kind = operator[0][-1]
-        if (kind == "+") is not there:
+        if (kind == "+") is not is_set:
             self.variables.missing = missing  # variables of the unused part are not missing
         if kind == "-":
-            return str(value) if there else rest
+            return str(value) if is_set else rest
         if kind == "+":
-            return rest if there else ""
-        if not there and self.variables.keep:
+            return rest if is_set else ""
+        if not is_set and self.variables.keep:
             return self.variables.value(name)
-        if not there:
+        if not is_set:
             raise EarshotError(
                 self.where or f"variable {name}",
                 observed=f"the variable {name} is required, and not set"
@@ -157,7 +157,7 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
     A name without a value takes it from ``known``, or is left out. ``known`` collects missing
     variables and decides whether they stay as `${NAME}`. Raises EarshotError.
     """
-    found: dict[str, str] = {}
+    variables_read: dict[str, str] = {}
     lines = _lines(text)
     for number, line in lines:
         where = f"{shown}, line {number}"
@@ -166,17 +166,17 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
             raise _no_assignment(where)
         name, value = match["name"], match["value"]
         if match["sign"] is None:
-            found |= _handed_through(name, known)
+            variables_read |= _handed_through(name, known)
             continue
         while _is_open(value):  # a quoted value may have several lines
             following = next(lines, None)
             if following is None:
                 raise EarshotError(where, observed="has a quote that is not closed")
             value += "\n" + following[1]
-        variables = Variables({**found, **known.values}, keep=known.keep)
-        found[name] = _value(value, variables, where)
+        variables = Variables({**variables_read, **known.values}, keep=known.keep)
+        variables_read[name] = _value(value, variables, where)
         known.missing.update(variables.missing)
-    return found
+    return variables_read
 
 
 def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
@@ -184,13 +184,13 @@ def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]
 
     Source: the Compose Specification, and kvfile of Docker's CLI. Raises EarshotError.
     """
-    found: dict[str, str] = {}
+    variables_read: dict[str, str] = {}
     for number, line in _lines(text):
         name, sign, value = line.lstrip().partition("=")
         if not name or re.search(r"\s", name):
             raise _no_assignment(f"{shown}, line {number}")
-        found |= {name: value} if sign else _handed_through(name, known)
-    return found
+        variables_read |= {name: value} if sign else _handed_through(name, known)
+    return variables_read
 
 
 def _no_assignment(where: str) -> EarshotError:

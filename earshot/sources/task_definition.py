@@ -36,47 +36,49 @@ def read_task(text: str) -> tuple[TaskContainer, ...]:
     The second container of one name is called `NAME#2`.
     """
     try:
-        listed = json.loads(text)
+        definitions = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    found: dict[str, TaskContainer] = {}
-    for i, item in enumerate(listed if isinstance(listed, list) else ()):
-        if not isinstance(item, Mapping):
+    containers: dict[str, TaskContainer] = {}
+    for i, definition in enumerate(definitions if isinstance(definitions, list) else ()):
+        if not isinstance(definition, Mapping):
             continue
-        own = str(item.get("name") or i)
-        number = sum(name.partition("#")[0] == own for name in found) + 1
+        own = str(definition.get("name") or i)
+        number = sum(name.partition("#")[0] == own for name in containers) + 1
         name = own if number == 1 else f"{own}#{number}"
-        found[name] = _container(name, item, f"containerDefinitions[{i}]")
-    return tuple(found.values())
+        containers[name] = _container(name, definition, f"containerDefinitions[{i}]")
+    return tuple(containers.values())
 
 
-def _container(name: str, item: Mapping[str, object], path: str) -> TaskContainer:
+def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:
     env: dict[str, str] = {}
     places: dict[str, str] = {}
     for key, what in (("environment", "value"), ("secrets", "valueFrom")):
-        for i, entry in enumerate(_maps(item.get(key))):
+        for i, entry in enumerate(_maps(definition.get(key))):
             variable, value = str(entry.get("name") or ""), entry.get(what)
             known = key == "environment" and isinstance(value, str)
             env[variable] = str(value) if known else f"${{{variable}}}"
             places[variable] = f"{path}.{key}[{i}]"
     container = Container(
         name,
-        image=str(item.get("image") or ""),
+        image=str(definition.get("image") or ""),
         env=env,
-        mounts=tuple(str(it.get("containerPath") or "") for it in _maps(item.get("mountPoints"))),
-        unknown=("variables",) if item.get("environmentFiles") else (),
+        mounts=tuple(
+            str(mount.get("containerPath") or "") for mount in _maps(definition.get("mountPoints"))
+        ),
+        unknown=("variables",) if definition.get("environmentFiles") else (),
     )
     words = tuple(
         str(word)
         for key in ("entryPoint", "command")
-        if isinstance(listed := item.get(key), list)
-        for word in listed
+        if isinstance(words_of_key := definition.get(key), list)
+        for word in words_of_key
     )
     return TaskContainer(Service(name, container, words), path, places)
 
 
 def _maps(value: object) -> Iterator[Mapping[str, object]]:
     return (
-        item if isinstance(item, Mapping) else {}
-        for item in (value if isinstance(value, list) else ())
+        entry if isinstance(entry, Mapping) else {}
+        for entry in (value if isinstance(value, list) else ())
     )

@@ -66,10 +66,12 @@ class UserDataFile:
     @property
     def written(self) -> dict[str, str]:
         """The known properties, with computed hosts as written."""
-        found = dict(self.settings.values)
+        properties = dict(self.settings.values)
         for place in self.places:
-            found = {key: text.replace(place, self.computed[place]) for key, text in found.items()}
-        return found
+            properties = {
+                key: text.replace(place, self.computed[place]) for key, text in properties.items()
+            }
+        return properties
 
     def shown(self, key: str) -> str:
         """The computed expression of ``key``, with secrets masked."""
@@ -99,8 +101,8 @@ def broker_files(text: str) -> tuple[UserDataFile, ...]:
             file = _File(file.path, f"{earlier.content}\n{file.content}", earlier.added,
                          {**earlier.computed, **file.computed})  # fmt: skip
         files[file.path] = file
-    found = map(_user_data_file, files.values())
-    return tuple(item for item in found if _is_broker(item))
+    broker_candidates = map(_user_data_file, files.values())
+    return tuple(file for file in broker_candidates if _is_broker(file))
 
 
 def is_user_data(text: str) -> bool:
@@ -121,26 +123,26 @@ class _File:
     computed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _is_broker(item: UserDataFile) -> bool:
-    return is_broker_configuration({**item.settings.values, **item.computed})
+def _is_broker(file: UserDataFile) -> bool:
+    return is_broker_configuration({**file.settings.values, **file.computed})
 
 
-def _user_data_file(item: _File) -> UserDataFile:
-    settings = read_properties(item.content)
+def _user_data_file(file: _File) -> UserDataFile:
+    settings = read_properties(file.content)
     values: dict[str, str] = {}
     computed: dict[str, str] = {}
     for key, value in settings.values.items():
-        marks = [mark for mark in item.computed if mark in value]
+        marks = [mark for mark in file.computed if mark in value]
         if not marks:
             values[key] = value
         elif key.endswith("listeners") and set(marks) <= set(_HOST_ALONE.findall(value)):
             values[key] = value
-            computed |= {mark: item.computed[mark] for mark in marks}
+            computed |= {mark: file.computed[mark] for mark in marks}
         else:
             computed[key] = value
             for mark in marks:
-                computed[key] = computed[key].replace(mark, item.computed[mark])
-    return UserDataFile(item.path, NodeSettings(values, settings.notes), computed, not item.added)
+                computed[key] = computed[key].replace(mark, file.computed[mark])
+    return UserDataFile(file.path, NodeSettings(values, settings.notes), computed, not file.added)
 
 
 def _files(text: str, layers: int) -> Iterator[_File]:
@@ -170,22 +172,22 @@ def _parts(archive: str) -> list[str]:
 
 def _cloud_config(text: str) -> Iterator[_File]:
     try:
-        found = read_cloud_config(text, "user data")
+        document = read_cloud_config(text, "user data")
     except EarshotError:
         return
-    config: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    config: Mapping[str, Any] = document if isinstance(document, dict) else {}
     files = config.get("write_files")
     for file in files if isinstance(files, list) else ():
         if isinstance(file, dict) and (content := _content(file)) is not None:
             yield _File(str(file.get("path", "")), content, bool(file.get("append")))
     for key in ("bootcmd", "runcmd"):
         commands = config.get(key)
-        listed = commands if isinstance(commands, list) else []
-        yield from _script("\n".join(item for item in listed if isinstance(item, str)))
+        command_list = commands if isinstance(commands, list) else []
+        yield from _script("\n".join(line for line in command_list if isinstance(line, str)))
 
 
-def _content(item: Mapping[str, Any]) -> str | None:
-    content, encoding = item.get("content"), str(item.get("encoding", ""))
+def _content(entry: Mapping[str, Any]) -> str | None:
+    content, encoding = entry.get("content"), str(entry.get("encoding", ""))
     data = content.encode() if isinstance(content, str) else content
     if not isinstance(data, bytes):
         return None
@@ -220,8 +222,8 @@ def _script(text: str) -> Iterator[_File]:
                 break
             body.append(inner)
         path, added = _target(line[: match.start()] + line[match.end() :])
-        found = _File(path, "\n".join(body), added)
-        yield found if bare is None else _expanded(found, assigned)
+        file = _File(path, "\n".join(body), added)
+        yield file if bare is None else _expanded(file, assigned)
 
 
 def _target(line: str) -> tuple[str, bool]:
@@ -242,7 +244,7 @@ def _assignments(script: str) -> dict[str, str]:
     return known
 
 
-def _expanded(item: _File, assigned: Mapping[str, str]) -> _File:
+def _expanded(file: _File, assigned: Mapping[str, str]) -> _File:
     """An unquoted here-document as the shell expands it."""
     computed: dict[str, str] = {}
 
@@ -254,13 +256,13 @@ def _expanded(item: _File, assigned: Mapping[str, str]) -> _File:
         name = match["braced"] or match["name"] or ""
         return assigned[name] if name in assigned else _place(computed, match[0])
 
-    return _File(item.path, _SHELL.sub(replace, item.content), item.added, computed)
+    return _File(file.path, _SHELL.sub(replace, file.content), file.added, computed)
 
 
-def _templated(item: _File) -> _File:
-    computed = dict(item.computed)
-    content = _JINJA.sub(lambda match: _place(computed, match[0]), item.content)
-    return _File(item.path, content, item.added, computed)
+def _templated(file: _File) -> _File:
+    computed = dict(file.computed)
+    content = _JINJA.sub(lambda match: _place(computed, match[0]), file.content)
+    return _File(file.path, content, file.added, computed)
 
 
 def _place(computed: dict[str, str], text: str) -> str:

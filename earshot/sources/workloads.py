@@ -35,7 +35,7 @@ POD_IN: Mapping[str, Keys] = {
     **dict.fromkeys(("ReplicationController", "DeploymentConfig", "Job"), _TEMPLATE_OF_POD),
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
 }
-KIND_OF = {item.lower(): item for item in POD_IN}
+KIND_OF = {kind.lower(): kind for kind in POD_IN}
 """Kinds by their lower case: a misspelt `Statefulset` is read as a StatefulSet."""
 _ENDS = ("Job", "CronJob")
 """Kinds whose pods end, so that they run no broker."""
@@ -125,10 +125,10 @@ class Workload:
 
     def _with_pod(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
         """``containers`` with their common pod."""
-        listed = list(containers)
-        pod = replace(self._pod(), containers=tuple(item.name for item in listed))
-        for item in listed:
-            yield replace(item, pod=pod)
+        members = list(containers)
+        pod = replace(self._pod(), containers=tuple(member.name for member in members))
+        for member in members:
+            yield replace(member, pod=pod)
 
     @property
     def name(self) -> str:
@@ -137,25 +137,25 @@ class Workload:
 
     def _fields(self) -> Mapping[str, str]:
         """The known fields of the pod, by path."""
-        found = {"metadata.namespace": self.namespace} if self.namespace else {}
+        fields = {"metadata.namespace": self.namespace} if self.namespace else {}
         if self.ordinal is not None and self.kind == "StatefulSet":
-            found[NAME] = self.name
-            found["metadata.labels['apps.kubernetes.io/pod-index']"] = str(self.ordinal)
-        return found
+            fields[NAME] = self.name
+            fields["metadata.labels['apps.kubernetes.io/pod-index']"] = str(self.ordinal)
+        return fields
 
     def containers(
-        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+        self, maps: Mapping[tuple[str, str], ConfigMap], used_names: set[str]
     ) -> Iterator[PodContainer]:
-        yield from self._with_pod(self._containers(maps, taken))
+        yield from self._with_pod(self._containers(maps, used_names))
 
     def _pod(self) -> Pod:
-        listed = [
+        port_sections = [
             as_map(port)
-            for item in list_of(self.spec.get("containers"))
-            for port in list_of(as_map(item).get("ports"))
+            for entry in list_of(self.spec.get("containers"))
+            for port in list_of(as_map(entry).get("ports"))
         ]
         numbers = [
-            (port, number) for port in listed if (number := number_in(port, "containerPort"))
+            (port, number) for port in port_sections if (number := number_in(port, "containerPort"))
         ]
         return Pod(
             self.workload or self.kind,
@@ -175,8 +175,8 @@ class Workload:
             replica_labels=dict(self._replica_labels()),
             checks=tuple(
                 check
-                for item in list_of(self.spec.get("containers"))
-                for check in readiness_checks(as_map(item))
+                for entry in list_of(self.spec.get("containers"))
+                for check in readiness_checks(as_map(entry))
             ),
         )
 
@@ -197,15 +197,15 @@ class Workload:
             yield self.workload.lower()
 
     def _containers(
-        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+        self, maps: Mapping[tuple[str, str], ConfigMap], used_names: set[str]
     ) -> Iterator[PodContainer]:
         for key in ("initContainers", "containers"):
-            for i, item in enumerate(list_of(self.spec.get(key))):
-                section = as_map(item)
+            for i, entry in enumerate(list_of(self.spec.get(key))):
+                section = as_map(entry)
                 if not section:
                     continue
                 workload = self.workload or self.kind
-                name = free_name(f"{workload}/{text_in(section, 'name') or i}", taken)
+                name = free_name(f"{workload}/{text_in(section, 'name') or i}", used_names)
                 lasts = key == "containers" and self.kind not in _ENDS
                 yield self._container(name, section, (*self.path, key, i), lasts, maps)
 
@@ -251,11 +251,11 @@ class Workload:
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
         """Whether mounts may replace the image's scripts and settings."""
-        listed = map(as_map, list_of(self.spec.get("volumes")))
-        volumes = {text_in(item, "name"): set(item) for item in listed}
+        volume_sections = map(as_map, list_of(self.spec.get("volumes")))
+        volumes = {text_in(volume, "name"): set(volume) for volume in volume_sections}
         kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
-        for item in list_of(section.get("volumeMounts")):
-            mount = as_map(item)
+        for entry in list_of(section.get("volumeMounts")):
+            mount = as_map(entry)
             target = text_in(mount, "mountPath")
             if target.startswith(_SECRETS) or not _OF_KAFKA.match(target):
                 continue
@@ -264,8 +264,8 @@ class Workload:
         return False
 
     def _host_aliases(self) -> Iterator[tuple[str, str]]:
-        for item in list_of(self.spec.get("hostAliases")):
-            alias = as_map(item)
+        for entry in list_of(self.spec.get("hostAliases")):
+            alias = as_map(entry)
             for name in list_of(alias.get("hostnames")):
                 yield str(name).lower(), text_in(alias, "ip")
 
@@ -280,14 +280,14 @@ class Workload:
 
     def _asks_cluster(self) -> bool:
         policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
-        wanted = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
-        return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
+        expected = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
+        return policy in (expected, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
 
 
 def _is_hidden(value: object) -> bool:
     """Whether ``value``, or an entry of it, is an unknown value of a program."""
     items = value if isinstance(value, list) else ()
-    hidden = any(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items)
+    hidden = any(isinstance(entry, str) and _WHOLE.fullmatch(entry) for entry in items)
     return isinstance(value, str) or hidden
 
 
@@ -295,9 +295,9 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
     kind = KIND_OF.get(text_in(resource, "kind").lower(), "")
     if not kind:
         return
-    held, spec = resource, resource
+    holder, spec = resource, resource
     for key in POD_IN[kind]:
-        held, spec = spec, as_map(spec.get(str(key)))
+        holder, spec = spec, as_map(spec.get(str(key)))
     outer = as_map(resource.get("spec"))
     replicas = outer.get("replicas")
     yield Workload(
@@ -306,7 +306,7 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
         namespace_of(resource),
         (*path, *POD_IN[kind]),
         spec,
-        as_map(as_map(held.get("metadata")).get("labels")),
+        as_map(as_map(holder.get("metadata")).get("labels")),
         "1" if replicas is None else str(replicas),
         text_in(outer, "serviceName") if kind == "StatefulSet" else "",
         number_in(as_map(outer.get("ordinals")), "start") or 0,
@@ -319,12 +319,12 @@ def number_in(section: Mapping[str, object], key: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
 
 
-def free_name(name: str, taken: set[str]) -> str:
+def free_name(name: str, used_names: set[str]) -> str:
     """``name``, or `NAME#2` and so on if ``taken`` contains it; adds the result to ``taken``."""
-    numbered = (f"{name}#{number}" for number in range(2, len(taken) + 3))
-    found = next(item for item in (name, *numbered) if item not in taken)
-    taken.add(found)
-    return found
+    numbered = (f"{name}#{number}" for number in range(2, len(used_names) + 3))
+    free = next(candidate for candidate in (name, *numbered) if candidate not in used_names)
+    used_names.add(free)
+    return free
 
 
 def is_off(value: object) -> bool:

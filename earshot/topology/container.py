@@ -160,12 +160,12 @@ class Container:
     @cached_property
     def names(self) -> frozenset[str]:
         """The container's names on its networks, in lower case."""
-        found = {self.name, self.hostname}
+        names = {self.name, self.hostname}
         for network in self.networks:
-            found |= {*network.aliases}
+            names |= {*network.aliases}
             if network.is_named:
-                found |= {f"{alias}.{network.name}" for alias in (self.name, *network.aliases)}
-        return frozenset(name.lower() for name in found if name)
+                names |= {f"{alias}.{network.name}" for alias in (self.name, *network.aliases)}
+        return frozenset(name.lower() for name in names if name)
 
     @cached_property
     def addresses(self) -> frozenset[str]:

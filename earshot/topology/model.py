@@ -141,9 +141,9 @@ class Deployment:
 
     @cached_property
     def _positions(self) -> Mapping[str, Hashable]:
-        found: dict[str, Hashable] = {}
+        positions: dict[str, Hashable] = {}
         for name, own in self.containers.items():
             flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
-            alike = (tuple(network.name for network in own.networks), *flags)
-            found[name] = name if own.extra_hosts or own.links else alike
-        return found
+            shared_key = (tuple(network.name for network in own.networks), *flags)
+            positions[name] = name if own.extra_hosts or own.links else shared_key
+        return positions

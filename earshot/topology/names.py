@@ -124,8 +124,8 @@ class Names:
             return _gateway(host, own, is_given=by_hosts_file)
         if own is None or own.on_host_network:
             return self._on_machine(host)
-        if found := self._members(place, own, folded(host)):
-            return found
+        if resolution := self._members(place, own, folded(host)):
+            return resolution
         return self._unlisted_name(place, own, host)
 
     def owner(self, place: str) -> str:
@@ -190,18 +190,18 @@ class Names:
         if own.hostname and host == own.hostname.lower():
             because = f"{host} is the hostname of {place}, in its hosts file"
             return Resolution(tuple(self._interfaces(place, own)), because)
-        found: dict[Member, None] = {}
+        members: dict[Member, None] = {}
         for network in own.networks:
             for name in self._by_network_name.get((network.name, host), ()):
-                found[Member(name, network.name)] = None
+                members[Member(name, network.name)] = None
         linked = own.links.get(host)
         if linked in self.containers and linked is not None:
-            found |= dict.fromkeys(self._link_members(own, linked))
-        if not found and self._is_own_name(place, own, host):
-            found |= dict.fromkeys(self._interfaces(place, own))
-        if not found:
+            members |= dict.fromkeys(self._link_members(own, linked))
+        if not members and self._is_own_name(place, own, host):
+            members |= dict.fromkeys(self._interfaces(place, own))
+        if not members:
             return None
-        possible = [member for member in found if not self.apart(place, member.service)]
+        possible = [member for member in members if not self.apart(place, member.service)]
         if not possible:
             return Unknown(f"which of the profiles runs that has {host}")
         targets = _first_network_members(own, possible)
@@ -322,19 +322,19 @@ class Names:
 
     @cached_property
     def _sharing(self) -> Mapping[str, Sequence[str]]:
-        listed = by_key((owner, name) for name, owner in self._owners.items())
+        by_owner = by_key((owner, name) for name, owner in self._owners.items())
         return {
-            key: [key, *(name for name in names if name != key)] for key, names in listed.items()
+            key: [key, *(name for name in names if name != key)] for key, names in by_owner.items()
         }
 
 
-def _first_network_members(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
+def _first_network_members(own: Container, members: Sequence[Member]) -> tuple[Member, ...]:
     """The members on the network that Docker resolves first: not internal, then by name.
 
     Empty if the project's name decides the order and the networks have different members.
     """
     joined = {network.name: network for network in own.networks}
-    groups = by_key((member.network, member) for member in found)
+    groups = by_key((member.network, member) for member in members)
     outer = [name for name in groups if name in joined and not joined[name].internal]
     names = sorted(outer or groups)
     first = groups[names[0]]

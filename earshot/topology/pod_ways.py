@@ -70,14 +70,14 @@ class PodWays:
             return self.ways_to_pods(service, ServicePort(port, port), place)
         if service.ports is None:
             return [_unknown(f"which ports the Service {service.name} has")]
-        found = [candidate for candidate in service.ports if candidate.port == port]
-        if not found and service.ports:
-            listed = ", ".join(
+        matching_ports = [candidate for candidate in service.ports if candidate.port == port]
+        if not matching_ports and service.ports:
+            port_list = ", ".join(
                 str(number) for number in sorted({candidate.port for candidate in service.ports})
             )
-            why = f"the Service {service.name} has no port but {listed}"
+            why = f"the Service {service.name} has no port but {port_list}"
             return [Leg(Failure.REFUSED, (Hop(Stage.WAY, Answer.NO, why),))]
-        asked = found[0] if found else ServicePort(port, port)
+        asked = matching_ports[0] if matching_ports else ServicePort(port, port)
         legs = self.ways_to_pods(service, asked, place)
         if service.is_local_inside:
             fact = f"whether a pod of the Service {service.name} runs on the client's node"
@@ -231,13 +231,13 @@ class PodWays:
         labelled = by_key(
             ((pod.namespace, *label), pod) for pod in self.all for label in pod.every_label
         )
-        found: dict[int, Sequence[Pod]] = {}
+        selections: dict[int, Sequence[Pod]] = {}
         for service in self.services:
-            wanted = service.selector.items()
-            first = next(iter(wanted), None)
+            labels = service.selector.items()
+            first = next(iter(labels), None)
             pods = labelled.get((service.namespace, *first), ()) if first is not None else ()
-            found[id(service)] = [pod for pod in pods if wanted <= pod.every_label]
-        return found
+            selections[id(service)] = [pod for pod in pods if labels <= pod.every_label]
+        return selections
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
@@ -246,7 +246,7 @@ class PodWays:
 
 def best(legs: Sequence[Leg]) -> Leg:
     """The best leg, as a Service connects to any of its pods."""
-    return min(legs, key=lambda it: (isinstance(it.end, Failure), isinstance(it.end, Unknown)))
+    return min(legs, key=lambda leg: (isinstance(leg.end, Failure), isinstance(leg.end, Unknown)))
 
 
 def _unknown(fact: str) -> Leg:

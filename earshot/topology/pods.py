@@ -58,12 +58,12 @@ class PodDeployment(Deployment):
             for service in self.services
             if any(map(self._has_broker, self._pod_ways.selected(service)))
         ]
-        found = (
+        addresses = (
             f"{service.name}:{port.port}"
             for service in asked or before
             for port in service.ports or ()
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(addresses))
 
     def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` resolves to in ``namespace``."""
@@ -97,21 +97,23 @@ class PodDeployment(Deployment):
         Brokers with clients in the file or outside the cluster are left out. If a client of one
         port works, those of ports that fail are left out: they may serve clients elsewhere.
         """
-        met = {
+        reached = {
             broker for bootstrap in self.bootstraps for broker in self._reached_brokers(bootstrap)
         }
-        listed = by_key(
+        clients_by_broker = by_key(
             (broker, client)
             for service in self.services
             if not service.is_external_name
             for client in self._clients_of(service)
-            for broker in self._reached_brokers(client) - met
+            for broker in self._reached_brokers(client) - reached
         )
-        found: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
-        for clients in listed.values():
-            work = [client for client in clients if walk(self, client).answer is not Answer.NO]
-            found |= {(client.service, client.addresses): client for client in work or clients}
-        yield from found.values()
+        bootstraps: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
+        for clients in clients_by_broker.values():
+            working = [client for client in clients if walk(self, client).answer is not Answer.NO]
+            bootstraps |= {
+                (client.service, client.addresses): client for client in working or clients
+            }
+        yield from bootstraps.values()
 
     def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
         place = other_pod(service.namespace)
@@ -156,9 +158,8 @@ class PodDeployment(Deployment):
             if service.is_headless and service.name == pod.subdomain and len(pod.hostnames) == 1:
                 return f"{pod.hostnames[0]}.{service.name}"
         for service in services:
-            if len(self._pod_ways.selected(service)) == 1 and any(
-                it.port == port for it in service.ports or ()
-            ):
+            has_port = any(service_port.port == port for service_port in service.ports or ())
+            if has_port and len(self._pod_ways.selected(service)) == 1:
                 return service.name
         return None
 
@@ -191,9 +192,12 @@ class PodDeployment(Deployment):
                 for leg in self._pod_ways.ways_by_service(service, address.port, place)
             ]
             return _trace(address, f"{host} is the Service {services[0].name}", legs)
-        if found := self._pod_ways.stable_pods(host, pod.namespace):
-            legs = [self._pod_ways.by_service(it, one, address.port, place) for one, it in found]
-            return _trace(address, f"{host} is a pod of {found[0][0].workload}", legs)
+        if pods_with_services := self._pod_ways.stable_pods(host, pod.namespace):
+            legs = [
+                self._pod_ways.by_service(service, stable_pod, address.port, place)
+                for stable_pod, service in pods_with_services
+            ]
+            return _trace(address, f"{host} is a pod of {pods_with_services[0][0].workload}", legs)
         return self._unlisted_name(address, host, pod.namespace)
 
     def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:

@@ -57,13 +57,15 @@ class Walk:
     @property
     def answer(self) -> Answer:
         """NO if no bootstrap address or not every broker is reached; UNKNOWN if that may be."""
-        answers = [item.answer for item in self.connections]
+        answers = [bootstrap.answer for bootstrap in self.connections]
         if all(answer is Answer.NO for answer in answers):
             return Answer.NO
-        sent = [it.answer for item in self.connections for it in item.sent]
-        if Answer.NO in sent:
+        later = [
+            connection.answer for bootstrap in self.connections for connection in bootstrap.sent
+        ]
+        if Answer.NO in later:
             return Answer.NO
-        return Answer.UNKNOWN if Answer.UNKNOWN in (*answers, *sent) else Answer.YES
+        return Answer.UNKNOWN if Answer.UNKNOWN in (*answers, *later) else Answer.YES
 
 
 def failing(hops: Iterable[Hop]) -> Hop | None:

@@ -133,9 +133,9 @@ class Ways:
         ends = tuple(leg.end for leg in legs)
         return Trace(address, hops, chosen.end, ends, meant.doubt)
 
-    def through(self, service: str, item: PublishedPort) -> tuple[Hop, ...]:
+    def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service`` to a listener."""
-        leg = self._published_leg(service, item, item.host_ip or "an address")
+        leg = self._published_leg(service, port, port.host_ip or "an address")
         return (leg.way, leg.socket) if leg.socket else (leg.way,)
 
     def _leg(self, place: str, target: Target, port: int) -> _Leg:
@@ -203,12 +203,12 @@ class Ways:
             for endpoint in broker.endpoints or ():
                 if endpoint.bind.port != port:
                     continue
-                taken = self._accepts(broker, endpoint, network, loopback)
-                if taken is True:
+                is_accepted = self._accepts(broker, endpoint, network, loopback)
+                if is_accepted is True:
                     return ReachedListener(
                         broker, endpoint
                     ), f"{endpoint.name} of {broker.service} listens there"
-                if taken is None:
+                if is_accepted is None:
                     fact = f"on which address of {broker.service} {endpoint.bind} listens"
                     return Unknown(fact), fact
                 refusal = f"{endpoint.name} of {broker.service} listens on {endpoint.bind} alone"
@@ -263,52 +263,52 @@ class Ways:
             if not isinstance(end, Failure) or port in binds:
                 return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
         elsewhere: list[tuple[str, PublishedPort]] = []
-        for name, item in self._published.get(port, ()):
+        for name, published in self._published.get(port, ()):
             if self._containers[name].is_cut_off:
-                elsewhere.append((name, item))
+                elsewhere.append((name, published))
                 continue
-            taken = _is_published_at(item, address, is_loopback_way=is_loopback_way)
-            if taken is None:
-                fact = f"whether {item.host_ip} is the address of the machine that is used"
-                if is_loopback_way and is_loopback(item.host_ip):
-                    fact = f"whether localhost is {item.host_ip} here"
+            is_published = _is_published_at(published, address, is_loopback_way=is_loopback_way)
+            if is_published is None:
+                fact = f"whether {published.host_ip} is the address of the machine that is used"
+                if is_loopback_way and is_loopback(published.host_ip):
+                    fact = f"whether localhost is {published.host_ip} here"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
-            if taken:
-                return self._published_leg(name, item, via)
-            elsewhere.append((name, item))
+            if is_published:
+                return self._published_leg(name, published, via)
+            elsewhere.append((name, published))
         if elsewhere:
-            name, item = elsewhere[0]
+            name, published = elsewhere[0]
             if self._containers[name].is_cut_off:
-                return self._published_leg(name, item, via)
-            why = f"port {port} is published on {item.host_ip} alone"
+                return self._published_leg(name, published, via)
+            why = f"port {port} is published on {published.host_ip} alone"
             return _Leg(Failure.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
         fact = f"what listens at port {port} of the machine"
         return _Leg(Unknown(fact), way, Hop(Stage.SOCKET, Answer.UNKNOWN, fact))
 
-    def _published_leg(self, name: str, item: PublishedPort, via: str) -> _Leg:
+    def _published_leg(self, name: str, port: PublishedPort, via: str) -> _Leg:
         """The leg through a published port into the container."""
         if self._containers[name].is_cut_off:
-            return _Leg(Failure.NO_WAY, _blocked(f"{item} of {name}, whose networks are internal"))
-        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
+            return _Leg(Failure.NO_WAY, _blocked(f"{port} of {name}, whose networks are internal"))
+        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {port} of {name}")
         networks = [network for network in self._containers[name].networks if not network.internal]
         network = networks[0].name if len(networks) == 1 else ""
-        end, why = self._listens(name, item.container_port, False, network, None)
+        end, why = self._listens(name, port.container_port, False, network, None)
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
 
     @cached_property
     def _published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
         """The services that publish each port of the machine."""
-        found: dict[int, list[tuple[str, PublishedPort]]] = {}
+        services_by_port: dict[int, list[tuple[str, PublishedPort]]] = {}
         for name, container in self._containers.items():
             for port in container.published:
                 if port.host_port is not None and port.protocol == "tcp":
-                    found.setdefault(port.host_port, []).append((name, port))
-        return found
+                    services_by_port.setdefault(port.host_port, []).append((name, port))
+        return services_by_port
 
     @cached_property
     def _on_host_network(self) -> Mapping[int | None, Sequence[str]]:
         """Services on the machine's network by the port that they may listen at; None: any."""
-        found: dict[int | None, list[str]] = {}
+        services_by_port: dict[int | None, list[str]] = {}
         for name in (
             name for name, container in self._containers.items() if container.on_host_network
         ):
@@ -322,8 +322,8 @@ class Ways:
             }
             is_open = any(broker.endpoints is None for broker in sharing)
             for port in (None,) if is_open else ports:
-                found.setdefault(port, []).append(name)
-        return found
+                services_by_port.setdefault(port, []).append(name)
+        return services_by_port
 
     def is_published(self, port: int) -> bool:
         """Whether a container publishes ``port`` of the machine, or uses the machine's network."""
@@ -332,19 +332,19 @@ class Ways:
         )
 
 
-def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:
+def _is_published_at(port: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:
     """Whether a connection to the machine's loopback or to ``address`` reaches a published port;
     None if unknown."""
-    if not item.host_ip or kind_of(item.host_ip) is NameKind.ANY_ADDRESS:
+    if not port.host_ip or kind_of(port.host_ip) is NameKind.ANY_ADDRESS:
         return True
-    if not is_known(item.host_ip):
+    if not is_known(port.host_ip):
         return None
     if is_loopback_way:
-        return is_loopback(item.host_ip) and _is_same_loopback(item.host_ip, address)
-    if is_loopback(item.host_ip):
+        return is_loopback(port.host_ip) and _is_same_loopback(port.host_ip, address)
+    if is_loopback(port.host_ip):
         return False
     # another address may be translated to this one
-    return True if ip_of(address) == ip_of(item.host_ip) else None
+    return True if ip_of(address) == ip_of(port.host_ip) else None
 
 
 def _is_same_loopback(host: str, address: str) -> bool | None:
