@@ -22,7 +22,7 @@ from earshot.sources.compose_files import (
     noted,
     sections_of,
 )
-from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.compose_ports import read_known_ports, read_port
 from earshot.sources.compose_sections import (
     Section,
     configs_of,
@@ -121,11 +121,11 @@ def read_compose(
         switched_off |= commented_values(each, name)
         below = without({"services": whole, "networks": networks}, gone)
         whole, networks = sections_of(below.get("services")), map_of(below.get("networks"), name)
-        own = {it: files.resolve_extends(it, sections, name, ()) for it in sections}
-        whole |= {it: merged_section(whole[it], own[it]) if it in whole else own[it] for it in own}
+        own = {service: files.resolve_extends(service, sections, name, ()) for service in sections}
+        whole |= {name: merged_section(whole.get(name, {}), own[name]) for name in own}
         networks = merged_maps(networks, declared)
     for path, sections, declared in files.included():
-        others = {it: files.resolve_extends(it, sections, path, ()) for it in sections}
+        others = {name: files.resolve_extends(name, sections, path, ()) for name in sections}
         whole, networks = {**others, **whole}, merged_maps(declared, networks)
     if not whole and not files.not_included:
         raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
@@ -164,27 +164,29 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
 def is_compose(text: str, shown: str) -> bool:
     """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
     document = read_yaml_texts(text, shown, unique=False)
-    if isinstance(document, Mapping) and "services" in document:
+    if not isinstance(document, Mapping):
+        return False
+    if "services" in document:
         return isinstance(untagged(document["services"]), Mapping)
     if "include" in document:
         return all(map(_is_include, list_of(document["include"], shown)))
-    items = [item for key, item in document.items() if not str(key).startswith("x-")]
-    known = bool(KNOWN_TOP & set(document)) or "apiVersion" in document
-    return not known and bool(items) and all(map(_is_service, items))
+    if (KNOWN_TOP | {"apiVersion"}) & set(document):
+        return False
+    sections = [section for key, section in document.items() if not str(key).startswith("x-")]
+    return bool(sections) and all(
+        isinstance(section, Mapping) and {"image", "build", "extends"} & set(section)
+        for section in sections
+    )
 
 
-def _is_service(item: object) -> bool:
-    return isinstance(item, Mapping) and bool({"image", "build", "extends"} & set(item))
-
-
-def _is_include(item: object) -> bool:
+def _is_include(entry: object) -> bool:
     """Whether an entry of `include` is Compose's: GitLab's has other keys."""
-    return isinstance(item, str) or (isinstance(item, Mapping) and "path" in item)
+    return isinstance(entry, str) or (isinstance(entry, Mapping) and "path" in entry)
 
 
 @dataclass
 class _Files(ComposeFiles):
-    """The services of what was read."""
+    """Reads the services of the files."""
 
     def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
         where = f"{shown}: services.{name}"
@@ -192,22 +194,18 @@ class _Files(ComposeFiles):
         unknown = list(noted(section, UNKNOWN))
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
-        published: list[PublishedPort] = []
-        for i, item in enumerate(list_of(section.get("ports"), f"{where}.ports")):
-            try:
-                published += read_port(item, f"{where}.ports[{i}]")
-            except EarshotError:
-                if not self.lenient:
-                    raise
-                hidden = read_hidden_port(item)
-                published += hidden
-                unknown += [] if hidden else ["ports"]
+        ports = list_of(section.get("ports"), f"{where}.ports")
+        if self.lenient:
+            published = [*read_known_ports(ports, unknown)]
+        else:
+            places = (f"{where}.ports[{i}]" for i in range(len(ports)))
+            published = [port for entry in map(read_port, ports, places) for port in entry]
         volumes = [*volumes_of(section, where), *configs_of(section, self.configs)]
-        beside = [volume for volume, _ in volumes if volume.startswith(".") and self.lenient]
-        yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
-        of_kafka = [
-            it if it.endswith(".properties") else posixpath.join(it, "server.properties")
-            for it in beside
+        sources = [source for source, _ in volumes if source.startswith(".") and self.lenient]
+        yaml_files = [source for source in sources if source.endswith((".yaml", ".yml"))]
+        properties_files = [
+            path if path.endswith(".properties") else posixpath.join(path, "server.properties")
+            for path in sources
         ]
         properties = self._first_read(properties_files, _is_of_broker)
         if self.lenient and not properties and any(may_be_configuration(to) for _, to in volumes):

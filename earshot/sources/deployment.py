@@ -227,8 +227,8 @@ def image_release(image: str) -> tuple[int, int] | None:
 
 
 def deployment(services: Sequence[Service]) -> Deployment:
-    """Everything that the file shows."""
-    kafka = (broker_of(item) for item in brokers_among(services))
+    """The brokers, clients and containers of ``services``."""
+    kafka_brokers = (broker_of(service) for service in brokers_among(services))
     brokers = (
         *with_joined_clusters(tuple(kafka_brokers)),
         *(redpanda_broker(service, services) for service in redpanda_among(services)),

@@ -60,18 +60,20 @@ def _found(path: Keys, resource: Resource, pooled: bool, used_names: set[str]) -
     annotations = as_map(as_map(resource.get("metadata")).get("annotations"))
     alone = not pooled and is_off(annotations.get(_POOLS, "false"))
     brokers = _number(section.get("replicas")) if alone else None
-    kafka = StrimziKafka(free_name(name_of(resource), taken), listeners, brokers)
+    kafka = StrimziKafka(free_name(name_of(resource), used_names), listeners, brokers)
     version = str(resource.get("apiVersion")).removeprefix(_GROUP)
-    misshapen = _misshapen(listed, version)
-    return FoundKafka(kafka, path, "" if misshapen else _why_open(listed, listeners), misshapen)
+    misshapen = _misshapen(listener_list, version)
+    return FoundKafka(
+        kafka, path, "" if misshapen else _why_open(listener_list, listeners), misshapen
+    )
 
 
 def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
     """Resources whose listeners Kubernetes refuses: the resource, what was found, and what is
     allowed."""
-    for item in found:
-        if item.misshapen:
-            yield f"Kafka {item.kafka.name}", item.misshapen, "a list of listeners, each a map"
+    for kafka in found:
+        if kafka.misshapen:
+            yield f"Kafka {kafka.kafka.name}", kafka.misshapen, "a list of listeners, each a map"
 
 
 def _misshapen(listed: object, version: str) -> str:
