@@ -1,4 +1,4 @@
-"""The names of internal listeners, looked up on behalf of clients in connected VPCs."""
+"""Lookups of internal listeners' names for clients in connected VPCs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def with_lookups(
     policy: ResolverPolicy,
     asked: SystemResolvers | None = None,
 ) -> tuple[ConnectedVpc, ...]:
-    """``connected`` with the answers of those VPCs whose resolvers can be asked.
+    """``connected`` with the answers of those VPCs that have resolvers.
 
-    All lookups together take up to ``policy.timeout`` seconds. ``asked`` has the resolvers
+    All lookups together take up to ``policy.timeout`` seconds. ``asked`` provides the resolvers
     (default: the system's and those of the policy).
     """
     hosts = {

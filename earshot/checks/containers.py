@@ -1,9 +1,8 @@
-"""The containers of a Pulumi program: each as it is registered, all of them at the end.
+"""The containers of a Pulumi program: each at its registration, all together at the end.
 
-What a container alone shows is said before it exists, also why the names that it advertises
-resolve: its own networks, or a DNS server. Reachability takes all containers of one Docker
-engine, with the networks and images that the stack makes: the same that a Compose file shows,
-checked by the same rules.
+At registration a container's own settings are checked, and its advertised names are resolved by
+its networks or by DNS. At the end all containers of one Docker engine, with the networks and images
+of the stack, are checked for reachability by the rules for a Compose file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,19 +34,19 @@ from earshot.topology.names import GATEWAYS
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = rules_at(Door.CONTAINER)
 _SCOPE_INPUTS = ("advertised.listeners", "ports")
-"""Of KL017: for an unknown image, the scopes of a listener decide whether it is an error."""
+"""Inputs of findings of KL017 that depend, for an unknown image, on a listener's scopes."""
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
 
 
 @dataclass(frozen=True)
 class RegisteredContainer:
-    """One container, and the Docker engine that it is for."""
+    """One container, and the Docker engine that runs it."""
 
     urn: str
     service: Service
     engine: str
     behind_gate: bool = False
-    """It is one of earshot's own: the gate has checked its plan, and said what is no error."""
+    """It is earshot's own: the gate has checked its plan and reported its warnings."""
 
 
 class ContainerRun:
@@ -64,68 +63,75 @@ class ContainerRun:
         policy: ResolverPolicy,
         addresses: tuple[str, ...] | None = None,
     ) -> CheckResult:
-        """What ``registered`` shows by itself.
+        """The findings about ``registered`` itself.
 
-        ``policy`` has the resolvers for the names that it advertises; ``addresses`` are those of
-        the machine that its engine runs on, none where they are not known. If they are left out,
-        each name that leads to an address gives a finding of state unknown.
+        ``policy`` defines the resolvers for advertised names. ``addresses`` are those of the
+        engine's machine, an empty tuple if unknown. Without ``addresses`` each name that resolves
+        gives a finding of state unknown.
         """
         self._registered[registered.urn] = registered
         if not brokers_among([registered.service]):
             return CheckResult(() if registered.behind_gate else _undecided(registered.service))
-        found = _own_findings(registered.service)
-        self._reported[registered.urn] = found
+        findings = _own_findings(registered.service)
+        self._reported[registered.urn] = findings
         if registered.behind_gate:
-            return CheckResult(tuple(it for it in found if it.is_certain_error))
+            return CheckResult(tuple(finding for finding in findings if finding.is_certain_error))
         facts = _with_names(registered.service.container, policy, self._asked, addresses or ())
         compares = addresses != ()
-        rules = [it for it in _OF_ONE if compares or it is not kl012_same_broker.RULE]
-        named = tuple(_name_findings(facts, registered.service.name, rules))
-        return CheckResult((*_not_known_yet(registered.service), *found, *named), remarks(facts))
+        rules = [rule for rule in _OF_ONE if compares or rule is not kl012_same_broker.RULE]
+        name_findings = tuple(_name_findings(facts, registered.service.name, rules))
+        return CheckResult(
+            (*_not_known_yet(registered.service), *findings, *name_findings), remarks(facts)
+        )
 
     @property
     def brokers(self) -> tuple[str, ...]:
-        """The URNs of the containers that run a broker or a controller."""
-        return tuple(urn for urn, item in self._registered.items() if brokers_among([item.service]))
+        """The URNs of the containers that run a broker or controller."""
+        return tuple(
+            urn for urn, container in self._registered.items() if brokers_among([container.service])
+        )
 
     def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
-        """What all containers of each engine show together, and was not said of one alone."""
-        found: list[tuple[str, Finding]] = []
-        # programs register in any order: of two that clash it is always the same one that is named
-        registered = sorted(self._registered.values(), key=lambda item: item.urn)
-        for engine in dict.fromkeys(item.engine for item in registered):
-            listed = [item for item in registered if item.engine == engine]
-            found += self._stack_findings(listed, stack)
-        return StackEvaluation(tuple(found))
+        """The findings about all containers of each engine, without those of registration."""
+        findings: list[tuple[str, Finding]] = []
+        # registration order varies: of two that clash, always report the same one
+        registered = sorted(self._registered.values(), key=lambda container: container.urn)
+        for engine in dict.fromkeys(container.engine for container in registered):
+            containers = [container for container in registered if container.engine == engine]
+            findings += self._stack_findings(containers, stack)
+        return StackEvaluation(tuple(findings))
 
     def _stack_findings(
-        self, listed: Sequence[RegisteredContainer], stack: RegisteredStack
+        self, containers: Sequence[RegisteredContainer], stack: RegisteredStack
     ) -> Iterator[tuple[str, Finding]]:
         services = _with_unique_names(
-            {item.urn: in_stack(item.service, item.urn, stack) for item in listed}
+            {
+                container.urn: in_stack(container.service, container.urn, stack)
+                for container in containers
+            }
         )
         urns = {service.name: urn for urn, service in services.items()}
-        behind_gate = {item.urn for item in listed if item.behind_gate}
+        behind_gate = {container.urn for container in containers if container.behind_gate}
         gated = {name for name, urn in urns.items() if urn in behind_gate}
         whole = tuple(services.values())
-        found = mistakes(whole)
-        for finding in (*found, *advice_on_services(whole, found, gated)):
+        findings = mistakes(whole)
+        for finding in (*findings, *advice_on_services(whole, findings, gated)):
             urn = urns[finding.container]
             if finding.container in gated and not finding.is_certain_error:
                 continue
-            if not any(_is_same(finding, said) for said in self._reported.get(urn, ())):
+            if not any(_is_same(finding, reported) for reported in self._reported.get(urn, ())):
                 yield urn, finding
 
 
 def _is_same(one: Finding, other: Finding) -> bool:
-    """A broker that does not start is named once, for whatever reason."""
+    """Whether both findings are of one rule and listener, or both prevent a start."""
     if {one.rule, other.rule} <= _REFUSALS:
         return True
     return (one.rule, one.listener) == (other.rule, other.listener)
 
 
 def _own_findings(service: Service) -> tuple[Finding, ...]:
-    """What is wrong whatever other services there are: in networks that may have any other name."""
+    """The findings that hold whatever other containers exist."""
     container = replace(service.container, open_networks=True)
     is_known = container.family is not Family.UNKNOWN
     return tuple(
@@ -137,24 +143,24 @@ def _own_findings(service: Service) -> tuple[Finding, ...]:
 
 
 def _with_unique_names(services: Mapping[str, Service]) -> dict[str, Service]:
-    """By URN, each under a name of its own: that of the container, as long as it is one's alone.
+    """``services`` by URN with unique names: the container's name, or else the URN.
 
-    Where a name or a network is not known yet, any name may mean something on any network.
+    If a name or a network is unknown, networks may have any name.
     """
     is_open = any(
         what not in ("variables", "ports")
         for service in services.values()
         for what in service.container.unknown
     )
-    taken: set[str] = set()
+    used_names: set[str] = set()
     by_name = {}
     for urn, service in services.items():
         name = (
             urn
-            if service.name in taken or "its name" in service.container.unknown
+            if service.name in used_names or "its name" in service.container.unknown
             else service.name
         )
-        taken.add(name)
+        used_names.add(name)
         container = replace(
             service.container, open_networks=service.container.open_networks or is_open
         )
@@ -166,18 +172,22 @@ def _with_names(
     container: Container, policy: ResolverPolicy, asked: SystemResolvers, addresses: tuple[str, ...]
 ) -> ClusterFacts:
     facts = facts_of(container)
-    asks = any(_is_full_name(str(it.host)) for _, it, _ in facts.advertised())
-    found = evidence(facts, policy, asked) if asks else {}
+    asks = any(_is_full_name(str(listener.host)) for _, listener, _ in facts.advertised())
+    evidence_by_key = evidence(facts, policy, asked) if asks else {}
     return replace(
         facts,
-        evidence={key: item for key, item in found.items() if _is_full_name(key[2])},
+        evidence={
+            key: evidence_item
+            for key, evidence_item in evidence_by_key.items()
+            if _is_full_name(key[2])
+        },
         waivers=policy.waivers,
         addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},
     )
 
 
 def _is_full_name(host: str) -> bool:
-    """Whether DNS alone decides what ``host`` means; a short name may be anybody's."""
+    """Whether only DNS resolves ``host``; networks may define a short name."""
     return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
 
 
@@ -185,7 +195,7 @@ def _name_findings(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> 
     for finding in evaluate(facts, rules):
         if not _is_full_name(finding.host or ""):
             continue
-        # a router may be in front of what is known of a host
+        # the host may be behind a router
         mild = finding.rule == kl012_same_broker.RULE.id
         severity = Severity.WARNING if mild else finding.severity
         yield replace(finding, severity=severity, container=service, node=None)
@@ -197,14 +207,19 @@ def _not_known_yet(service: Service) -> Iterator[Finding]:
         observed = f"{MOUNTED}: what they set is not read here"
         remedy = "check the file with `earshot lint`, or set its listeners in variables"
         yield _unknown(service, observed, "the broker's settings", ("uploads", "volumes"), remedy)
-    listed = [*hidden_variables(container), *(it for it in container.unknown if it != MOUNTED)]
-    if listed:
+    unknown_inputs = [
+        *hidden_variables(container),
+        *(name for name in container.unknown if name != MOUNTED),
+    ]
+    if unknown_inputs:
         expected = "the container's variables, ports and networks, checked again with their values"
-        yield _unknown(service, f"{', '.join(listed)}: not known yet", expected, tuple(listed))
+        yield _unknown(
+            service, f"{', '.join(unknown_inputs)}: not known yet", expected, tuple(unknown_inputs)
+        )
 
 
 def _undecided(service: Service) -> tuple[Finding, ...]:
-    """A finding where unknown variables may make the container a broker; else none."""
+    """A finding if unknown variables may make the container a broker."""
     container = service.container
     may_be_kafka = container.family is not Family.UNKNOWN or is_unnamed(container.image)
     if "variables" not in container.unknown or not may_be_kafka:
@@ -232,7 +247,7 @@ def _unknown(
 
 
 def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
-    """What the containers' own networks declare about the names in the plan, for `gather`."""
+    """The plan's names that the containers' own networks declare, for `gather`."""
     declared_hosts: dict[EvidenceKey, Declaration] = {}
     for node, listener, scope in facts.advertised():
         container = facts.containers.get(node.id)
@@ -254,7 +269,7 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
 
 
 def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
-    """A container resolves its own hostname without a network; other containers may not."""
+    """Whether the node is the only voter, which resolves its own hostname without a network."""
     if scope is not Scope.CONTROLLER:
         return False
     settings = facts.settings.get(id)
@@ -271,25 +286,31 @@ def evidence(
 ) -> dict[EvidenceKey, Evidence]:
     """The evidence for every advertised name of nodes in containers.
 
-    ``declared`` adds to the names that the containers' networks declare. A full name that no
-    network of containers holds, as of another Docker host, is asked where names of scope external
-    are: Docker's own resolver hands it on to such servers too.
+    ``declared`` adds names to those that the containers' networks declare. A full name without a
+    declaration, such as another Docker host's, is looked up with the resolver of scope external, as
+    Docker's resolver forwards it to such servers.
     """
     if facts.plan is None:
         return {}
     declared = {**declarations(facts), **(declared or {})}
     asked = asked or SystemResolvers()
-    found = gather(facts.plan, policy, facts.placement, declared, asked)
-    beyond = [key for key, item in found.items() if _needs_external_lookup(key, item, policy)]
-    if beyond:
+    evidence_by_key = gather(facts.plan, policy, facts.placement, declared, asked)
+    external_keys = [
+        key
+        for key, evidence_item in evidence_by_key.items()
+        if _needs_external_lookup(key, evidence_item, policy)
+    ]
+    if external_keys:
         again = gather(facts.plan, policy, facts.placement, declared, _WithExternal(asked))
-        found |= {key: again[key] for key in beyond}
-    return found
+        evidence_by_key |= {key: again[key] for key in external_keys}
+    return evidence_by_key
 
 
-def _needs_external_lookup(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool:
+def _needs_external_lookup(
+    key: EvidenceKey, evidence_item: Evidence, policy: ResolverPolicy
+) -> bool:
     _, scope, host = key
-    nobody_asked = item.kind is EvidenceKind.NONE and item.lookup is None
+    nobody_asked = evidence_item.kind is EvidenceKind.NONE and evidence_item.lookup is None
     return scope in _INSIDE and nobody_asked and "." in host and not policy.waiver(host)
 
 
@@ -306,5 +327,5 @@ class _WithExternal(SystemResolvers):
         return self._asked.search()
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
-        found = self._asked.resolver(policy, scope, placement)
-        return found or self._asked.resolver(policy, Scope.EXTERNAL, placement)
+        resolver = self._asked.resolver(policy, scope, placement)
+        return resolver or self._asked.resolver(policy, Scope.EXTERNAL, placement)

@@ -1,9 +1,8 @@
-"""All containers of a file that others wrote: what is certainly wrong with them, each cause once,
-and how secure its brokers are: no more than one piece of advice for each file.
+"""The containers of a file: certain mistakes, each cause once, and one piece of security advice.
 
-If Kafka or an image refuses a broker's settings, nothing more is reported about its listeners: it
-does not start. A cluster tried out on one machine needs no advice, and a file that is open on
-purpose gets none for each line.
+If Kafka or an image refuses a broker's settings, the broker does not start, and nothing else is
+reported about its listeners. Advice is limited to one per file, as a file may be insecure on
+purpose, and omitted for a cluster on one machine.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,22 +35,22 @@ _ABOUT_CLIENTS = frozenset({kl019_clear_text.RULE.id, kl020_plain_passwords.RULE
 
 
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
-    """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
+    """The findings about ``services`` with lines to write; `Finding.container` is the service."""
     check = _Check()
     findings = check(services, deployment(services))
     if not findings:
         return ()
-    from earshot.checks.remedies import with_lines  # slow to import, and for mistakes alone
+    from earshot.checks.remedies import with_lines  # slow to import, and needed only here
 
     return with_lines(services, findings, check)
 
 
 class _Check:
-    """Checks a file, and again each trial of a remedy, which changes few of its services."""
+    """Checks a file, and each trial of a remedy, which changes few of its services."""
 
     def __init__(self) -> None:
         self._results: dict[int, tuple[Service, tuple[Finding, ...], bool]] = {}
-        """By identity, for a service cannot be hashed: itself, its findings, whether it starts."""
+        """(service, findings, whether it starts) by the service's `id()`; it is not hashable."""
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
         kafka = {broker.service for broker in whole.brokers if broker.is_kafka}
@@ -73,14 +72,15 @@ class _Check:
             by_service[broker.service] = (*by_service.get(broker.service, ()), *unbound)
             broken |= {broker.service} if unbound else set()
         clients = tuple(
-            found
+            finding
             for service in services
             if not (service.command or service.is_built or service.files or service.name in kafka)
-            for found in kl014_clients.refusals(service.name, service.container)
+            for finding in kl014_clients.refusals(service.name, service.container)
         )
         facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
         between = evaluate(facts, rules_at(Door.FILE))
-        return (*(item for found in by_service.values() for item in found), *clients, *between)
+        own = (finding for findings in by_service.values() for finding in findings)
+        return (*own, *clients, *between)
 
     def _service_findings(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._results:
@@ -94,7 +94,7 @@ class _Check:
 
 
 def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
-    """The first listener that binds a name which is certainly none of its container."""
+    """A finding for the first listener that binds a name that is certainly not its container's."""
     if broker.container.on_host_network or not broker.is_kafka:
         return
     for endpoint in broker.endpoints or ():
@@ -127,7 +127,7 @@ def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
 
 
 def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
-    """Why a broker does not start, or else which of its addresses nothing can use."""
+    """The reasons why a broker does not start, or else its unusable addresses."""
     refused = tuple(refusals(service, settings))
     if any(refusal.is_certain_error for refusal in refused):
         return refused
@@ -135,18 +135,17 @@ def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
 
 
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
-    """The addresses of a broker that Kafka takes, and that nothing can bind or connect to."""
+    """Findings for addresses that Kafka accepts and nothing can bind or connect to."""
     derived = not service.properties and "listeners" not in service.container.settings.values
     for finding in kl002_kafka.unusable(settings.read(), has_keys=True):
-        if not (derived and finding.inputs == ("listeners",)):  # made from what is advertised
+        if not (derived and finding.inputs == ("listeners",)):  # derived from the advertised list
             yield replace(finding, container=service.name)
 
 
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
-    """Why the image, or Kafka in it, does not start; the first of both that says so.
+    """The first reason why the image's script, or Kafka, does not start.
 
-    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt, and
-    values that reach Kafka in another form.
+    If it starts, warnings for a misspelt variable and for values that reach Kafka changed.
     """
     plain = not (service.command or service.is_built)
     image_refusals = [*kl014_image.refusals(service.container, settings, plain=plain)]
@@ -160,15 +159,18 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     by_variables = plain and not service.properties
     misspelt = [*kl014_misspelt.misspelt_variables(service.container)] if by_variables else []
     for finding in image_refusals[:1]:
-        cause = next((it for it in misspelt if it.is_cause_of(finding)), None)
+        cause = next((variable for variable in misspelt if variable.is_cause_of(finding)), None)
         yield replace(cause.as_cause_of(finding) if cause else finding, container=service.name)
     if not image_refusals:
-        mild = [*(it.finding() for it in misspelt[:1]), *kl014_image.changed(service.container)]
-        yield from (replace(item, container=service.name) for item in mild)
+        warnings = [
+            *(variable.finding() for variable in misspelt[:1]),
+            *kl014_image.changed(service.container),
+        ]
+        yield from (replace(warning, container=service.name) for warning in warnings)
 
 
 def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
-    """What is said about a broker that does not start is said already."""
+    """``whole`` with unknown endpoints for ``broken`` brokers, which are reported already."""
     brokers = tuple(
         replace(broker, endpoints=None) if broker.service in broken else broker
         for broker in whole.brokers
@@ -177,17 +179,17 @@ def _without_endpoints(whole: Deployment, broken: set[str]) -> Deployment:
 
 
 def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
-    """The first piece of advice on one broker's settings, or none."""
+    """The most important advice on one broker's settings, or none."""
     return _first(_findings(settings))
 
 
 def advice_on_services(
-    services: Sequence[Service], reported: Iterable[Finding] = (), but: Iterable[str] = ()
+    services: Sequence[Service], reported: Iterable[Finding] = (), excluded: Iterable[str] = ()
 ) -> tuple[Finding, ...]:
-    """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
-    something is ``reported``."""
-    containers = {item.container for item in reported} | set(but)
-    inside = [service.container for service in services]
+    """The most important advice on the brokers among ``services``, without those in ``but`` and
+    those with a ``reported`` finding."""
+    containers = {finding.container for finding in reported} | set(excluded)
+    all_containers = [service.container for service in services]
     advice: list[Finding] = []
     for service in brokers_among(services):
         if service.name in containers:
@@ -195,7 +197,9 @@ def advice_on_services(
         settings = settings_of(service)
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
-        is_among_containers = any(item.has_name(host) for item in inside for host in hosts)
+        is_among_containers = any(
+            container.has_name(host) for container in all_containers for host in hosts
+        )
         silent = _ABOUT_CLIENTS if is_among_containers else ()
         candidates = (finding for finding in _findings(settings) if finding.rule not in silent)
         advice += [replace(candidate, container=service.name) for candidate in candidates]
@@ -206,14 +210,18 @@ def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
     for rule in rules_at(Door.FILE):
         if rule.objections is not None:
-            yield from (rule.finding_for(item) for item in known_objections(rule.objections, view))
+            yield from (
+                rule.finding_for(objection) for objection in known_objections(rule.objections, view)
+            )
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     weights = {rule.id: rule.weight for rule in rules_at(Door.FILE)}
-    listed = sorted(findings, key=lambda item: -weights[item.rule])
-    others = dict.fromkeys(item.rule for item in listed[1:] if item.rule != listed[0].rule)
-    if not listed:
+    by_weight = sorted(findings, key=lambda finding: -weights[finding.rule])
+    others = dict.fromkeys(
+        finding.rule for finding in by_weight[1:] if finding.rule != by_weight[0].rule
+    )
+    if not by_weight:
         return ()
     more = f" (there is more about security: {', '.join(others)})" if others else ""
-    return (replace(listed[0], observed=f"{listed[0].observed}{more}"),)
+    return (replace(by_weight[0], observed=f"{by_weight[0].observed}{more}"),)

@@ -1,4 +1,4 @@
-"""Brokers on the instances of any program, checked by all that their stack has."""
+"""Brokers on EC2 instances of any program, checked with the resources of their stack."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from earshot.sources.stack_resources import RegisteredStack
 
 @dataclass(frozen=True)
 class StackEvaluation:
-    """What is said of the brokers, each with the URN of its instance."""
+    """Findings and remarks, each with the URN of its container or instance."""
 
     findings: tuple[tuple[str, Finding], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
@@ -36,27 +36,26 @@ def evaluate_stack(
     policies: Mapping[str, ResolverPolicy] | None = None,
     asked: SystemResolvers | None = None,
 ) -> StackEvaluation:
-    """What the resources of ``stack`` show about ``brokers``.
+    """The findings about ``brokers`` from the resources of ``stack``.
 
-    ``policies`` says, by an instance's URN, the resolvers for its names; ``asked`` has these
-    resolvers. What an instance's own inputs showed is not said again.
+    ``policies`` are the resolver policies by instance URN; ``asked`` provides the resolvers.
+    Findings that an instance's own inputs showed are not repeated.
     """
-    around: dict[str, InstanceNetwork] = {}
-    read: list[_Member] = []
+    networks: dict[str, InstanceNetwork] = {}
+    members: list[_Member] = []
     for broker in brokers:
         instance = stack.get(broker.holder)
         if instance is None:
             continue
-        network = around.setdefault(broker.holder, instance_network(stack, instance))
+        network = networks.setdefault(broker.holder, instance_network(stack, instance))
         facts = instance_facts(broker.written, network.own_name)
         if facts.plan is not None:
-            read.append(_Member(broker, facts.plan, facts.settings))
+            members.append(_Member(broker, facts.plan, facts.settings))
     zones = Zones(stack)
     evaluation = StackEvaluation()
-    for members in _clusters(read):
-        policy = (policies or {}).get(members[0].broker.holder, ResolverPolicy())
-        cluster = _Cluster(members, around)
-        checked = cluster.evaluate(zones, policy, asked)
+    for cluster_members in _clusters(members):
+        policy = (policies or {}).get(cluster_members[0].broker.holder, ResolverPolicy())
+        checked = _Cluster(cluster_members, networks).evaluate(zones, policy, asked)
         evaluation = StackEvaluation(
             evaluation.findings + checked.findings, evaluation.remarks + checked.remarks
         )
@@ -64,7 +63,7 @@ def evaluate_stack(
 
 
 class _Member(NamedTuple):
-    """A broker with the plan and the settings that were read from it."""
+    """A broker with its plan and settings."""
 
     broker: InstanceBroker
     plan: ClusterPlan
@@ -72,7 +71,7 @@ class _Member(NamedTuple):
 
 
 def _clusters(read: list[_Member]) -> list[list[_Member]]:
-    """Brokers that share a quorum and its names, as long as each has an id of its own."""
+    """Groups of brokers with the same quorum and names, and different ids."""
     clusters: dict[tuple[str, ...], list[_Member]] = {}
     for member in read:
         holder, values = member.broker.holder, member.broker.written.settings.values
@@ -86,7 +85,7 @@ def _clusters(read: list[_Member]) -> list[list[_Member]]:
 
 
 class _Cluster:
-    """The nodes that are checked together."""
+    """Nodes that are checked together."""
 
     def __init__(self, members: list[_Member], around: Mapping[str, InstanceNetwork]) -> None:
         plans = [member.plan for member in members]
@@ -105,20 +104,20 @@ class _Cluster:
             plan=self._plan,
             settings=self._settings,
             placement="aws",
-            addresses={id: item.addresses for id, item in self._networks.items()},
+            addresses={id: network.addresses for id, network in self._networks.items()},
             waivers=policy.waivers,
             instances={
-                id: Instance(ingress=item.ingress, elastic=item.elastic)
-                for id, item in self._networks.items()
+                id: Instance(ingress=network.ingress, elastic=network.elastic)
+                for id, network in self._networks.items()
             },
         )
         named = name_evidence(facts, self._networks, zones, policy, asked)
         facts = replace(facts, evidence=named.evidence)
         first = self._plan.nodes[0].id
         findings = tuple(
-            (self._brokers[first if item.node is None else item.node].holder, item)
-            for item in evaluate(facts, rules_at(Door.INSTANCES))
-            if not self._is_reported(item)
+            (self._brokers[first if finding.node is None else finding.node].holder, finding)
+            for finding in evaluate(facts, rules_at(Door.INSTANCES))
+            if not self._is_reported(finding)
         )
         return StackEvaluation(
             tuple((holder, self._adjusted(finding, named)) for holder, finding in findings),
@@ -130,8 +129,8 @@ class _Cluster:
             return finding
         key: EvidenceKey = (finding.listener, finding.scope, finding.host)
         if finding.rule == kl012_same_broker.RULE.id and finding.state is FindingState.VIOLATED:
-            shown = {ip_of(text) for text in named.evidence[key].addresses}
-            if not shown & self._numbers:  # a load balancer may be in front of the broker
+            addresses = {ip_of(text) for text in named.evidence[key].addresses}
+            if not addresses & self._numbers:  # a load balancer may be in front of the broker
                 return replace(finding, severity=Severity.WARNING)
         if finding.rule == kl011_resolves.RULE.id and key in named.undecided:
             return replace(
@@ -144,7 +143,7 @@ class _Cluster:
         return finding
 
     def _is_reported(self, finding: Finding) -> bool:
-        """Whether the same rule has found the listener before, or a host is computed."""
+        """Whether the rule reported the listener before, or its host is computed."""
         if finding.state is FindingState.UNKNOWN and finding.node is None:
             return any(broker.written.places for broker in self._brokers.values())
         if finding.node is None:

@@ -1,7 +1,7 @@
-"""Brokers on the instances of any program, checked one after the other by their own inputs.
+"""Brokers on EC2 instances of any program, checked one by one from their own inputs.
 
-Why the names that they advertise resolve (EC2's own, a record of the stack, or a DNS server that is
-asked) is found here. What else takes other resources is for `instance_stack`, once they are there.
+This module also gathers the evidence for advertised names: EC2's names, the stack's records, and
+DNS. Other checks of the stack's resources are in `instance_stack`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ _VOTERS = ("controller.quorum.voters",)
 
 @dataclass(frozen=True)
 class InstanceBroker:
-    """A broker that an instance's user data set up, and what its own inputs showed."""
+    """A broker in an instance's user data, and the findings from its own inputs."""
 
     holder: str
     """The instance's URN."""
@@ -47,8 +47,7 @@ class InstanceBroker:
     findings: tuple[Finding, ...] = ()
 
     def has_reported(self, finding: Finding) -> bool:
-        """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise,
-        or as the place of a voter, needs no second rule."""
+        """Whether its own findings include ``finding``, or a refusal of the same address."""
         key = (finding.rule, finding.listener, finding.scope)
         if any((finding.rule, finding.listener, finding.scope) == key for finding in self.findings):
             return True
@@ -61,7 +60,7 @@ class InstanceBroker:
 
 
 def skipped_rules(written: UserDataFile) -> dict[str, str]:
-    """By rule id, why a rule is not asked about all or a part of ``written``."""
+    """The reasons why rules are not applied to all of ``written``, by rule id."""
     reasons = {}
     path = written.path or "its properties file"
     computed = [key for key in written.computed if key not in written.places]
@@ -75,7 +74,7 @@ def skipped_rules(written: UserDataFile) -> dict[str, str]:
 
 
 def _unread(written: UserDataFile) -> str:
-    """The first listener that Kafka may take, and not every client."""
+    """The first listener that the strict grammar refuses, with the reason, or an empty string."""
     values = written.settings.values
     for key in filter(values.get, _ADDRESSES):
         for entry in read_listeners(values[key]):
@@ -85,30 +84,30 @@ def _unread(written: UserDataFile) -> str:
 
 
 class InstanceRun:
-    """The brokers of one run, in the order in which their instances are registered."""
+    """The brokers of one run, in the order of their instances' registration."""
 
     def __init__(self) -> None:
         self._brokers: dict[str, list[InstanceBroker]] = {}
         self._advertised: dict[tuple[str, int], str] = {}
         self.asked = SystemResolvers()
-        """The resolvers, for whatever is checked of these brokers later too."""
+        """The resolvers, also for later checks of these brokers."""
 
     @property
     def brokers(self) -> tuple[InstanceBroker, ...]:
-        """All that were checked."""
-        return tuple(item for listed in self._brokers.values() for item in listed)
+        """All checked brokers."""
+        return tuple(broker for brokers in self._brokers.values() for broker in brokers)
 
     def evaluate(
         self, holder: str, written: Iterable[UserDataFile], policy: ResolverPolicy
     ) -> tuple[Finding, ...]:
-        """What shows in the inputs of the instance ``holder``, and in those of earlier ones.
+        """The findings from the inputs of the instance ``holder`` and of earlier ones.
 
-        The same holder may come again.
+        A repeated ``holder`` replaces the former one.
         """
-        self._brokers[holder] = [self._broker(holder, item, policy) for item in written]
+        self._brokers[holder] = [self._broker(holder, file, policy) for file in written]
         brokers = self._brokers[holder]
-        computed = (found for broker in brokers for found in _computed(broker.written))
-        reported = tuple(found for broker in brokers for found in broker.findings)
+        computed = (finding for broker in brokers for finding in _computed(broker.written))
+        reported = tuple(finding for broker in brokers for finding in broker.findings)
         advice = () if reported else advice_in_user_data(broker.written for broker in brokers)
         return (*reported, *computed, *advice)
 
@@ -122,7 +121,11 @@ class InstanceRun:
         broker = InstanceBroker(
             holder, written, tuple(replace(refusal, node=id, role=role) for refusal in refused)
         )
-        rules = [it for it in rules_at(Door.INSTANCE) if it.needs == "plan" and it.id not in silent]
+        rules = [
+            rule
+            for rule in rules_at(Door.INSTANCE)
+            if rule.needs == "plan" and rule.id not in silent
+        ]
         findings = evaluate(facts, rules)
         new_findings = [
             finding
@@ -134,7 +137,7 @@ class InstanceRun:
         )
 
     def _claim(self, holder: str, facts: ClusterFacts) -> Iterator[Finding]:
-        """What earlier instances advertise already."""
+        """Findings for addresses that earlier instances advertise."""
         for node in facts.nodes:
             for listener in node.listeners:
                 host = str(listener.host)
@@ -152,7 +155,7 @@ class InstanceRun:
 
 
 def _is_undecided(finding: Finding) -> bool:
-    """Whether it cannot be said yet: a host that is not known, a name that others may declare."""
+    """Whether other resources may decide it: an unknown host, a name that they may declare."""
     if finding.state is FindingState.UNKNOWN:
         return True
     scope, host = finding.scope, finding.host
@@ -162,7 +165,7 @@ def _is_undecided(finding: Finding) -> bool:
 
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:
-    """What only the instance knows: neither a preview nor an update ever checks it."""
+    """Findings for values that only the instance computes."""
     for key in written.computed:
         if key in written.places or key.endswith("listeners"):
             subject = "a listener's host" if key in written.places else key
@@ -206,11 +209,11 @@ def _entries(text: str | None) -> object:
 
 @dataclass
 class NameEvidence:
-    """The evidence for every advertised name, and what is not known that could be some."""
+    """The evidence for every advertised name."""
 
     evidence: dict[EvidenceKey, Evidence] = field(default_factory=dict)
     undecided: dict[EvidenceKey, str] = field(default_factory=dict)
-    """By name without evidence, what is not known."""
+    """The unknown fact that may be evidence, by name without evidence."""
 
 
 def name_evidence(
@@ -220,10 +223,10 @@ def name_evidence(
     policy: ResolverPolicy,
     asked: SystemResolvers | None = None,
 ) -> NameEvidence:
-    """The evidence for the names in the plan; ``networks`` holds each node's network by its id.
+    """The evidence for the names in the plan; ``networks`` are the nodes' networks by node id.
 
-    A name whose record is still to be made is not looked up: the DNS server would cache that it is
-    not there.
+    A name whose record does not exist yet is not looked up, as a DNS server would cache its
+    absence.
     """
     if facts.plan is None:
         return NameEvidence()
@@ -236,23 +239,25 @@ def name_evidence(
                 lookups[key] = _record(host, scope, networks[node.id], zones)
     declared = {key: lookup.declaration for key, lookup in lookups.items() if lookup.declaration}
     waiting = {key for key, lookup in lookups.items() if lookup.pending}
-    found = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
-    found |= {key: _pending_evidence(declared[key]) for key in waiting}
+    evidence = gather(_without(facts.plan, waiting), policy, "aws", declared, asked)
+    evidence |= {key: _pending_evidence(declared[key]) for key in waiting}
     for key, lookup in lookups.items():
-        found[key] = _with_record(found[key], lookup, key[2])
+        evidence[key] = _with_record(evidence[key], lookup, key[2])
     undecided = {
         key: lookup.why
         for key, lookup in lookups.items()
-        if lookup.undecided and found[key].kind is EvidenceKind.NONE
+        if lookup.undecided and evidence[key].kind is EvidenceKind.NONE
     }
-    return NameEvidence(found, undecided)
+    return NameEvidence(evidence, undecided)
 
 
 def dns_only_evidence(
     facts: ClusterFacts, policy: ResolverPolicy, asked: SystemResolvers | None = None
 ) -> dict[EvidenceKey, Evidence]:
-    """The evidence for names that no resource can declare, such as `ip-...` for scope external:
-    only a DNS server may know them, as a resolver behind a VPN does."""
+    """The evidence for names that no resource can declare, such as `ip-...` for scope external.
+
+    Only a DNS server may resolve them, such as one behind a VPN.
+    """
     if facts.plan is None:
         return {}
     others = {
@@ -281,7 +286,7 @@ def _record(host: str, scope: Scope, network: InstanceNetwork, zones: Zones) -> 
 
 
 def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) -> RecordLookup:
-    elastic_ips = [item for item in network.elastic if isinstance(item, str)]
+    elastic_ips = [address for address in network.elastic if isinstance(address, str)]
     public = name.kind is NameKind.EC2_PUBLIC
     if network.dns is None:
         return RecordLookup(why="the DNS attributes of its VPC are not known here", undecided=True)
@@ -301,7 +306,7 @@ def _of_ec2(host: str, name: Ec2Name, scope: Scope, network: InstanceNetwork) ->
 
 
 def _with_record(evidence: Evidence, lookup: RecordLookup, host: str) -> Evidence:
-    """With what the stack says, where that is more than a lookup shows."""
+    """``evidence`` with the reason of ``lookup`` if the name is not declared."""
     if lookup.declaration is not None or not lookup.why or lookup.undecided:
         return evidence
     name = read_name(host)
@@ -318,7 +323,7 @@ def _pending_evidence(declared: Declaration) -> Evidence:
 
 
 def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
-    """The same without the scopes of ``keys``; only `gather` uses it."""
+    """``plan`` without the scopes of ``keys``, for `gather`."""
     if not keys:
         return plan
 

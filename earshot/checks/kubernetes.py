@@ -1,4 +1,4 @@
-"""The manifests of one file: what its images and Kafka refuse, and where walks fail.
+"""The manifests of one file: refusals of images and Kafka, and failing walks.
 
 Sources: `configure` of confluentinc/kafka-images (kafka, server), schema-registry-images and
 kafka-rest-images, and `start-kafka.sh` of wurstmeister/kafka-docker; the Kubernetes documentation
@@ -24,22 +24,22 @@ from earshot.topology.container import MOUNTED
 from earshot.topology.pods import PodDeployment
 
 OLDEST = (3, 9)
-"""Of an image that does not show its Kafka, what this release refuses too."""
+"""For an image of unknown release, this release must refuse the settings as well."""
 _HOSTNAME = "$(HOSTNAME)"
 _CONFLUENT = "/etc/confluent/docker/run"
 
 
 @dataclass(frozen=True)
 class _ServiceLink:
-    """A Service whose variable `NAME_PORT` an image takes for a setting, and refuses."""
+    """A Service whose variable `NAME_PORT` an image reads as a setting, and refuses."""
 
     image: re.Pattern[str]
     service: str
     variable: str
     start: str
-    """The start script of the image, in a command that runs it."""
+    """The image's start script in a command."""
     unless: tuple[str, ...] = ()
-    """Variables with which the image ignores it."""
+    """Variables with which the image ignores `NAME_PORT`."""
 
 
 _SERVICE_LINKS = (
@@ -73,43 +73,44 @@ _SERVICE_LINKS = (
 
 
 def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
-    """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
+    """The certain mistakes; `Finding.container` is WORKLOAD/CONTAINER."""
     findings: list[Finding] = []
     brokers = {broker.name for broker in manifest.brokers}
-    every = manifest.deployment()
+    deployment = manifest.deployment()
     linked = {
-        container.name: [*_service_link_findings(container, every)]
+        container.name: [*_service_link_findings(container, deployment)]
         for container in manifest.containers
     }
     for broker in manifest.brokers:
         findings += [*_refusals(broker)] or linked[broker.name]
     broken = {finding.container for finding in findings}
-    findings += [it for name, listed in linked.items() if name not in brokers for it in listed]
-    whole = manifest.deployment(broken) if broken else every
-    findings += evaluate(ClusterFacts(plan=None, deployment=whole), rules_at(Door.PODS))
+    for name, link_findings in linked.items():
+        findings += link_findings if name not in brokers else []
+    started = manifest.deployment(broken) if broken else deployment
+    findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(Door.PODS))
     return (*findings, *_between_nodes(manifest, broken))
 
 
 def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
-    """What single replicas refuse, and whether nodes find each other; one finding for each cause.
+    """Findings about replicas, and about connections between nodes; one for each cause.
 
-    Replicas differ by their names and ordinals alone.
+    Replicas differ only by name and ordinal.
     """
-    single = manifest.by_replica()
+    replicas = manifest.by_replica()
     templates = {
-        container.name: container.template or container.name for container in single.containers
+        container.name: container.template or container.name for container in replicas.containers
     }
     refused = [
         finding
-        for broker in single.brokers
+        for broker in replicas.brokers
         if templates[broker.name] not in broken
         for finding in _refusals(broker)
     ]
-    whole = single.deployment(broken | {refusal.container for refusal in refused})
+    deployment = replicas.deployment(broken | {refusal.container for refusal in refused})
     between = [
         *_random_ids(manifest),
-        *evaluate(ClusterFacts(plan=None, deployment=whole), rules_at(Door.REPLICAS)),
-        *never_ready(single, whole),
+        *evaluate(ClusterFacts(plan=None, deployment=deployment), rules_at(Door.REPLICAS)),
+        *never_ready(replicas, deployment),
     ]
     reported: set[tuple[object, ...]] = set()
     for finding in (*refused, *between):
@@ -123,7 +124,7 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
 
 
 def _random_ids(manifest: Manifest) -> Iterator[Finding]:
-    """Replicas of which each formats its storage under a cluster id of its own."""
+    """Findings for replicas that each format their storage with a random cluster id."""
     for broker in manifest.brokers:
         command = "\n".join(broker.service.command)
         voters = settings_of(broker.service).values.get("controller.quorum.voters", "")
@@ -142,11 +143,13 @@ def _random_ids(manifest: Manifest) -> Iterator[Finding]:
 
 
 def uses_own_service(manifest: Manifest) -> bool:
-    """Whether a client in it begins with a Service of the same file."""
-    whole = manifest.deployment()
-    clients = (bootstrap for bootstrap in whole.bootstraps if bootstrap.service in whole.pods)
+    """Whether a client in the manifest bootstraps to a Service of the manifest."""
+    deployment = manifest.deployment()
+    clients = (
+        bootstrap for bootstrap in deployment.bootstraps if bootstrap.service in deployment.pods
+    )
     return any(
-        whole.services_named(address.host, whole.pods[client.service].namespace)
+        deployment.services_named(address.host, deployment.pods[client.service].namespace)
         for client in clients
         for address in client.addresses
     )
@@ -157,13 +160,13 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
     refused = [*refusals(broker.service, settings)] or [*_unexpanded_hostname(broker)]
     if settings.release is None and not any(_HOSTNAME in refusal.observed for refusal in refused):
         earlier = kl002_kafka.startup_refusals(replace(settings, release=OLDEST))
-        earlier_texts = {item.observed for item in earlier}
+        earlier_texts = {refusal.observed for refusal in earlier}
         refused = [refusal for refusal in refused if refusal.observed in earlier_texts]
     yield from refused or unusable(broker.service, settings)
 
 
 def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
-    """A reference to HOSTNAME, which Kubernetes replaces where `env` has it, and not otherwise."""
+    """A finding for a reference to HOSTNAME, which Kubernetes only replaces if `env` sets it."""
     container = broker.service.container
     if broker.service.command or "HOSTNAME" in container.env:
         return
@@ -183,27 +186,27 @@ def _unexpanded_hostname(broker: PodContainer) -> Iterator[Finding]:
             return
 
 
-def _service_link_findings(broker: PodContainer, whole: PodDeployment) -> Iterator[Finding]:
-    """A Service called kafka comes in as KAFKA_PORT, and the image's script takes it for one."""
+def _service_link_findings(broker: PodContainer, deployment: PodDeployment) -> Iterator[Finding]:
+    """A finding if the variable of a Service (`KAFKA_PORT`) is a setting of the image."""
     container = broker.service.container
     if not broker.has_service_links or {"envFrom", MOUNTED} & set(container.unknown):
         return
     command = " ".join(broker.service.command)
-    for item in _SERVICE_LINKS:
-        if not item.image.fullmatch(repository_of(container.image)):
+    for link in _SERVICE_LINKS:
+        if not link.image.fullmatch(repository_of(container.image)):
             continue
-        # set to an empty text, the variable takes the place of the Service's
-        is_ignored = any(container.env.get(it) for it in item.unless)
-        if item.variable in container.env or is_ignored or (command and item.start not in command):
+        # an empty variable replaces the one of the Service
+        is_ignored = any(container.env.get(variable) for variable in link.unless)
+        if link.variable in container.env or is_ignored or (command and link.start not in command):
             continue
-        for service in whole.services_named(item.service, broker.namespace):
+        for service in deployment.services_named(link.service, broker.namespace):
             if service.has_address and service.ports:
                 port = service.ports[0].port
                 yield kl014_image.RULE.finding(
-                    f"the Service {item.service} gives it {item.variable}=tcp://ADDRESS:{port}, "
+                    f"the Service {link.service} gives it {link.variable}=tcp://ADDRESS:{port}, "
                     f"and {container.image} refuses to start",
-                    f"no {item.variable}: `enableServiceLinks: false`, or a Service that is not "
-                    f"called {item.service}",
+                    f"no {link.variable}: `enableServiceLinks: false`, or a Service that is not "
+                    f"called {link.service}",
                     container=broker.name,
                     remedy="set enableServiceLinks to false in the pod's spec",
                     inputs=("enableServiceLinks",),

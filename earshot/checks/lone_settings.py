@@ -1,9 +1,9 @@
-"""The settings of one broker by themselves, as others wrote them: what Kafka or its image refuses.
+"""The settings of one broker without its surroundings: refusals of Kafka and of its image.
 
-They are in a `server.properties`, in a file of variables, in what an instance boots with, or in a
-task definition. Where clients and other brokers are is not known, so that reachability is
-not judged. Which Kafka shall read a `server.properties` is not known either: what every
-release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
+Sources are a `server.properties`, a file of variables, user data, and a task definition. Clients
+and other brokers are unknown, so that reachability is not checked. The release that reads a
+`server.properties` is unknown: refusals of every release since 3.9 count, with ZooKeeper those
+of 3.9.
 """
 
 import re
@@ -28,35 +28,38 @@ from earshot.sources.user_data import UserDataFile
 from earshot.topology.container import Container
 
 Release = tuple[int, int] | None
-"""Kafka's, (major, minor); None if it is not stated."""
+"""Kafka's (major, minor); None if not stated."""
 OLDEST = (3, 9)
 _LATER = ((4, 0), (4, 1), (4, 2), NEWEST)
-"""Releases that read settings in another way than the one before."""
+"""Releases that read settings in another way than the previous one."""
 _MARK, _MARK_IN_LATIN_1 = "\ufeff", "\ufeff".encode().decode("latin-1")
 _STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
-"""Of a template language, which may leave lines out or add some."""
+"""A statement of a template language, which may omit or add lines."""
 
 
 def is_of_broker(text: str) -> bool:
-    """True if the text of a properties file is that of a broker or a controller."""
+    """Whether a properties file is a broker's or controller's."""
     return is_broker_configuration(read_properties(text).values)
 
 
 def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
-    """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
-    stops there."""
+    """The first refusal of the properties by Kafka of ``release`` (default: every release)."""
     for key in _key_after_mark(text):
-        said = f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
+        observed = (
+            f"{key}: begins with a byte order mark, which Java takes into the key: it is not set"
+        )
         remedy = "save the file as UTF-8 without a byte order mark"
-        return (kl002_kafka.RULE.finding(said, "no byte order mark", inputs=(key,), remedy=remedy),)
+        return (
+            kl002_kafka.RULE.finding(observed, "no byte order mark", inputs=(key,), remedy=remedy),
+        )
     for key in malformed_keys(text):
-        said = "has a \\u without four hexadecimal digits; Java loads no such file"
-        return (kl002_kafka.RULE.finding(f"{key}: {said}", "a backslash twice", inputs=(key,)),)
+        observed = "has a \\u without four hexadecimal digits; Java loads no such file"
+        return (kl002_kafka.RULE.finding(f"{key}: {observed}", "a backslash twice", inputs=(key,)),)
     return mistakes_in_values(read_properties(text).values, release, complete=_is_whole(text))
 
 
 def advice_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
-    """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
+    """The most important security advice on a broker's properties, or none."""
     values = read_properties(text).values
     return advice_on_settings(settings_in(values, release, complete=_is_whole(text)))
 
@@ -84,11 +87,11 @@ def open_in_user_data(written: Iterable[UserDataFile]) -> Iterator[str]:
 
 
 def _key_after_mark(text: str) -> Iterator[str]:
-    """The first key, in its own spelling, where a byte order mark comes before it."""
+    """The first key, without a preceding byte order mark; nothing without such a mark."""
     if text.startswith((_MARK, _MARK_IN_LATIN_1)):
         first = next(iter(read_properties(text).values), "")
         key = first.removeprefix(_MARK).removeprefix(_MARK_IN_LATIN_1)
-        if key not in ("", first) and not key.startswith(("#", "!")):  # what was meant as a comment
+        if key not in ("", first) and not key.startswith(("#", "!")):  # a comment after the mark
             yield key
 
 
@@ -99,22 +102,22 @@ def _is_whole(text: str) -> bool:
 def mistakes_in_values(
     given: Mapping[str, str], release: Release, *, complete: bool
 ) -> tuple[Finding, ...]:
-    """The same of properties by name; where not ``complete``, others may be set elsewhere."""
+    """The first refusal of properties by name; unless ``complete``, others may be set."""
     settings = settings_in(given, release, complete=complete)
-    found = kl002_kafka.startup_refusals(settings)
+    findings = kl002_kafka.startup_refusals(settings)
     if not (settings.is_zookeeper or release):
-        for later in _LATER:
-            later_on = replace(settings, release=later)
-            of_later = kl002_kafka.startup_refusals(later_on) if found else ()
-            refused = {item.inputs for item in of_later}  # of nothing, in other words
-            found = tuple(item for item in found if item.inputs in refused)
-    return found[:1] or tuple(kl002_kafka.unusable(settings.read()))
+        for release_later in _LATER:
+            later_on = replace(settings, release=release_later)
+            of_later = kl002_kafka.startup_refusals(later_on) if findings else ()
+            refused = {finding.inputs for finding in of_later}  # texts differ between releases
+            findings = tuple(finding for finding in findings if finding.inputs in refused)
+    return findings[:1] or tuple(kl002_kafka.unusable(settings.read()))
 
 
 def settings_in(given: Mapping[str, str], release: Release, *, complete: bool) -> BrokerSettings:
-    """Properties by name as those of one broker."""
+    """Properties by name as settings of one broker."""
     values = dict(given)
-    # without these it is a part of a file, or a template: something else completes it
+    # without these it is a part of a file or a template, which other lines complete
     listens, is_kraft = values.get("listeners"), values.get("process.roles")
     whole = bool(
         (is_kraft and (listens or "node.id" in values))
@@ -126,12 +129,12 @@ def settings_in(given: Mapping[str, str], release: Release, *, complete: bool) -
 def mistakes_in_user_data(
     written: Iterable[UserDataFile], release: Release = None
 ) -> tuple[Finding, ...]:
-    """What Kafka refuses in the properties of brokers that user data write."""
+    """Kafka's refusals of properties that user data write."""
     return tuple(
-        found
-        for item in written
-        for found in mistakes_in_values(
-            item.written, release, complete=item.whole and set(item.computed) == item.places
+        finding
+        for file in written
+        for finding in mistakes_in_values(
+            file.written, release, complete=file.whole and set(file.computed) == file.places
         )
     )
 
@@ -139,30 +142,30 @@ def mistakes_in_user_data(
 def advice_in_user_data(
     written: Iterable[UserDataFile], release: Release = None
 ) -> tuple[Finding, ...]:
-    """How secure these brokers are: one piece of advice, or none."""
+    """The most important security advice on the brokers of user data, or none."""
     advice = (
         finding
-        for item in written
-        for finding in advice_on_settings(settings_in(item.written, release, complete=item.whole))
+        for file in written
+        for finding in advice_on_settings(settings_in(file.written, release, complete=file.whole))
     )
     return tuple(islice(advice, 1))
 
 
 def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
-    """What Kafka or its image refuses in the containers of a task that run a broker."""
+    """Refusals by Kafka or an image of the brokers among the containers of a task."""
     brokers = brokers_among([container.service for container in containers])
-    return tuple(found for broker in brokers for found in problems(broker, settings_of(broker)))
+    return tuple(finding for broker in brokers for finding in problems(broker, settings_of(broker)))
 
 
 def are_of_broker(variables: Mapping[str, str]) -> bool:
-    """Whether they set what only a broker or a controller is given."""
+    """Whether the variables are a broker's or controller's."""
     return bool(brokers_among([_service(variables)]))
 
 
 def mistakes_in_variables(
     variables: Mapping[str, str], release: Release = None
 ) -> tuple[Finding, ...]:
-    """What Kafka, of this ``release`` where one is given, refuses whatever else is set."""
+    """Refusals of variables by Kafka of ``release``, whatever other variables are set."""
     service = _service(variables, release)
     return problems(service, settings_of(service))
 
@@ -170,11 +173,11 @@ def mistakes_in_variables(
 def advice_in_variables(
     variables: Mapping[str, str], release: Release = None
 ) -> tuple[Finding, ...]:
-    """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
+    """The most important security advice on a broker's variables, or none."""
     return advice_on_services([_service(variables, release)])
 
 
 def _service(variables: Mapping[str, str], release: Release = None) -> Service:
-    """A service that has them: only their names show its image, and it may have others."""
+    """A service of unknown image with ``variables`` and perhaps others."""
     container = Container("", env=variables, unknown=("variables",))
     return Service("", container, release=release)

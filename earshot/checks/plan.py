@@ -1,4 +1,4 @@
-"""A whole cluster's plan: what the pack evaluates at the gate, and `earshot plan --check` too."""
+"""The check of a cluster's plan, for the policy pack at the gate and `earshot plan --check`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ from earshot.topology.container import Container
 
 AWS = "aws"
 _ANY_ID = "-"
-"""No rule looks at the cluster's id."""
+"""A cluster id, which no rule checks."""
 
 
 def check_plan(
@@ -45,16 +45,15 @@ def check_plan(
     declared: Mapping[EvidenceKey, Declaration] | None = None,
     certificates: Mapping[int, ShownCertificate] | None = None,
 ) -> CheckResult:
-    """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
+    """Looks up the plan's names as ``policy`` defines, and applies every rule.
 
-    ``addresses`` are each node's own, an empty tuple for a node whose addresses are not known;
-    those of this machine are found here. ``containers`` is what nodes run in, `NotKnown.YET` while
-    that is not known; ``cloud`` surrounds instances on AWS; ``declared`` is what a caller without
-    one says of names; ``certificates`` are what nodes show, none where earshot's own authority
-    signs them.
+    By node id: ``addresses`` (an empty tuple if unknown; those of this machine are detected),
+    ``containers`` (`NotKnown.YET` if they are not known yet) and ``certificates`` (empty if
+    earshot's own authority signs them). ``cloud`` is the network of instances on AWS; ``declared``
+    are declared names, for callers without ``cloud``.
 
-    Facts that are left out silence no rule: nodes have no container then, and their addresses,
-    security groups and certificates give findings of state unknown.
+    Omitted facts disable no rule: nodes then have no container, and their addresses, security
+    groups and certificates give findings of state unknown.
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
@@ -84,10 +83,9 @@ def check_plan(
     silent: Collection[str] = ()
     notes = remarks(facts)
     if not_known_yet or any(container.unknown for container in node_containers.values()):
-        # which names their networks hold is not known yet: KL006 says so
+        # the names on their networks are unknown, which KL006 reports
         silent = {rule.id for rule in RULES if rule.compares_names}
     elif in_containers(placement) and all(node_addresses.get(node.id) == () for node in plan.nodes):
-        # the caller does not know the hosts' addresses
         silent = {kl012_same_broker.RULE.id}
         notes += tuple(_not_compared(facts))
     rules = [rule for rule in RULES if rule.id not in silent]
@@ -100,7 +98,7 @@ def check_plan(
 
 
 def _not_compared(facts: ClusterFacts) -> Iterator[str]:
-    """The note that KL012 would compare hosts with addresses that are not known here."""
+    """The note that KL012 did not compare hosts with unknown addresses."""
     rule = kl012_same_broker.RULE
     asked = {finding.listener for finding in rule.findings(facts)}
     hosts = dict.fromkeys(
@@ -115,7 +113,7 @@ def _not_compared(facts: ClusterFacts) -> Iterator[str]:
 
 
 def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator[Finding]:
-    """The finding that some nodes run in containers that are not known."""
+    """The finding that the containers of some nodes are unknown."""
     missing = [node.id for node in facts.nodes if node.id not in facts.containers]
     if not_known_yet:
         yield _unknown(
@@ -131,13 +129,13 @@ def _without_containers(facts: ClusterFacts, *, not_known_yet: bool) -> Iterator
 
 
 def _without_certificates(facts: ClusterFacts) -> Iterator[Finding]:
-    """The findings of KL010 where no caller said which certificates nodes show."""
+    """The findings of KL010 about unknown certificates."""
     if any(listener.protocol.tls for node in facts.nodes for listener in node.listeners):
         yield from kl010_certificates.RULE.findings(facts)
 
 
 def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding]:
-    """The findings that nothing is known of what surrounds the instances, or some of them."""
+    """The findings that the AWS network of some or all instances is unknown."""
     instances = cloud.instances if cloud is not None else {}
     missing = [node.id for node in facts.nodes if node.id not in instances]
     if not missing:
@@ -152,7 +150,7 @@ def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding
 
 
 def _unknown(rule: Rule, subject: str, remedy: str) -> Finding:
-    """The finding that ``rule`` cannot be checked, for ``subject`` is not known."""
+    """The finding that ``rule`` cannot be checked, as ``subject`` is unknown."""
     return rule.finding(
         f"{subject}: not known yet",
         "its value, checked again when it is known",
@@ -162,7 +160,7 @@ def _unknown(rule: Rule, subject: str, remedy: str) -> Finding:
 
 
 def check_planned(spec: Spec, planned: PlacementPlan, policy: ResolverPolicy) -> CheckResult:
-    """The check of what ``spec`` comes to, with what its placement adds to the plan."""
+    """Checks the plan of ``spec`` with the facts that its placement adds."""
     containers = planned.containers.items()
     return check_plan(
         planned.plan,

@@ -1,7 +1,7 @@
-"""KL016: controllers that find each other only when they are ready, and are ready only then.
+"""KL016: quorums that cannot form, as each controller must be ready before others find it.
 
-A broker answers its clients when it has found its controllers. Kafka 3.3.2 accepts connections
-before that and does not answer; 3.9.2 and 4.1.1 accept none. A Service leads to ready pods alone,
+A broker answers clients after it has found its controllers. Before that Kafka 3.3.2 accepts
+connections without an answer; 3.9.2 and 4.1.1 accept none. A Service leads only to ready pods,
 unless it has `publishNotReadyAddresses`. Source: the Kubernetes documentation on Services, and on
 the pod management policies of StatefulSets.
 """
@@ -18,11 +18,11 @@ from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.pods import PodDeployment
 
 _REFUSES = (3, 9)
-"""From this release on, the port is closed until the broker has found its controllers."""
+"""The first release whose port is closed until the broker has found its controllers."""
 
 
 def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
-    """Quorums that cannot form, for their pods would have to be ready first."""
+    """Findings for quorums that cannot form, as their pods would have to be ready first."""
     containers = {broker.name: broker for broker in replicas.brokers}
     waiting = {
         broker.service: listener
@@ -67,7 +67,7 @@ def never_ready(replicas: Manifest, whole: PodDeployment) -> Iterator[Finding]:
 
 
 def _probed_listener(container: PodContainer, broker: Broker) -> str:
-    """The listener that must answer before the pod is ready, if that takes a quorum."""
+    """The listener that must answer before the pod is ready, if that needs a quorum, or empty."""
     release = settings_of(container.service).release
     for check in container.pod.checks:
         closed = release is not None and release >= _REFUSES
@@ -78,7 +78,7 @@ def _probed_listener(container: PodContainer, broker: Broker) -> str:
 
 
 def _services_of_ready_pods(whole: PodDeployment, broker: Broker, id: int) -> list[str]:
-    """The Services by which the voter is found when it is ready; none if it is found earlier."""
+    """The Services that lead to the voter only when it is ready."""
     address = broker.voters[id]
     names = whole.services_of(broker.service, address.host)
     return [name.name for name in names if not name.has_unready]
@@ -95,7 +95,7 @@ def _needs_readiness(
 def _starts_later(
     whole: PodDeployment, broker: Broker, id: int, containers: dict[str, PodContainer]
 ) -> bool:
-    """Whether the voter is a replica that starts when the one of ``broker`` is ready."""
+    """Whether the voter is a replica that starts after that of ``broker`` is ready."""
     end = whole.trace(broker.service, broker.voters[id]).end
     if not isinstance(end, ReachedListener) or end.broker is broker:
         return False

@@ -76,7 +76,7 @@ def read_config(document: Mapping[str, Any]) -> PolicyConfig:
         if level is not None and level not in (*Level, "remediate"):
             problems.append(f"{key}: found {level!r}; allowed: {', '.join(Level)}")
         elif key.lower() == "names":
-            names = {name: item for name, item in properties.items() if name != _LEVEL}
+            names = {name: entry for name, entry in properties.items() if name != _LEVEL}
         elif unknown := [name for name in properties if name != _LEVEL]:
             problems.append(f"{key}: {', '.join(unknown)}: no such property; allowed: {_LEVEL}")
         elif level is not None:

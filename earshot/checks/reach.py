@@ -1,7 +1,7 @@
-"""Who reaches the brokers of a plan, and by which name: walks, before anything runs.
+"""Reachability of a plan's brokers from each place, before they run.
 
-A client of each place is sent, as after its bootstrap, to what every broker advertises on one
-listener. What DNS will answer is not asked here: such a name is unknown.
+A client at each place connects, as after its bootstrap, to the address that every broker
+advertises on a listener. DNS is not queried, so that its names are unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,35 +24,37 @@ from earshot.topology.walk import broker_connection
 from earshot.topology.ways import Answer, Hop, Stage
 
 _CLIENT = "the client"
-"""No container's name, for it has a blank."""
+"""A place; no container's name has a blank."""
 _CLOUD = {"in the VPC": ClientLocation.SAME_VPC, "beyond the VPC": ClientLocation.OUTSIDE}
 _ELSEWHERE = "other machines"
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What clients of one place meet on one listener: the addresses that they are sent to."""
+    """The result for clients at one place on one listener, with the addresses they receive."""
 
     place: str
     listener: str
     addresses: tuple[Address, ...]
     answer: Answer
     because: str
-    """Why not, or the fact that is not known; of a yes an empty text."""
+    """The reason for NO, or the unknown fact; empty for YES."""
 
 
 BrokerHops = tuple[Address | None, Sequence[Hop]]
-"""The address that a broker advertises, where it is known, and the hops to it."""
+"""The address that a broker advertises (None if unknown), and the hops to it."""
 HopsTo = Callable[[Node, str], BrokerHops]
-"""Where a client is sent for one broker, having come in on a listener of that name."""
+"""A function that returns a client's `BrokerHops` for a node and a listener's name."""
 
 
 def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
-    """For each place and client listener of ``planned``, whichever placement it is of."""
+    """The result for each place and client listener of ``planned``."""
     cloud = planned.cloud
     places: Mapping[str, HopsTo]
     if cloud is not None:
-        places = {it: partial(hops_in_cloud, planned, cloud, kind) for it, kind in _CLOUD.items()}
+        places = {
+            place: partial(hops_in_cloud, planned, cloud, kind) for place, kind in _CLOUD.items()
+        }
         places |= {
             f"in VPC {vpc.name}": partial(hops_from_connected_vpc, planned, cloud, vpc)
             for vpc in cloud.connected
@@ -62,19 +64,19 @@ def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     else:
         places = dict(_on_one_machine(planned))
     return tuple(
-        row for shown, walked in places.items() for row in _rows(planned.plan, shown, walked)
+        row for shown, hops_to in places.items() for row in _rows(planned.plan, shown, hops_to)
     )
 
 
-def _rows(plan: ClusterPlan, shown: str, walked: HopsTo) -> Iterator[Reach]:
+def _rows(plan: ClusterPlan, shown: str, hops_to: HopsTo) -> Iterator[Reach]:
     for name in plan.listener_names:
-        sent = [_forwarded(node, name) or walked(node, name) for node in plan.brokers]
+        sent = [_forwarded(node, name) or hops_to(node, name) for node in plan.brokers]
         addresses = tuple(address for address, _ in sent if address is not None)
         yield Reach(shown, name, addresses, *_worst(sent))
 
 
 def _forwarded(node: Node, name: str) -> BrokerHops | None:
-    """Where a client is sent if a forwarder is in front of the listener; no plan describes it."""
+    """The hops through a forwarder, which no plan describes; None without a forwarder."""
     listener = node.listener(name)
     if listener is None or not listener.forwarded:
         return None
@@ -83,7 +85,7 @@ def _forwarded(node: Node, name: str) -> BrokerHops | None:
 
 
 def _worst(sent: Sequence[BrokerHops]) -> tuple[Answer, str]:
-    hops = [hop for _, listed in sent for hop in listed]
+    hops = [hop for _, hop_list in sent for hop in hop_list]
     for answer in (Answer.NO, Answer.UNKNOWN):
         if because := next((hop.because for hop in hops if hop.answer is answer), ""):
             return answer, because
@@ -93,7 +95,7 @@ def _worst(sent: Sequence[BrokerHops]) -> tuple[Answer, str]:
 def _among_containers(planned: PlacementPlan) -> Iterator[tuple[str, HopsTo]]:
     """Places in containers and on each Docker host, then other machines."""
     network = next(iter(planned.containers.values())).network
-    wholes = {}
+    deployments = {}
     for machine in dict.fromkeys(map(planned.machine_of, planned.containers)):
         containers = {
             id: read_container(container.inputs(""))
@@ -101,27 +103,30 @@ def _among_containers(planned: PlacementPlan) -> Iterator[tuple[str, HopsTo]]:
             if planned.machine_of(id) == machine
         }
         client = Container(_CLIENT, networks=(JoinedNetwork(network),))
-        wholes[machine] = _deployment(planned.plan, containers, client)
-    for machine in wholes:
+        deployments[machine] = _deployment(planned.plan, containers, client)
+    for machine in deployments:
         of = f" of {machine}" if machine else ""
-        yield f"containers on {network}{of}", _hops_from(planned, wholes, machine, _CLIENT)
-        yield f"the Docker host{of and f' {machine}'}", _hops_from(planned, wholes, machine, HOST)
-    yield _ELSEWHERE, _hops_from(planned, wholes, None, OUTSIDE)
+        yield f"containers on {network}{of}", _hops_from(planned, deployments, machine, _CLIENT)
+        yield (
+            f"the Docker host{of and f' {machine}'}",
+            _hops_from(planned, deployments, machine, HOST),
+        )
+    yield _ELSEWHERE, _hops_from(planned, deployments, None, OUTSIDE)
 
 
 def _on_one_machine(planned: PlacementPlan) -> Iterator[tuple[str, HopsTo]]:
-    """Processes have all ports of this machine, as containers on its network have."""
+    """Places on and outside of this machine, with processes as containers on its network."""
     containers = {
         node.id: Container(f"node {node.id}", network_mode=HOST_NETWORK)
         for node in planned.plan.nodes
     }
-    wholes = {"": _deployment(planned.plan, containers, None, _own_names(planned))}
-    yield "this machine", _hops_from(planned, wholes, "", HOST)
-    yield _ELSEWHERE, _hops_from(planned, wholes, None, OUTSIDE)
+    deployments = {"": _deployment(planned.plan, containers, None, _own_names(planned))}
+    yield "this machine", _hops_from(planned, deployments, "", HOST)
+    yield _ELSEWHERE, _hops_from(planned, deployments, None, OUTSIDE)
 
 
 def _own_names(planned: PlacementPlan) -> dict[str, str]:
-    """What certainly is this machine: its addresses, and a name whose own address is bound."""
+    """Certain names of this machine: its addresses, and names with a bound address."""
     own_names = {
         address: address for names in planned.names.values() for address in names.addresses
     }
@@ -150,22 +155,22 @@ def _deployment(
 
 
 def _hops_from(
-    planned: PlacementPlan, wholes: Mapping[str, Deployment], machine: str | None, place: str
+    planned: PlacementPlan, deployments: Mapping[str, Deployment], machine: str | None, place: str
 ) -> HopsTo:
-    """Of a client at ``place`` on ``machine``: to brokers elsewhere it comes from outside."""
+    """The hops of a client at ``place`` on ``machine``; brokers elsewhere see it as outside."""
     by_id: dict[int | None, tuple[str, Deployment, Broker]] = {
-        broker.id: (label, whole, broker)
-        for label, whole in wholes.items()
-        for broker in whole.brokers
+        broker.id: (label, deployment, broker)
+        for label, deployment in deployments.items()
+        for broker in deployment.brokers
     }
 
-    def walked(node: Node, listener: str) -> BrokerHops:
-        label, whole, broker = by_id[node.id]
+    def hops_to(node: Node, listener: str) -> BrokerHops:
+        label, deployment, broker = by_id[node.id]
         endpoint = broker.named(listener)
         client = Bootstrap(
             place if label == machine else OUTSIDE, "", (), endpoint.protocol if endpoint else None
         )
-        found = broker_connection(whole, client, broker, listener)
-        return (found.trace.address if found.trace else None), found.hops
+        connection = broker_connection(deployment, client, broker, listener)
+        return (connection.trace.address if connection.trace else None), connection.hops
 
-    return walked
+    return hops_to

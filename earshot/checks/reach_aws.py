@@ -1,4 +1,4 @@
-"""The hops to brokers on AWS: names by EC2's documentation, ways by security groups."""
+"""The hops to brokers on AWS: names as EC2 documents them, ways by security groups."""
 
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -26,7 +26,7 @@ _ANSWERS = {
 def hops_in_cloud(
     planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
-    """What ``node`` advertises on a listener, and the hops of a client at ``location`` to it."""
+    """The address of ``node`` on the listener ``name``, and the hops to it from ``location``."""
     listener = node.listener(name)
     if listener is None:
         why = f"broker {node.id} has no listener of that name"
@@ -40,7 +40,7 @@ def hops_in_cloud(
 def hops_from_connected_vpc(
     planned: PlacementPlan, cloud: Cloud, vpc: ConnectedVpc, node: Node, name: str
 ) -> tuple[Address | None, Sequence[Hop]]:
-    """The same of a client in another VPC, which is connected to that of the brokers."""
+    """Like `hops_in_cloud`, for a client in a connected VPC."""
     listener = node.listener(name)
     if listener is None:
         return hops_in_cloud(planned, cloud, ClientLocation.PEERED_VPC, node, name)
@@ -68,7 +68,7 @@ def _resolved_in(planned: PlacementPlan, vpc: ConnectedVpc, node: Node, listener
 def _resolved(
     planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, listener: Listener
 ) -> Hop:
-    """A name that the stack makes is known by its kind before AWS has given it."""
+    """The resolution of a declared name, or else by the name's kind."""
     host = str(listener.host)
     scope = Scope.EXTERNAL if location is ClientLocation.OUTSIDE else Scope.INTERNAL
     if declared := cloud.declared.get((listener.name, scope, host)):
@@ -93,7 +93,7 @@ def _by_kind(
 
 
 def _admits_clients(cloud: Cloud, location: ClientLocation, node: Node, listener: Listener) -> Hop:
-    """All clients that are named must be let in to the listener's port."""
+    """Whether security groups open the listener's port to all clients of the location."""
     inside = location is ClientLocation.SAME_VPC
     sources: Sequence[IpRange | Members] = (
         cloud.clients.internal if inside else cloud.clients.external
@@ -104,15 +104,15 @@ def _admits_clients(cloud: Cloud, location: ClientLocation, node: Node, listener
 
 
 def _admitted(
-    cloud: Cloud, node: Node, listener: Listener, wanted: Sequence[IpRange | Members]
+    cloud: Cloud, node: Node, listener: Listener, clients: Sequence[IpRange | Members]
 ) -> Hop:
     rules = cloud.instances[node.id].ingress or ()
     sources = [rule.source for rule in rules if rule.opens(listener.bind_port)]
     ranges = Reach(source for source in sources if isinstance(source, IpRange))
     closed = [
-        it
-        for it in wanted
-        if it not in sources and (isinstance(it, Members) or not ranges.covers(it))
+        client
+        for client in clients
+        if client not in sources and (isinstance(client, Members) or not ranges.covers(client))
     ]
     port = listener.bind_port
     if closed:

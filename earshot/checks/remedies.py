@@ -1,5 +1,5 @@
-"""The lines to write against a finding of a whole file, each proved: with them the file is checked
-again, the finding is gone and none has come, and published ports still lead to listeners.
+"""Lines to write against the findings of a file, each proved by another check of the file: the
+finding is gone, there is no new one, and published ports still lead to listeners.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,28 +18,25 @@ from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
 
 Check = Callable[[Sequence[Service], Deployment], tuple[Finding, ...]]
-"""What is wrong with services, which are together what the deployment says."""
+"""Returns the findings about services and their deployment."""
 MOST_SERVICES = 1000
-"""Checked in all trials of one file together: one trial checks all its services again."""
+"""The services that all trials of one file may check; each trial checks all services again."""
 _BY_LISTENER = ("KL015", "KL016", "KL017")
-"""Rules that a listener more may satisfy."""
+"""Rules that an additional listener may satisfy."""
 _Kind = tuple[str, str, str | None, str]
 
 
 def with_lines(
     services: Sequence[Service], findings: tuple[Finding, ...], check: Check
 ) -> tuple[Finding, ...]:
-    """``findings`` of ``services``, those with ``lines`` for which some are known.
-
-    Where a file is large the later findings get none.
-    """
+    """``findings`` of ``services`` with proved ``lines``; in a large file only the first ones."""
     if not findings:
         return ()
     file = CheckedFile(services, deployment(services))
     before = {_kind(finding) for finding in findings}
     trials = MOST_SERVICES // len(services)
     tried: dict[tuple[LineToWrite, ...], set[_Kind] | None] = {}
-    """Many findings have one cause, and are cured by the same lines."""
+    """Results of trials, as the same lines may fix many findings."""
     with_remedies = []
     for finding in findings:
         proved: list[RemedyLines] = []
@@ -55,24 +52,24 @@ def with_lines(
 
 
 def _trial(file: CheckedFile, lines: Sequence[LineToWrite], check: Check) -> set[_Kind] | None:
-    """What is wrong once ``lines`` are written; None where they lose a published port, or write an
-    address that nothing can use."""
+    """The findings with ``lines`` written; None if they lose a published port, or write an
+    unusable address."""
     services = with_lines_written(file.services, lines)
     if _writes_unusable(services, {line.service for line in lines}):
         return None
     later = deployment(services)
-    remaining = {_kind(item) for item in check(services, later)}
+    remaining = {_kind(finding) for finding in check(services, later)}
     return None if _loses_a_port(file, later) else remaining
 
 
 def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
-    """Whether a service of these ``names`` has an address that nothing can use."""
+    """Whether a service of these ``names`` has an unusable address."""
     written = (service for service in services if service.name in names)
-    return any(True for item in written for _ in unusable(settings_of(item).read()))
+    return any(True for service in written for _ in unusable(settings_of(service).read()))
 
 
 def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bool:
-    """Whether it is gone, and nothing has come but other words for what was wrong elsewhere."""
+    """Whether ``finding`` is gone and every other finding existed before, perhaps reworded."""
     own = _kind(finding)
     elsewhere = {kind[:3] for kind in before} - {own[:3]}
     return after is not None and all(
@@ -81,8 +78,8 @@ def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bo
 
 
 def _loses_a_port(file: CheckedFile, later: Deployment) -> bool:
-    """Whether a port that stays published no longer leads to a listener: an image that derives what
-    it listens on from what is advertised moves it with that."""
+    """Whether a published port no longer leads to a listener, as an image may derive `listeners`
+    from the advertised list."""
     return any(
         port in after.container.published
         for before in file.deployment.brokers
@@ -92,13 +89,13 @@ def _loses_a_port(file: CheckedFile, later: Deployment) -> bool:
 
 
 def _with_listener(broker: Broker) -> set[PublishedPort]:
-    """Its published ports behind which it listens."""
+    """The published ports that lead to its listeners."""
     binds = [endpoint.bind.port for endpoint in broker.endpoints or ()]
     return {port for bind in binds for port in broker.container.published_at(bind)}
 
 
 def _with_reason(file: CheckedFile, finding: Finding) -> Finding:
-    """Why no lines are shown, where a new listener would need more than an address."""
+    """``finding`` with the reason for missing lines, if a new listener needs more settings."""
     broker = file.deployment.by_service.get(finding.container)
     if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
         return finding
@@ -108,7 +105,8 @@ def _with_reason(file: CheckedFile, finding: Finding) -> Finding:
     ] or endpoints
     protocols = protocols_of(file, broker)
     reasons = [
-        obstacle(file, broker, it.name, protocols.get(it.name.upper(), "")) for it in matching
+        obstacle(file, broker, endpoint.name, protocols.get(endpoint.name.upper(), ""))
+        for endpoint in matching
     ]
     if not matching or not all(reasons):
         return finding
@@ -118,7 +116,7 @@ def _with_reason(file: CheckedFile, finding: Finding) -> Finding:
 def with_lines_written(
     services: Sequence[Service], lines: Iterable[LineToWrite]
 ) -> tuple[Service, ...]:
-    """``services`` as they are once ``lines`` are written."""
+    """``services`` with ``lines`` applied."""
     by_name = {service.name: service for service in services}
     for line in lines:
         by_name[line.service] = _with_line_written(by_name[line.service], line)
@@ -131,7 +129,7 @@ def _with_line_written(service: Service, line: LineToWrite) -> Service:
         published = tuple(_republished(container.published, line))
         return replace(service, container=replace(container, published=published))
     if line.setting == "command":
-        words = tuple(item.replace(line.replaces, line.value) for item in service.command)
+        words = tuple(word.replace(line.replaces, line.value) for word in service.command)
         return replace(service, command=words)
     if line.setting.islower():
         return replace(service, properties=f"{service.properties}\n{line.setting}={line.value}\n")
@@ -144,17 +142,19 @@ def _with_line_written(service: Service, line: LineToWrite) -> Service:
 
 def _republished(published: Iterable[PublishedPort], line: LineToWrite) -> Iterator[PublishedPort]:
     try:
-        gone, come = read_port(line.replaces, "ports"), read_port(line.value, "ports")
+        old_ports, new_ports = read_port(line.replaces, "ports"), read_port(line.value, "ports")
     except EarshotError:  # a port of a node in a Swarm
-        gone, come = [], []
+        old_ports, new_ports = [], []
     for port in published:
-        yield from come if port in gone else (port,)
+        yield from new_ports if port in old_ports else (port,)
 
 
 def _with_best(finding: Finding, proved: Sequence[RemedyLines]) -> Finding:
-    best = min(proved, key=lambda item: len(item.lines))
-    alike = {item.lines for item in proved if len(item.lines) == len(best.lines)}
-    is_only_way = len(alike) == 1 and not best.is_choice and finding.is_certain_error
+    best = min(proved, key=lambda candidate: len(candidate.lines))
+    equally_short = {
+        candidate.lines for candidate in proved if len(candidate.lines) == len(best.lines)
+    }
+    is_only_way = len(equally_short) == 1 and not best.is_choice and finding.is_certain_error
     remedy = best.remedy if is_only_way else finding.remedy
     return replace(finding, remedy=remedy, lines=best.lines, is_only_way=is_only_way)
 

@@ -1,6 +1,6 @@
-"""What may be written against a finding of a whole file: the smallest changes first.
+"""Candidates of lines to write against a finding of a file, the smallest change first.
 
-A candidate is a proposal with that file's values; `earshot.checks.remedies` proves it.
+`earshot.checks.remedies` proves them.
 """
 
 import re
@@ -30,14 +30,11 @@ from earshot.topology.ways import Answer, Stage
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
 _CONFIGURATION = re.compile(r"[={\n]|:\s")
-"""In a variable that holds more than addresses."""
+"""Text of a variable that contains more than addresses."""
 
 
 def candidates(file: CheckedFile, finding: Finding) -> Iterator[RemedyLines]:
-    """Proposals against ``finding``; none where nothing is known that may help.
-
-    What only speaks Kafka's protocol has none of Kafka's properties to write.
-    """
+    """Proposals against ``finding``; without properties for brokers that are not Kafka."""
     others = {broker.service for broker in file.deployment.brokers if not broker.is_kafka}
     for candidate in _candidates(file, finding):
         if all(line.service not in others or line.setting == "ports" for line in candidate.lines):
@@ -93,8 +90,10 @@ def _proposals_for_misled(
     protocols = protocols_of(file, broker)
     for endpoint in broker.for_clients:
         # with another protocol a client would need more than an address
-        alike = protocols.get(endpoint.name.upper()) == protocols.get(listener.upper(), "")
-        if endpoint.name != listener and alike:
+        has_same_protocol = protocols.get(endpoint.name.upper()) == protocols.get(
+            listener.upper(), ""
+        )
+        if endpoint.name != listener and has_same_protocol:
             lines = bootstrapped(file, clients, broker, endpoint.name)
             yield RemedyLines(f"bootstrap {services_text} to {endpoint.name}", lines)
     yield from _readvertised(file, brokers, listener, clients)
@@ -110,7 +109,7 @@ def _for_bootstrap(file: CheckedFile, client: str, setting: str) -> Iterator[Rem
     ]
     brokers = [broker for broker in file.deployment.brokers if broker.is_broker]
     if len({broker.cluster for broker in brokers}) != 1:
-        return  # to which of them it belongs is not known
+        return  # the client's cluster is unknown
     first = brokers[0]
     for endpoint in first.for_clients:
         lines = bootstrapped(file, clients, first, endpoint.name)
@@ -118,14 +117,14 @@ def _for_bootstrap(file: CheckedFile, client: str, setting: str) -> Iterator[Rem
         if is_loopback(endpoint.bind.host):
             yield from _bind_all_interfaces(file, first, endpoint)
     if any(_is_misunderstood(file.deployment, client) for client in clients):
-        return  # a listener of less security is no remedy
+        return  # a less secure listener is not a remedy
     members = [*file.deployment.members(first)]
     for endpoint in first.for_clients:
         yield from _with_own_listener(file, members, endpoint.name, clients)
 
 
 def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
-    """Whether a listener that it reaches speaks another protocol."""
+    """Whether the client reaches a listener with another protocol."""
     hops = (
         hop
         for address in client.addresses
@@ -135,23 +134,23 @@ def _is_misunderstood(deployment: Deployment, client: Bootstrap) -> bool:
 
 
 def _between_brokers(file: CheckedFile, broker: Broker, listener: str) -> Iterator[RemedyLines]:
-    """Other brokers do not get to this one by what it advertises."""
+    """Remedies for an inter-broker address that other brokers do not reach."""
     endpoint = broker.named(listener)
     if endpoint is None or endpoint.advertised is None:
         return
     host, ports = endpoint.advertised.host, broker.container.published_at(endpoint.bind.port)
-    if is_loopback(host) and ports:  # it is for the machine, which must not lose it
+    if is_loopback(host) and ports:  # it serves the machine and must remain
         members = [*file.deployment.members(broker)]
         yield from _with_own_listener(file, members, listener, (), between=True)
         return
     for port in ports:
-        if port.host_port is not None and "." in host:  # a name that others have, too
+        if port.host_port is not None and "." in host:  # the name may be other brokers' too
             yield _advertised(file, broker, listener, Address(host, port.host_port))
     yield _advertised(file, broker, listener, Address(broker.service, endpoint.bind.port))
 
 
 def _voters(file: CheckedFile, service: str) -> Iterator[RemedyLines]:
-    """Each voter that is a node of the file, at its own controller listener."""
+    """A list of voters with each node of the file at its controller listener."""
     asking = file.deployment.by_service[service]
     places: dict[int, Address] = {}
     for node in file.deployment.brokers:
@@ -172,9 +171,9 @@ def _voters(file: CheckedFile, service: str) -> Iterator[RemedyLines]:
 
 
 def _id(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
-    taken = {item.id for item in file.deployment.brokers if item.cluster == broker.cluster}
-    free_ids = [id for id in broker.voters if id not in taken]
-    free = next(id for id in range(1, len(taken) + 2) if id not in taken)
+    used_ids = {node.id for node in file.deployment.brokers if node.cluster == broker.cluster}
+    free_ids = [id for id in broker.voters if id not in used_ids]
+    free = next(id for id in range(1, len(used_ids) + 2) if id not in used_ids)
     id = free_ids[0] if free_ids else free
     for key in ("node.id", "broker.id"):
         if key in file.settings(broker).values:
@@ -182,7 +181,7 @@ def _id(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
 
 
 def _port_conflict(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
-    """Another container publishes the same port of the machine."""
+    """Remedies for a port of the machine that another container publishes."""
     unused = [number for number in range(1, MAX_PORT + 1) if number not in file.published]
     for port in broker.container.published:
         if port.host_port is None or type(port) is not PublishedPort:
@@ -239,7 +238,7 @@ def _published_as_advertised(
 
 
 def _for_outside(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
-    """A published listener advertises the machine: one that is there, or a new one."""
+    """Lines with which an existing or a new published listener advertises localhost."""
     clients = broker.for_clients
     for endpoint in clients if len(clients) > 1 else ():
         for port in broker.container.published_at(endpoint.bind.port):
@@ -263,7 +262,7 @@ def _for_outside(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
 def _readvertised(
     file: CheckedFile, brokers: Sequence[Broker], listener: str, clients: Sequence[Bootstrap]
 ) -> Iterator[RemedyLines]:
-    """``listener`` under the brokers' own names, if no client outside can be using it."""
+    """Lines that advertise ``listener`` at the brokers' own names, if it is not published."""
     lines: list[LineToWrite] = []
     for broker in brokers:
         endpoint = broker.named(listener)
@@ -282,7 +281,7 @@ def _with_own_listener(
     *,
     between: bool = False,
 ) -> Iterator[RemedyLines]:
-    """A listener for the containers beside ``listener``, on every one of ``brokers``."""
+    """Lines that add a listener for containers, like ``listener``, to every one of ``brokers``."""
     lines: list[LineToWrite] = []
     port = 0
     for broker in brokers:
@@ -309,8 +308,8 @@ def _advertised(file: CheckedFile, broker: Broker, listener: str, to: Address) -
 def misled_clients(
     deployment: Deployment, broker: Broker, listener: str
 ) -> tuple[Sequence[Bootstrap], Sequence[Broker]]:
-    """The clients that come in on ``listener`` in the cluster of ``broker`` and are sent where
-    they do not get to, and the brokers that send them there."""
+    """The clients on ``listener`` in the cluster of ``broker`` that do not reach an advertised
+    address, and the brokers that advertise it."""
     members = [*deployment.members(broker)]
     clients, brokers = [], set()
     for bootstrap in deployment.bootstraps:
@@ -355,9 +354,9 @@ def bootstrapped(
     """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
     members = [*file.deployment.members(broker)]
     ports = {
-        item.service: endpoint.bind.port
-        for item in (broker, *members)
-        if (endpoint := item.named(listener)) is not None
+        member.service: endpoint.bind.port
+        for member in (broker, *members)
+        if (endpoint := member.named(listener)) is not None
     }
     return moved_to(file, clients, members, ports)
 
@@ -376,7 +375,7 @@ def moved_to(
         new = []
         for address in client.addresses:
             arrival = file.deployment.way(client.service, address)
-            called = (it for it in rest if it.container.has_name(address.host))
+            called = (broker for broker in rest if broker.container.has_name(address.host))
             following = rest[0] if rest else brokers[0]
             to = arrival.broker if isinstance(arrival, ReachedListener) else next(called, following)
             rest = [broker for broker in rest if broker is not to]

@@ -1,8 +1,8 @@
-"""Remedies and their lines, under the names that a file's services have for their settings.
+"""Remedies and their lines, with the settings' names in a file's services.
 
-Among them a listener that a remedy adds to a broker beside one that it has, with the same security.
-Kafka takes settings of one listener from `listener.name.NAME.`, and a broker's logins from there or
-from a JAAS file: https://kafka.apache.org/documentation/#security_jaas_broker
+A remedy may add a listener to a broker, with the security of an existing one. Kafka reads settings
+of one listener from `listener.name.NAME.`, and a broker's logins from there or from a JAAS file:
+https://kafka.apache.org/documentation/#security_jaas_broker
 """
 
 import re
@@ -29,24 +29,24 @@ _LOGIN = ".sasl.jaas.config"
 
 @dataclass(frozen=True)
 class RemedyLines:
-    """What to do, and the lines that do it."""
+    """A remedy and its lines."""
 
     remedy: str
     lines: tuple[LineToWrite, ...]
     is_choice: bool = False
-    """The user may just as well want another remedy."""
+    """Other remedies are as good."""
 
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """All services of a file, and what they are together."""
+    """All services of a file, and their deployment."""
 
     services: Sequence[Service]
     deployment: Deployment
     proposals: dict[Hashable, tuple[RemedyLines, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """Proposals that several findings have in common."""
+    """Cached proposals, which several findings share."""
 
     @cached_property
     def by_name(self) -> dict[str, Service]:
@@ -54,7 +54,7 @@ class CheckedFile:
 
     @cached_property
     def published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
-        """By a port of the machine the services that publish it, each with how it does."""
+        """(service, port) by port of the machine."""
         return by_key(
             (port.host_port, (service.name, port))
             for service in self.services
@@ -70,7 +70,7 @@ class CheckedFile:
         return self._settings[broker.service]
 
     def line(self, broker: Broker, key: str, value: str) -> LineToWrite:
-        """The line that gives a broker's property ``key`` this value."""
+        """The line that sets a broker's property ``key``."""
         return LineToWrite(broker.service, setting_of(self.by_name[broker.service], key), value)
 
 
@@ -85,15 +85,17 @@ def advertised_text(file: CheckedFile, broker: Broker) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """A list on one line, be it written over several."""
-    return ",".join(item.strip() for item in text.split(",") if item.strip())
+    """A list on one line."""
+    return ",".join(entry.strip() for entry in text.split(",") if entry.strip())
 
 
 def with_entry(text: str, listener: str, to: Address) -> str:
-    """A list of listeners with another address for one of them."""
+    """A list of listeners with the address ``to`` for ``listener``."""
     return ",".join(
-        f"{name}://{to}" if (name := item.partition("://")[0]).upper() == listener.upper() else item
-        for item in on_one_line(text).split(",")
+        f"{name}://{to}"
+        if (name := entry.partition("://")[0]).upper() == listener.upper()
+        else entry
+        for entry in on_one_line(text).split(",")
     )
 
 
@@ -104,13 +106,13 @@ def port_line(broker: Broker, port: PublishedPort, outer: int, inner: int) -> Li
 
 
 def is_set(service: Service, key: str) -> bool:
-    """Whether the file itself sets a property."""
+    """Whether the file sets a property."""
     setting = setting_of(service, key)
     return setting.islower() or setting in service.container.env
 
 
 def setting_of(service: Service, key: str) -> str:
-    """What sets a property in a service: its variable there, or else the one of its image."""
+    """The name that sets a property: the service's variable or key, or else its image's."""
     family, env = service.container.family, service.container.env
     for name in env:
         if service.container.property_of(name) == key:
@@ -122,7 +124,7 @@ def setting_of(service: Service, key: str) -> str:
 
 @dataclass(frozen=True)
 class AddedListener:
-    """A listener to add to ``broker``: bound on all interfaces, with the protocol of ``beside``."""
+    """A listener to add to ``broker``, bound to all interfaces, with the security of ``beside``."""
 
     file: CheckedFile
     broker: Broker
@@ -153,7 +155,7 @@ class AddedListener:
         return self.file.line(self.broker, key, value)
 
     def _copied(self) -> Iterator[LineToWrite]:
-        """The lines that give it what the listener beside it has of its own."""
+        """The lines that copy the settings of ``beside``."""
         service = self.file.by_name[self.broker.service]
         for key, value in _listener_settings(self.file, self.broker, self.beside):
             setting = setting_of(service, key)
@@ -166,8 +168,8 @@ class AddedListener:
 def added_listener(
     file: CheckedFile, broker: Broker, beside: str, names: Iterable[str], first_port: int
 ) -> AddedListener | None:
-    """The first of ``names``, at the first port that are free; None where it would need more
-    settings."""
+    """A listener with the first free name of ``names`` and the first free port; None if it needs
+    more settings."""
     protocols = protocols_of(file, broker)
     endpoints = broker.endpoints
     if not endpoints or broker.container.on_host_network:
@@ -175,18 +177,18 @@ def added_listener(
     protocol = protocols.get(beside.upper(), "")
     if obstacle(file, broker, beside, protocol):
         return None
-    taken = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
-    name = next((name for name in names if name not in taken), None)
+    used_names = {endpoint.name.upper() for endpoint in endpoints} | set(protocols)
+    name = next((name for name in names if name not in used_names), None)
     ports = {endpoint.bind.port for endpoint in endpoints}
     ports |= {port.container_port for port in broker.container.published}
-    port = next((item for item in range(first_port, MAX_PORT + 1) if item not in ports), None)
+    port = next((number for number in range(first_port, MAX_PORT + 1) if number not in ports), None)
     if name is None or port is None:
         return None
     return AddedListener(file, broker, name, port, beside, protocol)
 
 
 def obstacle(file: CheckedFile, broker: Broker, listener: str, protocol: str) -> str:
-    """Why a listener like ``listener`` cannot be written down, or an empty text."""
+    """The reason why a listener like ``listener`` cannot be added, or an empty string."""
     settings = dict(_listener_settings(file, broker, listener))
     if protocol == "PLAINTEXT":
         return ""
@@ -211,8 +213,8 @@ def _listener_settings(
 
 
 def protocols_of(file: CheckedFile, broker: Broker) -> dict[str, str]:
-    """By the name of each listener that has one, its protocol; all in capitals."""
+    """Protocols by listener name, in upper case."""
     text = file.settings(broker).values.get("listener.security.protocol.map", "")
-    if not text:  # Kafka's own: each protocol is a listener's name
+    if not text:  # Kafka's default
         return dict(zip(_PROTOCOLS, _PROTOCOLS, strict=True))
     return dict(re.findall(r"([^,:\s]+)\s*:\s*([^,\s]+)", text.upper()))

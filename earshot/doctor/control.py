@@ -116,7 +116,7 @@ def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str
     unresolved = {cell.address.host for cell in cells if cell.failed_stage is Stage.RESOLVE}
     others = {cell.address.host for cell in cells} - unresolved
     lookups = place.resolve(sorted(others), limit) if others else {}
-    unresolved |= {host for host, it in lookups.items() if it.diagnosis in _UNKNOWN}
+    unresolved |= {host for host, lookup in lookups.items() if lookup.diagnosis in _UNKNOWN}
     reasons = {}
     if unresolved and (silent := _no_dns(place, limit)):
         reasons = {

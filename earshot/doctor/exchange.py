@@ -70,7 +70,9 @@ def produce(
     """
     limit = end.left(STAGE_LIMIT)
     patience = Deadline(limit)
-    met = EachErrors((it.partition, Errors(it.leader)) for it in destinations)
+    met = EachErrors(
+        (destination.partition, Errors(destination.leader)) for destination in destinations
+    )
     settings = {
         "acks": "all",
         "linger.ms": 0,
@@ -79,17 +81,22 @@ def produce(
     }
     producer = Producer(dict(values) | settings)
     leaders = _leaders(producer, topic, limit / 2, end)
-    waiting = [_Delivery(it, topic, producer, met[it.partition], patience) for it in destinations]
+    waiting = [
+        _Delivery(destination, topic, producer, met[destination.partition], patience)
+        for destination in destinations
+    ]
     unsent = list(waiting)
     try:
         while waiting and end.left() and patience.left():
             if unsent:
                 led = next(leaders)
-                for delivery in [it for it in unsent if led is None or it.to.partition in led]:
+                for delivery in [
+                    delivery for delivery in unsent if led is None or delivery.to.partition in led
+                ]:
                     delivery.send()
                     unsent.remove(delivery)
             producer.poll(0.01 if unsent else _PATIENCE)
-            for delivery in [it for it in waiting if it.outcome is not None]:
+            for delivery in [delivery for delivery in waiting if delivery.outcome is not None]:
                 waiting.remove(delivery)
                 yield delivery.to.partition, delivery.ended()
         for delivery in waiting:
@@ -175,7 +182,9 @@ def _leaders(
         except KafkaException:
             patience *= 2
             known = {}
-        yield {number for number, it in known.items() if it.leader >= 0}
+        yield {
+            number for number, partition_metadata in known.items() if partition_metadata.leader >= 0
+        }
     while True:
         yield None
 
@@ -208,7 +217,9 @@ def consume(
     begun = time.monotonic()
     consumer = Consumer(dict(values) | settings)
     try:
-        consumer.assign([TopicPartition(topic, it.partition, it.offset) for it in waiting.values()])
+        consumer.assign(
+            [TopicPartition(topic, sent.partition, sent.offset) for sent in waiting.values()]
+        )
         while waiting and end.left(STAGE_LIMIT - (time.monotonic() - begun)):
             message = consumer.poll(_PATIENCE)
             if message is None:

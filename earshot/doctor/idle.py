@@ -79,9 +79,9 @@ def notes(results: Sequence[IdleConnection], seconds: float) -> Iterator[str]:
     kept = [result for result in results if not result.error]
     if kept:
         yield f"{len(kept)} connections answered after {seconds:g} s without traffic"
-    for item in results:
-        if item.error:
-            yield f"a connection that was idle for {seconds:g} s: {item}"
+    for connection in results:
+        if connection.error:
+            yield f"a connection that was idle for {seconds:g} s: {connection}"
     if lost:
         yield (
             "what is between forgets idle connections: set net.ipv4.tcp_keepalive_time on the "

@@ -129,7 +129,7 @@ def explained(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
     from earshot.names.nameservers import DnsResolver  # slow to import
 
     lookups = DnsResolver(servers).resolve(lookup.name, limit)
-    knowing = [item.resolver for item in lookups.each if item.ok]
+    knowing = [lookup.resolver for lookup in lookups.each if lookup.ok]
     if not knowing:
         return lookup
     hint = f"the DNS server {' and '.join(knowing)} resolves it, but another one denied it first"

@@ -95,7 +95,7 @@ class Records:
     def _read(self, cells: Cells, pool: Executor) -> None:
         places = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
         sent = ((cell.target.address, cell.produced) for cell in cells.values())
-        records = [(address, it) for address, it in sent if isinstance(it, SentRecord)]
+        records = [(address, record) for address, record in sent if isinstance(record, SentRecord)]
         left, values = self.end.left(), self._values(cells)
         for partition, back in exchange.consume(values, self.topic, records, self.run, self.end):
             index = places[partition]

@@ -201,7 +201,7 @@ class _Sender:
         self.pairs: list[Pair] = []
         self._outcomes = outcomes
         # what is met at another broker says nothing about this one
-        self._errors = EachErrors((it.broker, Errors(it.address)) for it in leaders)
+        self._errors = EachErrors((leader.broker, Errors(leader.address)) for leader in leaders)
         bootstrap = ",".join(str(target.address) for target in leaders)
         settings = {
             "acks": "all",
@@ -264,7 +264,7 @@ def check_replication(
         reason = f"nothing is known: {failure.text}"
         return _result(pair, contract, Verdict.INCONCLUSIVE, reason=reason)
 
-    return tuple(result(*item) for item in sorted(outcomes.items()))
+    return tuple(result(*outcome) for outcome in sorted(outcomes.items()))
 
 
 def _unreplicated(pairs: Sequence[Pair], contract: Contract, known: Mapping[int, str]) -> Cause:
@@ -275,7 +275,7 @@ def _unreplicated(pairs: Sequence[Pair], contract: Contract, known: Mapping[int,
     leaders = sorted({leader for leader, _ in pairs})
     followers = sorted({follower for _, follower in pairs})
     name = contract.inter_broker or "the inter-broker listener"
-    advertised = {id: f" ({at})" for it, id, at in contract.places if it.name == name}
+    advertised = {id: f" ({at})" for place, id, at in contract.places if place.name == name}
     whence = " and ".join(f"broker {id}{advertised.get(id, '')}" for id in leaders)
     those, copy = _brokers(followers), "copies" if len(followers) == 1 else "copy"
     if len(leaders) > 1:

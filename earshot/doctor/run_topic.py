@@ -55,7 +55,7 @@ class ReachedBrokers:
         for target in reached:
             by_listener.setdefault(target.listener, []).append(target)
         chosen = max(by_listener.values(), key=len)
-        return cls(chosen[0].protocol, {item.broker: item.address for item in chosen}, client)
+        return cls(chosen[0].protocol, {target.broker: target.address for target in chosen}, client)
 
     def steered(self, admin: AdminClient | None) -> AdminClient:
         """``admin``, or a new client of them; its requests go to one that accepts connections."""

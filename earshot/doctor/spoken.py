@@ -54,7 +54,9 @@ class SpokenSecurity:
             return "it speaks no TLS"
         if self.mechanisms is None:
             return "it speaks TLS"
-        actual = next(item for item in Protocol if (item.tls, item.sasl) == (tls, sasl))
+        actual = next(
+            protocol for protocol in Protocol if (protocol.tls, protocol.sasl) == (tls, sasl)
+        )
         names = clipped(", ".join(self.mechanisms), _LONGEST_LIST)
         return f"it speaks {actual}{f' ({names})' if names else ''}"
 

@@ -1,1 +1,1 @@
-"""Facts: what rules are evaluated over, as plain data; nothing in here looks anything up."""
+"""The facts that rules are evaluated over: plain data, without lookups."""

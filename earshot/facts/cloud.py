@@ -1,8 +1,8 @@
-"""What surrounds a cluster's instances on AWS, in a form that can be sent to another process.
+"""The AWS network around a cluster's instances, as data that can be sent to another process.
 
-What security groups let in is read, and written, as the inputs of pulumi-aws say it. Three
-resources say the same in other words: a group's own `ingress` blocks, `SecurityGroupRule` and, the
-one that AWS advises, `SecurityGroupIngressRule`. A value of None is not known yet.
+Ingress rules are read and written as inputs of pulumi-aws, which has three forms of them: a
+group's own `ingress` blocks, `SecurityGroupRule` and `SecurityGroupIngressRule`, which AWS
+recommends. None is an unknown value.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ _LISTS = ("prefixListId", "prefixListIds")
 
 
 def read_ingress(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
-    """What one rule or block lets in over TCP: one Ingress per source.
+    """One Ingress per source of a rule or block; none for egress and for protocols but TCP.
 
-    ``own`` is what the group is known by, for a rule that names itself. Rules of other protocols
-    and of `type: egress` let in nothing here.
+    ``own`` is the group's name, for a rule with `self: true`.
     """
     if inputs.get("type", "ingress") == "egress":
         return
@@ -50,7 +49,7 @@ def read_ingress(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
 
 
 def read_group(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
-    """What the `ingress` blocks of a `SecurityGroup` let in."""
+    """The TCP ingress of a `SecurityGroup` with `ingress` blocks."""
     blocks = inputs.get("ingress", ())
     if blocks is None:
         yield Ingress(0, _LAST, UnknownSource("the group's rules"))
@@ -63,10 +62,9 @@ def read_group(inputs: Inputs, own: str = "") -> Iterator[Ingress]:
 
 
 def write_ingress(rule: Ingress) -> dict[str, object]:
-    """``rule`` as a `SecurityGroupIngressRule`'s inputs, but for the group that it belongs to.
+    """``rule`` as inputs of `SecurityGroupIngressRule`, without its group.
 
-    A source that names a group is written as it is known here. Raises ValueError for a source
-    that could not be read.
+    Raises ValueError for an unknown source.
     """
     source = rule.source
     if isinstance(source, UnknownSource):
@@ -86,7 +84,7 @@ def write_ingress(rule: Ingress) -> dict[str, object]:
 
 
 def _ports(inputs: Inputs) -> tuple[int, int] | None:
-    """First and last TCP port; all of them where that is not known yet, None for no TCP."""
+    """The first and last TCP port, all ports if they are unknown; None for other protocols."""
     protocol = inputs.get("ipProtocol", inputs.get("protocol", "-1"))
     name = "all" if protocol is None else _number(protocol).lower()
     if name not in _ALL + _TCP:
@@ -127,23 +125,21 @@ def _range(text: str) -> Source:
 
 
 def _number(value: object) -> str:
-    return str(value).removesuffix(".0")  # Pulumi hands numbers over as floats
+    return str(value).removesuffix(".0")  # Pulumi passes numbers as floats
 
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance's inputs; None is what is not stated."""
+    """The ingress and Elastic IPs of one instance; None if not stated."""
 
     ingress: tuple[Ingress, ...] | None = None
-    """What all of its security groups together let in; a rule of all protocols opens every port,
-    and a rule of another protocol than TCP is left out."""
+    """The TCP ingress of all its security groups; a rule for all protocols opens every port."""
     elastic: tuple[str | UnknownHost, ...] | None = None
-    """Its Elastic IPs."""
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Instances by node id, who may come in on them, and what the stack declares of names."""
+    """Instances by node id, their clients, and the names that the stack declares."""
 
     instances: Mapping[int, Instance]
     clients: Clients
@@ -152,7 +148,7 @@ class Cloud:
     """Other VPCs with clients of scope internal."""
 
     def document(self) -> dict[str, Any]:
-        """The same as plain data; `read` takes it back."""
+        """Returns plain data for `read`."""
         return {
             "instances": {
                 str(id): {
@@ -207,7 +203,7 @@ _GROUP = str(Members(""))
 
 
 def _client(text: str) -> Any:
-    # a group may be known by a name, which could be read as nothing else
+    # written by `document`: a group's name alone could be any text
     return Members(text.removeprefix(_GROUP)) if text.startswith(_GROUP) else read_range(text)
 
 

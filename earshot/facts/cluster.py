@@ -1,4 +1,4 @@
-"""The facts that rules check: all of them given, nothing here looks anything up."""
+"""The facts about one cluster that rules check."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ if TYPE_CHECKING:
 
 
 class NotKnown(Enum):
-    """What a caller hands over in place of facts that exist, and that are not known here yet."""
+    """In place of facts that exist and are not known yet."""
 
     YET = "not known yet"
 
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """One cluster as far as it is known.
+    """The known facts about one cluster.
 
-    ``plan`` is None where settings were given that cannot be read as one; ``settings`` holds each
-    node's raw properties by node id; ``addresses`` its own provisioned IP addresses; ``waivers``
-    maps a name (lower case) to the reason why it need not resolve here; ``containers`` holds
-    what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
-    on, where that is an EC2 instance; ``clients`` says who may connect there, None that it has
-    said; ``connected`` are other VPCs with clients; ``certificates`` what each node shows, by node
-    id, where others have made it, and ``now`` when that is checked.
+    ``plan`` is None if the settings cannot be read as a plan. By node id: ``settings`` (raw
+    properties), ``addresses`` (the node's own IP addresses), ``containers``, ``instances`` (EC2)
+    and ``certificates`` (those of another authority, checked at ``now``). ``waivers`` maps a name
+    in lower case to the reason why it need not resolve here. ``clients`` may connect to the
+    instances, None if not stated; ``connected`` are other VPCs with clients.
     """
 
     plan: ClusterPlan | None
@@ -61,18 +59,18 @@ class ClusterFacts:
 
     @classmethod
     def of(cls, plan: ClusterPlan, placement: str = "local") -> ClusterFacts:
-        """The facts about a plan that earshot computed: the settings are those it renders."""
+        """The facts about a plan of earshot, with the settings that it renders."""
         rendered = {node.id: annotated(plan, node) for node in plan.nodes}
         return cls(plan=plan, settings=rendered, placement=placement)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Those of the plan; none without one."""
+        """The nodes of the plan; empty without a plan."""
         return self.plan.nodes if self.plan is not None else ()
 
     @property
     def kafka_version(self) -> str:
-        """The version that the cluster is for, or an empty text."""
+        """The cluster's Kafka version, or an empty string."""
         if self.plan is not None:
             return self.plan.kafka_version
         versions = (setting.notes.get("kafka_version", "") for setting in self.settings.values())
@@ -86,8 +84,10 @@ class ClusterFacts:
                     yield node, listener, scope
 
     def bootstraps(self) -> Iterator[tuple[Node, Listener, Scope]]:
-        """Every (node, listener, scope) whose first connections go to a name of their own, once
-        for all brokers; the listener has that name as its host."""
+        """Every (node, listener, scope) with a bootstrap name, which is the listener's host.
+
+        A name that several brokers share is returned once.
+        """
         seen: set[tuple[str, Scope, str]] = set()
         for node, listener, scope in self.advertised():
             for host in listener.hosts[1:]:
@@ -96,15 +96,15 @@ class ClusterFacts:
                     yield node, listener.model_copy(update={"host": host}), scope
 
     def evidence_for(self, listener: Listener, scope: Scope) -> Evidence | None:
-        """What shows that the listener's advertised host resolves for ``scope``."""
+        """The evidence that the listener's advertised host resolves for ``scope``."""
         return self.evidence.get((listener.name, scope, str(listener.host)))
 
     def advertised_addresses(self, listener: Listener, scope: Scope) -> tuple[str, ...]:
-        """The advertised host, and every address that it resolves to by the evidence."""
+        """The advertised host, and the addresses that it resolves to by the evidence."""
         evidence = self.evidence_for(listener, scope)
-        found = (str(listener.host), *(evidence.addresses if evidence else ()))
-        return tuple(dict.fromkeys(found))
+        addresses = evidence.addresses if evidence else ()
+        return tuple(dict.fromkeys((str(listener.host), *addresses)))
 
     def waiver_reason(self, host: str) -> str:
-        """The waiver's reason for ``host``, or an empty text."""
+        """The waiver's reason for ``host``, or an empty string."""
         return self.waivers.get(host.lower(), "")

@@ -1,4 +1,4 @@
-"""Other VPCs whose clients use a cluster's internal listeners, as far as they are known."""
+"""Other VPCs whose clients use a cluster's internal listeners."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class ConnectedVpc:
     id: str
     cidr: str
     zone: str = ""
-    """The private zone that has the brokers' names; empty where AWS gives them."""
+    """The private zone of the brokers' names; empty if AWS assigns the names."""
     is_associated: bool | None = None
-    """Whether that zone is associated with the VPC; None is not known."""
+    """Whether the zone is associated with the VPC; None if unknown."""
     is_routed: bool | None = None
-    """Whether routes lead there from the brokers, and back; None is not known."""
+    """Whether routes exist between brokers and VPC, in both directions; None if unknown."""
     resolver: tuple[str, ...] = ()
-    """DNS servers that answer as the VPC's own does; empty where none can be asked."""
+    """DNS servers that answer as the VPC's resolver does; empty if none can be queried."""
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
-    """By host in lower case, what that resolver answered."""
+    """The resolver's answers by host in lower case."""
 
     def document(self) -> dict[str, Any]:
-        """The same without lookups, as plain data."""
+        """Returns plain data for `read`, without the lookups."""
         return {
             "name": self.name,
             "id": self.id,
@@ -41,7 +41,7 @@ class ConnectedVpc:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> ConnectedVpc:
-        """From a `document`; null values may be left out of it."""
+        """Reads a `document`, in which null values may be absent."""
         return cls(
             name=document["name"],
             id=document["id"],

@@ -1,9 +1,8 @@
-"""Who comes in (ranges of addresses, members of security groups, and what cannot be read), and the
-security groups that follow from a plan: per listener's port, who may come in; nothing else.
+"""The sources of ingress rules, and the security groups that a plan needs: clients per port.
 
-Every broker carries the group `brokers`, every controller `controllers`, a combined node both.
-Source: the VPC guide on security group rules (a rule that names a group matches its members'
-private addresses) and on quotas.
+Brokers are in the group `brokers`, controllers in `controllers`, combined nodes in both. Source:
+the VPC guide on security group rules (a rule that names a group matches its members' private
+addresses) and on quotas.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _WIDEST = {4: 8, 6: 16}
 
 @dataclass(frozen=True)
 class Members:
-    """Everything that carries a security group, known here by a name or an id."""
+    """The members of a security group, by the group's name or id."""
 
     group: str
 
@@ -47,7 +46,7 @@ class Members:
 
 @dataclass(frozen=True)
 class UnknownSource:
-    """A source that cannot be read here: a value that is not known yet, a prefix list."""
+    """A source without known addresses: a value that is not known yet, a prefix list."""
 
     what: str
 
@@ -59,70 +58,70 @@ Source = IpRange | Members | UnknownSource
 
 
 class Reach:
-    """The addresses that several ranges have together."""
+    """The union of several ranges."""
 
     def __init__(self, ranges: Iterable[IpRange]) -> None:
-        listed = list(ranges)
+        networks = list(ranges)
         four = collapse_addresses(
-            ip_range for ip_range in listed if isinstance(ip_range, IPv4Network)
+            ip_range for ip_range in networks if isinstance(ip_range, IPv4Network)
         )
         six = collapse_addresses(
-            ip_range for ip_range in listed if isinstance(ip_range, IPv6Network)
+            ip_range for ip_range in networks if isinstance(ip_range, IPv6Network)
         )
         # joined, they lie apart and in order: by number, for there may be many
         self._ends = {4: list(map(_bounds, four)), 6: list(map(_bounds, six))}
 
-    def covers(self, wanted: IpRange) -> bool:
+    def covers(self, ip_range: IpRange) -> bool:
         """Whether every address of ``wanted`` is among them."""
-        first, last = _bounds(wanted)
-        ends = self._ends[wanted.version]
+        first, last = _bounds(ip_range)
+        ends = self._ends[ip_range.version]
         index = bisect_right(ends, first, key=lambda pair: pair[0]) - 1
         return index >= 0 and last <= ends[index][1]
 
 
-def _bounds(item: IpRange) -> tuple[int, int]:
-    return int(item.network_address), int(item.broadcast_address)
+def _bounds(ip_range: IpRange) -> tuple[int, int]:
+    return int(ip_range.network_address), int(ip_range.broadcast_address)
 
 
 @dataclass(frozen=True)
 class Clients:
-    """Who may come in on the listeners of a scope, beside the nodes themselves."""
+    """The clients of each scope, without the nodes themselves."""
 
     internal: tuple[IpRange | Members, ...] = ()
     """The VPC's ranges, security groups, or both."""
     external: tuple[IpRange, ...] = ()
-    """Ranges of clients beyond; the world only where it was written out."""
+    """Ranges of clients outside the VPC; the whole internet only if stated explicitly."""
 
 
 def read_range(text: str) -> IpRange:
-    """``text`` as a range of clients' addresses, a single address as a range of one.
+    """Parses a range of clients' addresses; a single address is a range of one.
 
-    Raises EarshotError for what is no range, and for one too wide to be anybody's; the world
-    itself must be asked for in so many words, as `0.0.0.0/0` or `::/0`.
+    Raises EarshotError for any other text, for bits beyond the prefix, and for a range too wide
+    for one owner. The whole internet is `0.0.0.0/0` or `::/0`.
     """
     what = f"client range {text!r}"
     allowed = "an IPv4 or IPv6 range, as in 203.0.113.0/24"
     try:
-        found = ip_network(text, strict=False)
+        network = ip_network(text, strict=False)
     except ValueError:
         raise EarshotError(what, observed="is no range", allowed=allowed) from None
     if text in WORLD:
-        return found
+        return network
     address = ip_address(text.partition("/")[0])
-    if found.prefixlen < found.max_prefixlen and address != found.network_address:
+    if network.prefixlen < network.max_prefixlen and address != network.network_address:
         observed = "has bits set beyond its prefix"
-        remedy = f"write {found}, or {address} for the one address"
-    elif found.prefixlen < (widest := _WIDEST[found.version]):
+        remedy = f"write {network}, or {address} for the one address"
+    elif network.prefixlen < (widest := _WIDEST[network.version]):
         observed = f"names no single client: no network is larger than a /{widest}"
         remedy = "name the clients' own ranges; the world must be asked for in so many words"
     else:
-        return found
+        return network
     raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)
 
 
 @dataclass(frozen=True)
 class Ingress:
-    """TCP ports, from ``first`` to ``last``, that a group opens to ``source``."""
+    """A rule that opens the TCP ports ``first`` to ``last`` to ``source``."""
 
     first: int
     last: int
@@ -140,14 +139,14 @@ class Ingress:
 
 @dataclass(frozen=True)
 class SecurityGroup:
-    """One security group: what it lets in, in the order of the plan."""
+    """One security group with its rules, in the order of the plan."""
 
     name: str
     ingress: tuple[Ingress, ...]
 
 
 def groups_of(node: Node) -> tuple[str, ...]:
-    """The groups that ``node`` carries."""
+    """The names of the groups of ``node``."""
     roles = {BROKERS: node.is_broker, CONTROLLERS: node.is_controller}
     return tuple(group for group, carries in roles.items() if carries)
 
@@ -155,11 +154,11 @@ def groups_of(node: Node) -> tuple[str, ...]:
 def admitted_sources(
     plan: ClusterPlan, listener: Listener, clients: Clients
 ) -> dict[IpRange | Members, str]:
-    """Who may come in on ``listener``, each with the reason.
+    """The sources that may connect to ``listener``, each with the reason.
 
-    Controllers are for nodes alone. Scope internal is for ``clients.internal``, scope external
-    for ``clients.external``; scope host needs no rule, for a machine's own traffic passes no
-    security group. The inter-broker listener is for the brokers whatever else it is for.
+    Controller listeners admit nodes only, the inter-broker listener always admits brokers. Scope
+    internal admits ``clients.internal``, scope external ``clients.external``. Scope host needs no
+    rule: traffic within a machine passes no security group.
     """
     sources: dict[IpRange | Members, str] = {}
     if Scope.CONTROLLER in listener.scopes:
@@ -183,12 +182,11 @@ def _clients(listener: Listener, clients: Clients) -> dict[IpRange | Members, st
 
 
 def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup, ...]:
-    """The groups of ``plan``: `brokers`, then `controllers`, then that of a balancer.
+    """The groups of ``plan``: `brokers`, `controllers`, and that of a balancer.
 
-    Raises EarshotError for a listener of scope external or internal without any clients named,
-    and where a group needs more rules than AWS's quota has.
+    Raises EarshotError if a listener's scope has no clients, or a group exceeds `MAX_RULES`.
     """
-    found: dict[str, dict[tuple[int, Source], Ingress]] = {BROKERS: {}, CONTROLLERS: {}}
+    rules_by_group: dict[str, dict[tuple[int, Source], Ingress]] = {BROKERS: {}, CONTROLLERS: {}}
     for node in plan.nodes:
         for listener in node.listeners:
             _check_named(listener, clients)
@@ -196,22 +194,24 @@ def security_groups(plan: ClusterPlan, clients: Clients) -> tuple[SecurityGroup,
             port = listener.bind_port
             for source, reason in admitted_sources(plan, listener, clients).items():
                 rule = Ingress(port, port, source, f"{listener.name}: {reason}")
-                found[holder].setdefault((port, source), rule)
+                rules_by_group[holder].setdefault((port, source), rule)
     if any(
         listener.front and listener.front.group
         for node in plan.brokers
         for listener in node.listeners
     ):
         rules = _balancer_rules(plan, clients)
-        found[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
-    groups = tuple(SecurityGroup(name, tuple(rules.values())) for name, rules in found.items())
+        rules_by_group[BALANCER] = {(rule.first, rule.source): rule for rule in rules}
+    groups = tuple(
+        SecurityGroup(name, tuple(rules.values())) for name, rules in rules_by_group.items()
+    )
     for group in groups:
         _check_quota(group)
     return groups
 
 
 def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
-    """What a balancer's group lets in: clients, at the ports of brokers and bootstraps."""
+    """The rules of a balancer's group: clients, at the ports of brokers and bootstraps."""
     for name in plan.listener_names:
         node_listeners = [
             node_listener
@@ -230,7 +230,7 @@ def _balancer_rules(plan: ClusterPlan, clients: Clients) -> Iterator[Ingress]:
 
 
 def ingress_of(node: Node, groups: Iterable[SecurityGroup]) -> tuple[Ingress, ...]:
-    """What ``groups`` let in to ``node``."""
+    """The rules of ``groups`` that apply to ``node``."""
     carried = groups_of(node)
     return tuple(rule for group in groups if group.name in carried for rule in group.ingress)
 

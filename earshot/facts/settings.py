@@ -1,7 +1,7 @@
-"""What the properties of one node say, in two ways.
+"""Readers of one node's properties.
 
-The functions read leniently: what the grammar refuses is left out, for KL002 reports it.
-`StrictSettings` reads as Kafka does, with Kafka's defaults, and refuses such a list as a whole.
+The functions skip entries that the grammar refuses, as KL002 reports them. `StrictSettings` reads
+as Kafka does, with Kafka's defaults, and raises `Unreadable` for the whole list.
 """
 
 import re
@@ -39,15 +39,15 @@ _BROKER_KEYS = frozenset(
         "security.inter.broker.protocol",
     }
 )
-"""Properties of brokers and controllers that no client of theirs has."""
+"""Properties that only brokers and controllers have."""
 _SHARED_KEYS = frozenset({"node.id", "zookeeper.connect"})
-"""Properties that other programs have too: old clients, workers, Trino in its `node.properties`."""
+"""Properties that old clients, workers and Trino (`node.properties`) also have."""
 _OTHERS_KEY = re.compile(r"(?:.*\.)?bootstrap\.servers|kafkastore\..*|group\.id|node\.environment")
 _LISTS = frozenset({"advertised.listeners", "listeners"})
 _URL = re.compile(r"\s*https?://", re.IGNORECASE)
-"""A listener of a REST proxy, a schema registry, ksqlDB or a worker of Connect."""
+"""A listener of a REST proxy, a schema registry, ksqlDB or a Connect worker."""
 NEWEST = (4, 4)
-"""Of what a tag such as `latest` means: the newest release that earshot knows."""
+"""The newest release that earshot knows, for tags such as `latest`."""
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -55,9 +55,9 @@ Memo = dict[tuple[str, str], object]
 
 
 def is_broker_configuration(values: Mapping[str, str]) -> bool:
-    """True if properties by name are those of a broker or a controller.
+    """Whether these properties are those of a broker or controller.
 
-    One property that only they have is enough: a broker has clients inside, such as reporters.
+    One property that only they have is enough: a broker contains clients, such as reporters.
     """
     keys = _BROKER_KEYS & set(values)
     if keys - _LISTS or any(not _URL.match(values[key]) for key in keys):
@@ -67,7 +67,7 @@ def is_broker_configuration(values: Mapping[str, str]) -> bool:
 
 
 def node_id(values: Mapping[str, str]) -> int:
-    """The id that the properties give a node; 0 where they give none."""
+    """`node.id`, or else `broker.id`; 0 without a valid one."""
     text = values.get("node.id", values.get("broker.id", ""))
     return int(text) if _DIGITS.fullmatch(text) and int(text) <= MAX_ID else 0
 
@@ -85,15 +85,15 @@ def inter_broker_name(values: Mapping[str, str]) -> str:
 
 
 def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
-    """`process.roles`; without it a node is a broker of ZooKeeper's time."""
+    """`process.roles`; without it a node is a broker that uses ZooKeeper."""
     entries = [part.strip() for part in values.get("process.roles", "").split(",")]
     return tuple(role for role in Role if role in entries) or (Role.BROKER,)
 
 
 def has_lone_quorum(values: Mapping[str, str]) -> bool:
-    """Whether the properties are those of a node that no other node can ever join.
+    """Whether the node is the only voter, at a loopback address, so that no other can join.
 
-    An empty host is `localhost` to Kafka.
+    Kafka reads an empty host as `localhost`.
     """
     text = values.get("controller.quorum.voters", "")
     voters = dict(readable_entries(KafkaGrammar(NEWEST).read_voters(text)))
@@ -110,16 +110,16 @@ def own_voter(values: Mapping[str, str]) -> Address | None:
 
 
 def readable_entries(items: Iterable[T | Bad]) -> Iterator[T]:
-    """Those of ``items`` that the grammar could read."""
+    """The entries of ``items`` that the grammar accepts."""
     return (entry for entry in items if not isinstance(entry, Bad))
 
 
 class Unreadable(Exception):
-    """A setting that the grammar refuses, or that has no meaning on this node."""
+    """The setting is refused by the grammar, or has no meaning on this node."""
 
 
 class Grammar(Protocol):
-    """How lists of listeners are read: `earshot.listeners.grammar`, or Kafka's own way."""
+    """A parser of lists of listeners: `earshot.listeners.grammar` or `KafkaGrammar`."""
 
     def read_listeners(self, text: str) -> Iterator[tuple[str, Address] | Bad]: ...
     def read_protocols(self, text: str) -> Iterator[tuple[str, SecurityProtocol] | Bad]: ...
@@ -130,9 +130,9 @@ class Grammar(Protocol):
 
 
 class StrictSettings:
-    """One node's settings; what the grammar refuses raises `Unreadable` where it is asked for.
+    """One node's settings; reading one that the grammar refuses raises `Unreadable`.
 
-    ``memo`` may be shared by the nodes of a cluster: most of their texts are the same.
+    The nodes of a cluster may share ``memo``, as most of their values are equal.
     """
 
     grammar: Grammar = strict_grammar
@@ -157,12 +157,12 @@ class StrictSettings:
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """The roles as written, even unknown or repeated ones."""
+        """The roles as written, with unknown and repeated ones."""
         return tuple(re.split(r"\s*,\s*", self.text("process.roles", "").strip()))
 
     @cached_property
     def kinds(self) -> frozenset[Role]:
-        """Both, or one of the roles; Unreadable where they are not fit to be checked."""
+        """The roles as a set. Raises Unreadable for an unknown role."""
         if not set(self.roles) <= set(Role):
             raise Unreadable
         return frozenset(Role(role) for role in self.roles)
@@ -177,14 +177,14 @@ class StrictSettings:
 
     @property
     def id(self) -> int:
-        """`node.id`, or `broker.id` in its place."""
+        """`node.id`, or else `broker.id`. Raises Unreadable without a valid one."""
         number = self.number("node.id" if self.has("node.id") else "broker.id")
         if number is None or number < 0:
             raise Unreadable
         return number
 
     def number(self, key: str) -> int | None:
-        """A setting as a Java int, or None."""
+        """The value as a Java int, or None."""
         text = self.text(key, "").strip()
         if not re.fullmatch(r"[+-]?[0-9]{1,10}", text, re.ASCII):
             return None
@@ -198,21 +198,21 @@ class StrictSettings:
 
     @cached_property
     def advertised(self) -> dict[str, Address]:
-        """The advertised listeners; where they are not set, the listeners."""
+        """`advertised.listeners`, by default `listeners`."""
         if not self.has("advertised.listeners"):
             return self.listeners
         return self._read("advertised.listeners", self.grammar.read_listeners)
 
     @cached_property
     def advertised_to_clients(self) -> dict[str, Address]:
-        """Without the controllers' listeners, which Kafka keeps from its clients."""
+        """The advertised listeners without those of controllers, which clients do not receive."""
         return {k: v for k, v in self.advertised.items() if k not in self.controllers}
 
     @cached_property
     def quorum_addresses(self) -> dict[str, Address]:
-        """What a controller hands out: as advertised, else as it listens."""
-        found = {name: self.listeners[name] for name in self.controllers if name in self.listeners}
-        return found | {k: v for k, v in self.advertised.items() if k in self.controllers}
+        """A controller's addresses for other nodes: as advertised, or else as bound."""
+        bound = {name: self.listeners[name] for name in self.controllers if name in self.listeners}
+        return bound | {k: v for k, v in self.advertised.items() if k in self.controllers}
 
     @cached_property
     def protocols(self) -> dict[str, SecurityProtocol]:
@@ -231,38 +231,38 @@ class StrictSettings:
 
     @cached_property
     def controllers(self) -> tuple[str, ...]:
-        """`controller.listener.names`; none where it is not set."""
+        """`controller.listener.names`, empty by default."""
         return tuple(self._read("controller.listener.names", self.grammar.read_names))
 
     @cached_property
     def voters(self) -> dict[int, Address]:
-        """`controller.quorum.voters`; none where it is not set."""
+        """`controller.quorum.voters`, empty by default."""
         return self._read("controller.quorum.voters", self.grammar.read_voters)
 
     @cached_property
     def servers(self) -> tuple[Address, ...]:
-        """`controller.quorum.bootstrap.servers`; none where it is not set."""
+        """`controller.quorum.bootstrap.servers`, empty by default."""
         return tuple(self._read("controller.quorum.bootstrap.servers", self.grammar.read_servers))
 
     @cached_property
     def early(self) -> tuple[str, ...]:
-        """`early.start.listeners`; none where it is not set."""
+        """`early.start.listeners`, empty by default."""
         return tuple(self._read("early.start.listeners", self.grammar.read_names))
 
     @cached_property
     def inter_broker(self) -> str:
-        """The name, or the protocol in place of a name."""
+        """The inter-broker listener's name, or else the inter-broker protocol."""
         if self.has("inter.broker.listener.name"):
             return next(iter(self._read("inter.broker.listener.name", self.grammar.read_name)))
         return self.inter_broker_protocol
 
     @property
     def inter_broker_protocol(self) -> str:
-        """`security.inter.broker.protocol`, or its default."""
+        """`security.inter.broker.protocol` with its default."""
         return self.text("security.inter.broker.protocol", SecurityProtocol.PLAINTEXT).strip()
 
     def _read(self, key: str, read: Callable[[str], Iterator[tuple[K, V] | Bad]]) -> dict[K, V]:
-        """The list at ``key``; an empty one where it is not set."""
+        """The list at ``key``, empty by default. Raises Unreadable if an entry is invalid."""
         if not self.has(key):
             return {}
         text = self.text(key)
@@ -277,10 +277,10 @@ class StrictSettings:
 
 
 class ForeignSettings(StrictSettings):
-    """Settings that others wrote, in Kafka's own grammar.
+    """Settings that earshot did not write, in Kafka's own grammar.
 
-    What is not known raises `Unreadable` too: a value with a variable in it that is not set,
-    and a property that is absent where ``complete`` is False, for an image may set it.
+    Unknown values raise `Unreadable`: one with a variable that is not set, and if ``complete`` is
+    False an absent property, as an image may set it.
     """
 
     def __init__(
@@ -292,17 +292,20 @@ class ForeignSettings(StrictSettings):
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """A node of ZooKeeper's time is a broker."""
+        """The roles; a node that uses ZooKeeper is a broker."""
         return super().roles if self.is_kraft or self.version >= (4, 0) else (Role.BROKER,)
 
     @cached_property
     def controllers(self) -> tuple[str, ...]:
-        """`controller.listener.names`; brokers before 2.8 do not know it."""
+        """`controller.listener.names`, which Kafka supports since 2.8."""
         return super().controllers if self.version >= (2, 8) else ()
 
     @cached_property
     def advertised_to_clients(self) -> dict[str, Address]:
-        """Without the controllers' listeners: before 3.2, with ZooKeeper, at their own address."""
+        """The advertised listeners without those of controllers.
+
+        Before 3.2 Kafka removes a controller listener only at the address that it binds.
+        """
         if self.version >= (3, 2) or not self.has("advertised.listeners"):
             return super().advertised_to_clients
         controller_addresses = {key: self.listeners.get(key) for key in self.controllers}
@@ -314,7 +317,7 @@ class ForeignSettings(StrictSettings):
 
     @property
     def inter_broker_protocol(self) -> str:
-        """`security.inter.broker.protocol`, which older releases take in any case."""
+        """`security.inter.broker.protocol`, which releases before 3.3 read in any case."""
         protocol = super().inter_broker_protocol
         return protocol.upper() if self.version < (3, 3) else protocol
 
@@ -335,10 +338,10 @@ class ForeignSettings(StrictSettings):
 
 @dataclass(frozen=True)
 class BrokerSettings:
-    """What is known of one broker's properties, and of the Kafka that reads them.
+    """The known properties of one broker.
 
-    Where it is ``complete``, what ``values`` lack is not set; else an image or a script may set it.
-    ``release`` is (major, minor), None where it is unknown.
+    If ``complete``, absent properties are unset; otherwise an image or script may set them.
+    ``release`` is Kafka's (major, minor), or None.
     """
 
     values: Mapping[str, str]
@@ -346,7 +349,7 @@ class BrokerSettings:
     release: tuple[int, int] | None
 
     def read(self, release: tuple[int, int] | None = None) -> ForeignSettings:
-        """The settings as Kafka reads them; ``release`` is assumed where none is known."""
+        """The settings as Kafka reads them; ``release`` is the default for an unknown one."""
         version = self.release or release or NEWEST
         return ForeignSettings(self.values, version, complete=self.complete)
 

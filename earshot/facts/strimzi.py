@@ -1,4 +1,4 @@
-"""A `Kafka` resource of Strimzi, as far as its listeners go; None is an unknown value."""
+"""The listeners of a Strimzi `Kafka` resource; None is an unknown value."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ TYPES = ("internal", "cluster-ip", *BEYOND)
 
 @dataclass(frozen=True)
 class StrimziBroker:
-    """What `configuration.brokers` says of one broker; ``place`` is such as `brokers[0]`."""
+    """One entry of `configuration.brokers`; ``place`` is its path, as in `brokers[0]`."""
 
     id: int | None
     place: str
@@ -20,10 +20,9 @@ class StrimziBroker:
 
 @dataclass(frozen=True)
 class StrimziListener:
-    """One of `spec.kafka.listeners`; an empty text says that nothing is set.
+    """One of `spec.kafka.listeners`; unset values are empty strings.
 
-    ``place`` leads to it from the resource, as in `spec.kafka.listeners[0]`. ``brokers`` is None
-    where its configuration is not known.
+    ``place`` is its path, as in `spec.kafka.listeners[0]`; ``brokers`` is None if unknown.
     """
 
     place: str
@@ -40,7 +39,7 @@ class StrimziListener:
 
     @property
     def address_of_node(self) -> str:
-        """What is not known of the addresses that it advertises, or an empty text."""
+        """The unknown fact about a node port's advertised address, or an empty string."""
         if self.type != "nodeport" or self.node_address or self.brokers is None:
             return ""
         if self.brokers and all(broker.advertised_host for broker in self.brokers):
@@ -53,7 +52,7 @@ class StrimziListener:
 
 @dataclass(frozen=True)
 class StrimziKafka:
-    """The resource; ``brokers`` is how many it has, where no node pools decide that."""
+    """The resource; ``brokers`` is their number, or None if node pools define it."""
 
     name: str
     listeners: tuple[StrimziListener, ...]

@@ -60,11 +60,11 @@ def recorded(
     linted: Iterable[FileReport], root: Path, before: Collection[BaselineEntry] = ()
 ) -> frozenset[BaselineEntry]:
     """Every mistake that is not ignored otherwise; those of ``before`` keep their day."""
-    known = {item: item for item in before}
+    known = {entry: entry for entry in before}
     problems = (
         BaselineEntry.of(mistake, root)
-        for item in linted
-        for mistake in item.mistakes
+        for report in linted
+        for mistake in report.mistakes
         if not mistake.ignored
     )
     return frozenset(known.get(problem, problem) for problem in problems)

@@ -48,8 +48,8 @@ def explained(
             observed="no client in the file has this name, or its addresses are not known",
             allowed=", ".join([*known, MACHINE]),
         )
-    code = max((_CODES[item.answer] for item in walks), key=lambda it: (it == 1, it))
-    return "\n\n".join("\n".join(_lines(item)) for item in walks) + "\n", code
+    code = max((_CODES[client_walk.answer] for client_walk in walks), key=lambda it: (it == 1, it))
+    return "\n\n".join("\n".join(_lines(client_walk)) for client_walk in walks) + "\n", code
 
 
 def _in_manifest(files: Sequence[Path], options: FileOptions) -> Deployment | None:

@@ -169,7 +169,7 @@ def _together(file: Path) -> tuple[Path, ...]:
         return named
     base = _first(file, BASES)
     files = (base, _first(file, OVERRIDES)) if base is not None else ()
-    return tuple(item for item in files if item is not None)
+    return tuple(file for file in files if file is not None)
 
 
 def _named(file: Path) -> tuple[Path, ...]:
@@ -182,7 +182,7 @@ def _named(file: Path) -> tuple[Path, ...]:
     listed = variables.get("COMPOSE_FILE", "")
     names = listed.split(variables.get("COMPOSE_PATH_SEPARATOR") or ":")
     files = tuple(file.parent / name.strip() for name in names if name.strip())
-    is_there = files and all(item.is_file() for item in files)
+    is_there = files and all(file.is_file() for file in files)
     return files if is_there and files[0].parent == file.parent else ()
 
 

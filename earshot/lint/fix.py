@@ -178,16 +178,20 @@ class _Source:
         raise _NotCertainError
 
     def _item(self, environment: yaml.SequenceNode, line: LineToWrite) -> Edit:
-        named = [it for it in environment.value if str(it.value).partition("=")[0] == line.setting]
+        named = [
+            entry
+            for entry in environment.value
+            if str(entry.value).partition("=")[0] == line.setting
+        ]
         if len(named) == 1:
             is_flow = bool(environment.flow_style)
             return self._scalar(named[0], line, f"{line.setting}=", is_flow=is_flow)
-        for item in environment.value:
-            row = item.start_mark.line
-            before = self.lines[row][: item.start_mark.column]
-            is_line = re.fullmatch(r"\s*-\s+", before) and item.end_mark.line == row
+        for entry in environment.value:
+            row = entry.start_mark.line
+            before = self.lines[row][: entry.start_mark.column]
+            is_line = re.fullmatch(r"\s*-\s+", before) and entry.end_mark.line == row
             if not named and is_line and not line.replaces:
-                new = _written(f"{line.setting}={line.value}", item.style, False)
+                new = _written(f"{line.setting}={line.value}", entry.style, False)
                 return self._below(row, f"{before}{new}")
         raise _NotCertainError
 
@@ -196,9 +200,9 @@ class _Source:
             raise _NotCertainError
         line_port = read_port(line.replaces, "ports")
         nodes = [
-            item
-            for item in ports.value
-            if isinstance(item, yaml.ScalarNode) and _port_of(item) == line_port
+            entry
+            for entry in ports.value
+            if isinstance(entry, yaml.ScalarNode) and _port_of(entry) == line_port
         ]
         if len(nodes) != 1:
             raise _NotCertainError

@@ -68,6 +68,6 @@ def by_content(text: str) -> Form | None:
 
 def _without(name: str, endings: tuple[str, ...]) -> str:
     """``name`` without any of ``endings``, however many it has."""
-    while ending := next((item for item in endings if name.endswith(item)), ""):
+    while ending := next((ending for ending in endings if name.endswith(ending)), ""):
         name = name.removesuffix(ending)
     return name

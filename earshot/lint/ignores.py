@@ -28,12 +28,13 @@ def rules_named(texts: Collection[str], where: str) -> frozenset[str]:
     from earshot.rules.evaluate import RULES  # all rules: slow to import
 
     known = [rule.id for rule in RULES]
-    wanted = [item for text in texts for item in _IDS.split(text.strip().upper())]
-    unknown = sorted({item for item in wanted if item not in known})
+    wanted = [rule_id for text in texts for rule_id in _IDS.split(text.strip().upper())]
+    unknown = sorted({rule_id for rule_id in wanted if rule_id not in known})
     if unknown:
+        names = ", ".join(rule_id or repr(rule_id) for rule_id in unknown)
         raise EarshotError(
             where,
-            observed=f"there is no rule {', '.join(item or repr(item) for item in unknown)}",
+            observed=f"there is no rule {names}",
             allowed=", ".join(known),
         )
     return frozenset(wanted)
@@ -90,7 +91,7 @@ def with_comments(linted: FileReport, lines: Lines, today: date) -> FileReport:
     One with `until=` and a day before ``today`` ignores nothing any more. Raises EarshotError for a
     comment that names a rule that there is not, or no day.
     """
-    files = dict.fromkeys([linted.file, *(item.place.file for item in linted.mistakes)])
+    files = dict.fromkeys([linted.file, *(mistake.place.file for mistake in linted.mistakes)])
     ignored = {file: _comments(file, lines(file)) for file in files}
 
     def checked(mistake: Mistake) -> Mistake:

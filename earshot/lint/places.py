@@ -29,7 +29,7 @@ def in_files(
     all_findings = list(findings)
     read = [(_services(yaml_nodes(text, shown)), shown) for text, shown in files if all_findings]
     for finding in all_findings:
-        holders = [item for item in reversed(read) if _is_set(item[0], finding)]
+        holders = [node for node in reversed(read) if _is_set(node[0], finding)]
         places = [_place(services, finding, shown) for services, shown in (*holders, *read)]
         yield finding, next((place for place in places if place.line), Place(files[0][1]))
 
@@ -61,7 +61,7 @@ def at_paths(
     documents = yaml_nodes_of_documents(text, file_name) if all_findings else []
     for finding, paths in all_findings:
         nodes = (_node(documents, path) for path in paths)
-        node = next((item for item in nodes if item is not None), None)
+        node = next((node for node in nodes if node is not None), None)
         yield finding, Place(file_name) if node is None else _at(node, file_name)
 
 
@@ -135,9 +135,9 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     if environment is None:
         return None
     if isinstance(environment[1], yaml.SequenceNode):
-        for item in reversed(environment[1].value):  # the last one counts
-            if str(item.value).partition("=")[0] in variables:
-                return item if isinstance(item, yaml.Node) else None
+        for entry in reversed(environment[1].value):  # the last one counts
+            if str(entry.value).partition("=")[0] in variables:
+                return entry if isinstance(entry, yaml.Node) else None
         return None
     keys = {variable: key for variable, (key, _) in _pairs(environment[1])}
     return next((key for variable, key in keys.items() if variable in variables), None)

@@ -74,8 +74,8 @@ def _value_of_a_secret(lines: Sequence[str], index: int) -> re.Match[str] | None
     """The length of the line before a value that follows the name of a secret."""
     before, after = lines[max(0, index - 1) : index], lines[index + 1 : index + 2]
     beside = () if lines[index].lstrip().startswith("-") else before
-    own = (*beside, *(item for item in after if not item.lstrip().startswith("-")))
-    named = any(SECRET_NAME.search(item, 0, MAX_CHARACTERS) for item in own)
+    own = (*beside, *(line for line in after if not line.lstrip().startswith("-")))
+    named = any(SECRET_NAME.search(line, 0, MAX_CHARACTERS) for line in own)
     return _VALUE.match(lines[index].rstrip()) if named else None
 
 

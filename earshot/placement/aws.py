@@ -59,28 +59,28 @@ class ProvisionedNames:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Those that are known."""
+        """The known addresses."""
         both = (self.private_address, *self.elastic)
-        return tuple(item for item in both if isinstance(item, str))
+        return tuple(address for address in both if isinstance(address, str))
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwsPlan(PlacementPlan):
-    """What `plan` made of an aws spec, and what surrounds each node."""
+    """The plan of an aws spec, with the AWS network of each node."""
 
     groups: tuple[SecurityGroup, ...]
     clients: Clients
     instances: dict[int, Instance]
-    """By node id, what rules check of the instance."""
+    """The instances that rules check, by node id."""
     declared: dict[EvidenceKey, Declaration]
-    """What the stack's own resources say about the names that are known."""
+    """The known names that the stack's own resources declare."""
     connected: tuple[ConnectedVpc, ...] = ()
     """Other VPCs with clients of scope internal."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
-        """Each node's own addresses, as far as they are known."""
-        return {id: item.addresses for id, item in self.names.items()}
+        """The known addresses of each node, by node id."""
+        return {id: name.addresses for id, name in self.names.items()}
 
     @property
     def cloud(self) -> Cloud:
@@ -88,7 +88,7 @@ class AwsPlan(PlacementPlan):
 
 
 def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
-    """What AWS will give each node, nothing of it known yet."""
+    """Placeholders for the names that AWS assigns to each node, by node id."""
     names_by_id = {}
     for id in spec.node_ids:
         interface = private = UnknownHost(what=f"the network interface of {spec.name_of(id)}")
@@ -103,9 +103,9 @@ def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
 
 
 def planned(spec: AwsSpec, stack: str, state: Path) -> AwsPlan:
-    """The plan of ``spec`` as stack ``stack``, before anything is made. Raises EarshotError.
+    """The plan of ``spec`` as stack ``stack``, before its resources exist. Raises EarshotError.
 
-    ``state`` is where the stack's files are kept.
+    ``state`` is the folder of the stack's files.
     """
     return plan_aws(spec, stack, root=state / "kafka")
 
@@ -119,40 +119,43 @@ def plan_aws(
     balancer: HostOrMarker | None = None,
     root: Path = Path(),
 ) -> AwsPlan:
-    """The plan of ``spec`` as stack ``stack``, with the names in ``provisioned`` (default: none is
-    known) and the DNS attributes of the VPC (default: both on, as in a VPC of the stack's own).
+    """The plan of ``spec`` as stack ``stack``.
 
-    ``balancer`` is the name of the balancer that ``spec`` asks for (default: not known).
-    ``root`` is the folder of the stack's cluster: certificates of others lie beside its project.
+    ``provisioned`` are the nodes' names by id (default: unknown), ``dns`` the DNS attributes of the
+    VPC (default: both on, as in the stack's own VPC), ``balancer`` is the name of the balancer of
+    ``spec`` (default: unknown). ``root`` is the folder of the stack's cluster, whose project
+    contains certificates of other authorities.
 
     Raises EarshotError, also for a name that AWS left empty.
     """
     provisioned = unknown_names(spec) if provisioned is None else provisioned
     attributes = dns or VpcDns(support=True, hostnames=True)
-    for id, item in provisioned.items():
-        _check_given(spec.name_of(id), item, attributes)
-    names = {id: _names(item, spec.zone_of[id]) for id, item in provisioned.items()}
-    found = secured(plan(spec, names, _balancer(spec, balancer)), spec.security, root, SECRETS)
-    made = found.plan
-    clients = spec.clients.admitted(spec.vpc.cidr, [item.range for item in spec.connected.values()])
-    groups = security_groups(made, clients)
+    for id, node_names in provisioned.items():
+        _check_given(spec.name_of(id), node_names, attributes)
+    names = {id: _names(node_names, spec.zone_of[id]) for id, node_names in provisioned.items()}
+    secured_plan = secured(
+        plan(spec, names, _balancer(spec, balancer)), spec.security, root, SECRETS
+    )
+    cluster_plan = secured_plan.plan
+    clients = spec.clients.admitted(spec.vpc.cidr, [vpc.range for vpc in spec.connected.values()])
+    groups = security_groups(cluster_plan, clients)
     if spec.validator is not None:
-        groups += (SecurityGroup(VALIDATOR, ()),)  # nothing comes in to it
+        groups += (SecurityGroup(VALIDATOR, ()),)  # without ingress
     return AwsPlan(
-        plan=made,
+        plan=cluster_plan,
         names=names,
-        notes=(*_notes(spec), *found.notes),
+        notes=(*_notes(spec), *secured_plan.notes),
         groups=groups,
         clients=clients,
         instances={
             node.id: Instance(
                 ingress=ingress_of(node, groups), elastic=provisioned[node.id].elastic
             )
-            for node in made.nodes
+            for node in cluster_plan.nodes
         },
-        declared=dict(_declarations(spec, made, provisioned, attributes)),
+        declared=dict(_declarations(spec, cluster_plan, provisioned, attributes)),
         connected=_connected(spec),
-        certificates=found.certificates,
+        certificates=secured_plan.certificates,
     )
 
 
@@ -185,7 +188,11 @@ def node_user_data(
         ),
         version=versions.digest,
         makes_users=spec.security is not None and makes_users(spec, id),
-        leaving={it.name: it.bind_port for it in node.listeners if it.name in leaving},
+        leaving={
+            listener.name: listener.bind_port
+            for listener in node.listeners
+            if listener.name in leaving
+        },
         client=spec.client,
         ready_seconds=spec.ready_seconds,
     )
@@ -208,7 +215,7 @@ def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:
 
 def _pinned(spec: AwsSpec, stack: str, id: int, versions: SecretVersions) -> dict[str, str]:
     """By file, the parameter with the number of its version, as `ssm:GetParameter` takes it."""
-    numbers = {secret_parameter(stack, what): it for what, it in versions.numbers.items()}
+    numbers = {secret_parameter(stack, what): number for what, number in versions.numbers.items()}
     return {
         name: f"{source}:{numbers[source]}" if source in numbers else source
         for name, source in parameters_of(spec, stack, id).items()
@@ -248,14 +255,14 @@ def _connected(spec: AwsSpec) -> tuple[ConnectedVpc, ...]:
     return tuple(
         ConnectedVpc(
             name=name,
-            id=item.id,
-            cidr=item.cidr,
+            id=vpc.id,
+            cidr=vpc.cidr,
             zone=spec.zone.name if spec.zone is not None else "",
-            is_associated=item.associate if spec.zone is not None else None,
-            is_routed=item.routed,
-            resolver=item.resolver,
+            is_associated=vpc.associate if spec.zone is not None else None,
+            is_routed=vpc.routed,
+            resolver=vpc.resolver,
         )
-        for name, item in spec.connected.items()
+        for name, vpc in spec.connected.items()
     )
 
 
@@ -273,9 +280,9 @@ def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> PlannedBalancer | Non
 
 
 def _declarations(
-    spec: AwsSpec, made: ClusterPlan, given: Mapping[int, ProvisionedNames], dns: VpcDns
+    spec: AwsSpec, plan: ClusterPlan, given: Mapping[int, ProvisionedNames], dns: VpcDns
 ) -> Iterator[tuple[EvidenceKey, Declaration]]:
-    for node in made.nodes:
+    for node in plan.nodes:
         for listener in node.listeners:
             for scope in listener.scopes if isinstance(listener.host, str) else ():
                 host = str(listener.host)
@@ -287,8 +294,8 @@ def _declarations(
                     if spec.naming == "zone":
                         why = f"record {host}, which leads to the balancer of this stack"
                     yield (listener.name, scope, host), Declaration(why)
-                elif found := _declared(spec, host, scope, given[node.id], dns):
-                    yield (listener.name, scope, host), found
+                elif declared := _declared(spec, host, scope, given[node.id], dns):
+                    yield (listener.name, scope, host), declared
 
 
 def _declared(

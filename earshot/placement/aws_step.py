@@ -1,7 +1,7 @@
 """The spec of brokers on AWS at a step of a change of their listeners.
 
-Names, groups, records and subnets all follow from the listeners of a spec, so that a step is a spec
-of its own: with listeners of the wanted one and of the one before.
+Names, groups, records and subnets follow from a spec's listeners, so that each step is a spec with
+listeners of the new and of former specs.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -18,9 +18,11 @@ from earshot.placement.aws import plan_aws
 
 
 def written(spec: AwsSpec) -> dict[str, Any]:
-    """What `spec_at` must know of ``spec`` later, as JSON has it."""
+    """The parts of ``spec`` that `spec_at` needs later, as JSON."""
     return {
-        "listeners": [item.model_dump(mode="json", exclude_none=True) for item in spec.listeners],
+        "listeners": [
+            listener.model_dump(mode="json", exclude_none=True) for listener in spec.listeners
+        ],
         "clear_text": dict(spec.clear_text),
         "clients": spec.clients.model_dump(mode="json"),
         **({"expose": spec.expose.model_dump(mode="json")} if spec.expose else {}),
@@ -36,31 +38,37 @@ def spec_at(
 ) -> AwsSpec:
     """``spec`` of ``stack``, with the listeners of ``step``.
 
-    ``before`` is what was `written` of specs that nodes may run; ``root`` is the folder of the
-    stack's cluster. Raises EarshotError where no listeners of these make up the step, as where
-    brokers come or go along with it.
+    ``before`` are `written` specs that nodes may run; ``root`` is the folder of the stack's
+    cluster. Raises EarshotError if the listeners of these specs do not give the step, for example
+    if brokers are added or removed with it.
     """
     if plan_aws(spec, stack, root=root).plan == step:
         return spec
     specs, reasons, clients = [spec], dict[str, str](), spec.clients
     exposed = spec.expose
-    for known in before:
-        listeners = tuple(ListenerSpec.model_validate(it) for it in known["listeners"])
-        expose = BalancerSpec.model_validate(known["expose"]) if "expose" in known else spec.expose
+    for written_spec in before:
+        listeners = tuple(
+            ListenerSpec.model_validate(listener) for listener in written_spec["listeners"]
+        )
+        expose = (
+            BalancerSpec.model_validate(written_spec["expose"])
+            if "expose" in written_spec
+            else spec.expose
+        )
         older = spec.model_copy(update={"listeners": listeners, "expose": expose})
         if older.external and not spec.external:
-            # a file without external listeners cannot say who comes in on those that are left
+            # a spec without external listeners has no clients for the remaining ones
             clients = ClientsSpec.model_validate(
-                {**known["clients"], "groups": spec.clients.groups}
+                {**written_spec["clients"], "groups": spec.clients.groups}
             )
             older = older.model_copy(update={"clients": clients})
         specs.append(older)
         exposed = exposed or older.expose
-        reasons |= known["clear_text"]
-    wanted = tuple(_listeners(stack, step, specs))
-    found = spec.model_copy(
+        reasons |= written_spec["clear_text"]
+    listeners_at_step = tuple(_listeners(stack, step, specs))
+    step_spec = spec.model_copy(
         update={
-            "listeners": wanted,
+            "listeners": listeners_at_step,
             "inter_broker": step.inter_broker,
             "extra": dict(step.extra),
             "clients": clients,
@@ -72,25 +80,32 @@ def spec_at(
             },
         }
     )
-    if len(wanted) != len(step.listener_names) or plan_aws(found, stack, root=root).plan != step:
+    if (
+        len(listeners_at_step) != len(step.listener_names)
+        or plan_aws(step_spec, stack, root=root).plan != step
+    ):
         raise EarshotError(
             "nothing was touched, for this change cannot be made in one go",
             observed="it takes several steps, and more changes along with the listeners",
             remedy="change the listeners first, with all else as it is, and apply that",
         )
-    return found
+    return step_spec
 
 
 def _listeners(stack: str, step: ClusterPlan, specs: Collection[AwsSpec]) -> Iterator[ListenerSpec]:
-    """Those of ``specs`` from which the listeners of ``step`` follow, in its order."""
-    found: dict[str, list[tuple[ListenerSpec, list[Listener | None]]]] = {}
+    """The listeners of ``specs`` that are planned as in ``step``, in its order."""
+    listeners_by_name: dict[str, list[tuple[ListenerSpec, list[Listener | None]]]] = {}
     for spec in specs:
-        made = plan_aws(spec, stack).plan
+        plan = plan_aws(spec, stack).plan
         for listener in spec.listeners:
-            found.setdefault(listener.name, []).append((listener, _of_brokers(made, listener.name)))
+            listeners_by_name.setdefault(listener.name, []).append(
+                (listener, _of_brokers(plan, listener.name))
+            )
     for name in step.listener_names:
         planned = _of_brokers(step, name)
-        yield from [item for item, listed in found.get(name, ()) if listed == planned][:1]
+        yield from [item for item, listed in listeners_by_name.get(name, ()) if listed == planned][
+            :1
+        ]
 
 
 def _of_brokers(plan: ClusterPlan, name: str) -> list[Listener | None]:

@@ -34,7 +34,7 @@ SMALL_CLEANER = {"log.cleaner.dedupe.buffer.size": "2097152"}
 
 @dataclass(frozen=True, kw_only=True)
 class DockerPlan(PlacementPlan):
-    """What `plan` made of a docker spec, and the containers that it comes to."""
+    """The plan of a docker spec, with its containers."""
 
     hosts: tuple[DockerHost, ...]
 
@@ -48,40 +48,40 @@ class DockerPlan(PlacementPlan):
 
 
 def planned(spec: DockerSpec, stack: str, state: Path) -> DockerPlan:
-    """The plan of ``spec`` as stack ``stack``, whose files are kept under ``state``. Raises
-    EarshotError."""
+    """The plan of ``spec`` as stack ``stack``, with its files in ``state``. Raises EarshotError."""
     return plan_docker(spec, stack, state / "kafka")
 
 
 def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan:
     """The plan of ``spec`` as stack ``stack``. Raises EarshotError.
 
-    ``root`` is the folder of the stack's cluster: certificates of others lie beside its project.
+    ``root`` is the folder of the stack's cluster, whose project contains certificates of other
+    authorities.
     """
     named = docker_names(spec)
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
-    found = secured(plan(settled, named.names), spec.security, root, KEYS)
-    _check_subjects(found.given)
-    ports = {id: tuple(held.values()) for id, held in named.published.items()}
-    containers = _containers(spec, stack, found.plan, ports)
-    notes = (*named.notes, *found.notes)
+    secured_plan = secured(plan(settled, named.names), spec.security, root, KEYS)
+    _check_subjects(secured_plan.given)
+    ports = {id: tuple(node_ports.values()) for id, node_ports in named.published.items()}
+    containers = _containers(spec, stack, secured_plan.plan, ports)
+    notes = (*named.notes, *secured_plan.notes)
     return DockerPlan(
-        plan=found.plan,
+        plan=secured_plan.plan,
         names=named.names,
         notes=notes,
         containers=containers,
         hosts=spec.hosts,
-        certificates=found.certificates,
+        certificates=secured_plan.certificates,
     )
 
 
 def _check_subjects(given: Mapping[int, GivenNode]) -> None:
-    """Checks them for `super.users`, which brokers get by a variable."""
-    for id, item in given.items():
-        if "\\" in item.principal:
+    """Checks the subjects for `super.users`, which brokers get in a variable."""
+    for id, node in given.items():
+        if "\\" in node.principal:
             raise EarshotError(
                 f"the certificate of node {id}",
-                observed=f"is for {item.principal}, and images would take the backslash away",
+                observed=f"is for {node.principal}, and images would take the backslash away",
                 allowed='subjects without the characters , = + < > # " and \\ in their texts',
                 remedy="have the certificate issued for another subject",
             )
@@ -90,42 +90,41 @@ def _check_subjects(given: Mapping[int, GivenNode]) -> None:
 def plan_step(
     spec: DockerSpec,
     stack: str,
-    wanted: DockerPlan,
+    target: DockerPlan,
     step: ClusterPlan,
-    held: Mapping[int, Iterable[PublishedPort]],
+    published: Mapping[int, Iterable[PublishedPort]],
 ) -> DockerPlan:
-    """``wanted``, the plan of ``spec``, with the listeners of ``step`` of a change to it.
+    """``target``, the plan of ``spec``, with the listeners of ``step`` of a change to it.
 
-    Listeners that ``spec`` has no more keep the ports of the host that they have by ``held``, by
-    node id. Raises EarshotError where such a port is wanted by another listener, or where a node of
-    ``step`` is no more in ``spec``.
+    Former listeners keep their host ports in ``published``, by node id. Raises EarshotError if
+    another listener needs such a port, or ``spec`` lacks a node of ``step``.
     """
-    if step == wanted.plan:
-        return wanted
+    if step == target.plan:
+        return target
     ports = {}
     for node in step.nodes:
-        if node.id not in wanted.containers:
+        if node.id not in target.containers:
             raise EarshotError(
                 f"node {node.id}",
                 observed="is part of a step that was interrupted, and the stack's file has it no "
                 "more",
                 remedy="put it back and apply that, then take it away",
             )
-        ports[node.id] = tuple(_ports_at(node, wanted, held.get(node.id, ())))
+        ports[node.id] = tuple(_ports_at(node, target, published.get(node.id, ())))
     containers = _containers(spec, stack, step, ports)
     _check_side_by_side(step, containers, spec.hosts)
-    return replace(wanted, plan=step, containers=containers)
+    return replace(target, plan=step, containers=containers)
 
 
 def _containers(
-    spec: DockerSpec, stack: str, made: ClusterPlan, ports: Mapping[int, tuple[PublishedPort, ...]]
+    spec: DockerSpec, stack: str, plan: ClusterPlan, ports: Mapping[int, tuple[PublishedPort, ...]]
 ) -> dict[int, NodeContainer]:
     containers, own = {}, network_name(stack)
-    for node in made.nodes:
+    for node in plan.nodes:
         name = spec.name_of(node.id)
-        values = environment(made, node)
-        if options := token_options(dict(made.extra)):
-            values["KAFKA_OPTS"] = " ".join(options)  # scripts of images take no quotes away
+        values = environment(plan, node)
+        if options := token_options(dict(plan.extra)):
+            values["KAFKA_OPTS"] = " ".join(options)  # the images' scripts do not remove quotes
         containers[node.id] = NodeContainer(
             node_id=node.id,
             host=spec.host_of[node.id],
@@ -139,33 +138,35 @@ def _containers(
                 IMAGE_NOTE: spec.image_name,  # its container is given the image's id
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
-            # no container's name has an underscore, so that no volume with data is called so
+            # container names have no underscore, so that no data volume has this name
             keys=f"{own}-{name}_keys" if spec.security else "",
         )
     return containers
 
 
 def _ports_at(
-    node: Node, wanted: DockerPlan, held: Iterable[PublishedPort]
+    node: Node, target: DockerPlan, published: Iterable[PublishedPort]
 ) -> Iterator[PublishedPort]:
-    """The published ports of ``node``, which has listeners of the wanted plan and older ones."""
-    old = list(held)
+    """The published ports of ``node``, which has listeners of ``target`` and former ones."""
+    old = list(published)
     for listener in node.listeners:
-        is_new = wanted.plan.node(node.id).listener(listener.name) == listener
-        listed = wanted.containers[node.id].ports if is_new else old
-        yield from (port for port in listed if port.container_port == listener.bind_port)
+        is_new = target.plan.node(node.id).listener(listener.name) == listener
+        ports = target.containers[node.id].ports if is_new else old
+        yield from (port for port in ports if port.container_port == listener.bind_port)
 
 
 def _check_side_by_side(
     step: ClusterPlan, containers: Mapping[int, NodeContainer], hosts: Sequence[DockerHost]
 ) -> None:
-    taken: dict[tuple[int, int | None], str] = {}
+    claims: dict[tuple[int, int | None], str] = {}
     for id, container in containers.items():
         for port in container.ports:
             listeners = step.node(id).listeners
-            name = next(it.name for it in listeners if it.bind_port == port.container_port)
+            name = next(
+                listener.name for listener in listeners if listener.bind_port == port.container_port
+            )
             claim = f"{name} of node {id}"
-            holder = taken.setdefault((container.host, port.host_port), claim)
+            holder = claims.setdefault((container.host, port.host_port), claim)
             if holder is not claim:
                 raise EarshotError(
                     f"port {port.host_port} of Docker host {hosts[container.host].name}",
@@ -222,7 +223,7 @@ def docker_names(spec: DockerSpec) -> DockerNames:
             published[id] = dict(_published(spec, id, turn, apart))
             names[id] = NodeNames(
                 hosts=_hosts(spec, id, host, apart),
-                published={name: it.host_port or 0 for name, it in published[id].items()},
+                published={name: port.host_port or 0 for name, port in published[id].items()},
                 log_dir=DATA,
                 rack=host.name if apart else "",
             )
@@ -294,8 +295,10 @@ def _notes(spec: DockerSpec) -> Iterator[str]:
     (first, *others) = spec.hosts
     if others or first.external is not None:
         return
-    if not any(Scope.EXTERNAL in item.scopes for item in spec.listeners):
-        host_listeners = [item.name for item in spec.listeners if Scope.HOST in item.scopes]
+    if not any(Scope.EXTERNAL in listener.scopes for listener in spec.listeners):
+        host_listeners = [
+            listener.name for listener in spec.listeners if Scope.HOST in listener.scopes
+        ]
         yield (
             f"{', '.join(host_listeners) or 'every listener'}: not for clients "
             "beyond the Docker host, which "

@@ -1,1 +1,1 @@
-"""Rules over advertised listeners: one module each, checked over facts that are given."""
+"""Rules about advertised listeners, one module each, that check given facts."""

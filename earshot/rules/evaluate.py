@@ -1,4 +1,4 @@
-"""`RULES`, every rule by its id, and `evaluate`: all of them over the facts of one cluster."""
+"""`RULES`, all rules in the order of their ids, and their evaluation over one cluster's facts."""
 
 import importlib
 import pkgutil
@@ -16,7 +16,7 @@ from earshot.rules.registry import Door, Finding, Rule
 
 
 def _rules_by_id() -> dict[str, Rule]:
-    """Each rule by its id: the `RULE` of every module named `klNNN_subject`."""
+    """The `RULE` of every module named `klNNN_subject`, by id."""
     names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
     modules = (
         importlib.import_module(f"{rules.__name__}.{name}")
@@ -30,23 +30,23 @@ RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_rules_by_id().items(
 
 
 def rules_at(door: Door) -> tuple[Rule, ...]:
-    """The rules that are applied at ``door``, in the order of their ids."""
+    """The rules of ``door``, in the order of their ids."""
     return tuple(rule for rule in RULES if door in rule.doors)
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Findings, and remarks on names accepted without an answer from every DNS server."""
+    """Findings, and remarks on names that not every DNS server resolves."""
 
     findings: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
 def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
-    """What ``rules`` find, in the order of the rules and, within one, of the plan.
+    """The findings of ``rules``, in the order of the rules and then of the plan.
 
-    A rule that does not hold for the cluster's Kafka version, or lacks what it checks, is left
-    out. A finding about a node in a container names the container too.
+    Rules that do not apply to ``facts`` are skipped. A finding about a node in a container names
+    the container.
     """
     return tuple(
         _with_container(facts, finding)
@@ -62,10 +62,9 @@ def _with_container(facts: ClusterFacts, finding: Finding) -> Finding:
 
 
 def remarks(facts: ClusterFacts) -> tuple[str, ...]:
-    """What was accepted on something less than every server's answer: names that are declared,
-    waived, or resolved by some of them.
+    """Remarks on names that are declared, waived, or resolved by only some DNS servers.
 
-    Names that were accepted alike are one remark.
+    Names that are accepted for the same reason share a remark.
     """
     places: dict[tuple[str, str, str], dict[str, None]] = {}
     for _, listener, scope in facts.advertised():
@@ -74,14 +73,14 @@ def remarks(facts: ClusterFacts) -> tuple[str, ...]:
         if accepted is not None:
             subjects = places.setdefault((host, *accepted), {})
             subjects[f"listener {listener.name} (scope {scope})"] = None
-    alike: dict[tuple[str, str, str], dict[str, str]] = {}
+    by_reason: dict[tuple[str, str, str], dict[str, str]] = {}
     for (host, kind, why), subjects in places.items():
-        # the numbers of a waiver's ticket or of a DNS server are no mere numbers
+        # numbers identify a waiver's ticket and a DNS server
         reason = shape(why, [host]) if kind == "declared" else why
-        alike.setdefault((kind, reason, ", ".join(subjects)), {})[host] = why
+        by_reason.setdefault((kind, reason, ", ".join(subjects)), {})[host] = why
     return tuple(
         f"{subjects}: {shortened(list(why))} {_REMARK_VERBS[kind][len(why) > 1]}: {_first_of(why)}"
-        for (kind, _, subjects), why in alike.items()
+        for (kind, _, subjects), why in by_reason.items()
     )
 
 

@@ -1,6 +1,6 @@
-"""Findings for a reader: what has one cause is one block, however many brokers it shows at.
+"""Groups of findings for reports: findings of several brokers with one cause are one block.
 
-The findings themselves stay one per broker, so that they can be counted and filtered.
+The findings remain one per broker, for counts and filters.
 """
 
 import re
@@ -18,8 +18,8 @@ _COMMON = attrgetter("rule", "severity", "state", "listener", "scope", "diagnosi
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """Findings of one rule, listener, scope and resolver that say the same, or differ in names and
-    numbers alone; at least one."""
+    """One or more findings of one rule, listener, scope and resolver, whose texts differ only in
+    names and numbers."""
 
     findings: tuple[Finding, ...]
 
@@ -29,7 +29,7 @@ class FindingGroup:
 
     @property
     def subject(self) -> str:
-        """`brokers 1 to 3, listener EXTERNAL (scope external)`, containers' names first."""
+        """`brokers 1 to 3, listener EXTERNAL (scope external)`, after the containers' names."""
         containers = dict.fromkeys(
             finding.container for finding in self.findings if finding.container
         )
@@ -38,14 +38,15 @@ class FindingGroup:
         return ", ".join(filter(None, parts)) or "cluster"
 
     def __str__(self) -> str:
-        """Four lines, and one more for each of the first texts where there are several."""
+        """Four lines, and one for each of the first texts if there are several."""
         first, groups = self.first, by_key((finding.observed, finding) for finding in self.findings)
         if len(groups) == 1:
             lines = [f"{self.subject}: {first.observed} [{first.rule}]"]
         else:
             lines = [f"{self.subject}: {len(groups)} findings that are alike [{first.rule}]"]
             lines += [
-                f"  {self._nodes_prefix(said)}{text}" for text, said in list(groups.items())[:SHOWN]
+                f"  {self._nodes_prefix(findings)}{text}"
+                for text, findings in list(groups.items())[:SHOWN]
             ]
             lines += [f"  and {len(groups) - SHOWN} more"] if len(groups) > SHOWN else []
         return "\n".join(
@@ -71,12 +72,12 @@ class FindingGroup:
 
 
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
-    """``findings`` by what they have in common, in the order of the first of each.
+    """``findings`` grouped by `cause`, in the order of their first ones.
 
-    Hosts that are not known yet are reported once, by the rule that names them.
+    Hosts that are not known yet are reported by one rule.
     """
-    alike = by_key((cause(finding), finding) for finding in _without_repeated_waits([*findings]))
-    return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
+    by_cause = by_key((cause(finding), finding) for finding in _without_repeated_waits([*findings]))
+    return tuple(FindingGroup(tuple(group)) for group in by_cause.values())
 
 
 def _without_repeated_waits(findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -85,13 +86,15 @@ def _without_repeated_waits(findings: Sequence[Finding]) -> Iterator[Finding]:
         for finding in findings
         if finding.state is FindingState.UNKNOWN and finding.remedy == WAITING
     ]
-    shown_ids = {id(it) for it in waiting if it.node is not None} or {id(it) for it in waiting[:1]}
-    hidden_ids = {id(it) for it in waiting} - shown_ids
+    shown_ids = {id(finding) for finding in waiting if finding.node is not None} or {
+        id(finding) for finding in waiting[:1]
+    }
+    hidden_ids = {id(finding) for finding in waiting} - shown_ids
     return (finding for finding in findings if id(finding) not in hidden_ids)
 
 
 def cause(finding: Finding) -> object:
-    """What findings of one cause have in common; hashable."""
+    """A hashable key that is equal for findings of one cause."""
     names = (finding.host or "", finding.container)
     texts = (finding.observed, finding.expected, finding.remedy)
     shapes = (shape(text, names) for text in texts)
@@ -99,21 +102,21 @@ def cause(finding: Finding) -> object:
 
 
 def _lines_key(finding: Finding, names: Iterable[str]) -> object:
-    """What to write, alike for brokers that each need their own; several brokers' lines are one
-    remedy, and the same for all findings that it cures."""
+    """A key of the lines to write: equal for similar lines of one broker each, while lines of
+    several brokers are one remedy and must be equal."""
     if len({line.service for line in finding.lines}) > 1:
         return finding.lines
     return shape("; ".join(map(str, finding.lines)), names)
 
 
 def shape(text: str, names: Iterable[str]) -> str:
-    """``text`` without its numbers and ``names``: the same for texts that differ in those alone."""
+    """``text`` with placeholders for its numbers and ``names``."""
     for name in sorted(filter(None, names), key=len, reverse=True):
         text = text.replace(name, "%")
     return _NUMBER.sub("#", text)
 
 
 def _nodes(findings: Sequence[Finding]) -> list[str]:
-    """`broker 1`, `brokers 1 to 3`, and the same of controllers."""
+    """`brokers 1 to 3` and `controller 4`, one text per role."""
     ids = by_key((finding.role, finding.node) for finding in findings if finding.node is not None)
     return [numbered(str(role), ids[role]) for role in Role if role in ids]

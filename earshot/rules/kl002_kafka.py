@@ -1,7 +1,7 @@
-"""KL002: what Kafka of the target version would refuse, or silently take in another sense.
+"""KL002: settings that Kafka of the target version refuses, or reads differently than intended.
 
-The checks follow `KafkaConfig.validateValues` and what it calls. Checks that need a list which the
-grammar refuses are passed over.
+The checks follow `KafkaConfig.validateValues` and the methods that it calls. Checks of a list that
+the grammar refuses are skipped.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ CHECKS: tuple[Check, ...] = (
 def objections(
     values: Mapping[str, str], version: str, memo: Memo | None = None
 ) -> Iterator[Objection]:
-    """What Kafka ``version`` ("4.1.1", "4.2.0-rc1") has against one node's properties."""
+    """The objections of Kafka ``version`` ("4.1.1", "4.2.0-rc1") to one node's properties."""
     view = strict_settings(values, version, memo)
     for check in CHECKS:
         yield from known_objections(check, view)
@@ -72,7 +72,7 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
         return
     for check in checks:
         for objection in known_objections(check, view):
-            # a voter at 0.0.0.0 is accepted, and Kafka stopped by it while it starts
+            # Kafka accepts a voter at 0.0.0.0, and then stops during its start
             if objection.refused or (objection.check == "R4a" and view.version >= (3, 8)):
                 yield objection
 
@@ -92,7 +92,7 @@ def as_finding(
 def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
     """Findings that prevent Kafka from starting with the known part of ``settings``."""
     refused = tuple(_startup_refusals(settings.read()))
-    if settings.release is None:  # what an older Kafka takes is not certain
+    if settings.release is None:  # an older Kafka may accept them
         older = {refusal.observed for refusal in _startup_refusals(settings.read(OLDEST))}
         refused = tuple(refusal for refusal in refused if refusal.observed in older)
     return refused
@@ -124,12 +124,12 @@ def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
 
 
 def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
-    """Addresses that Kafka's parser takes, and that nothing can bind or connect to; TLS listeners
-    whose key is set for another listener, and where the settings ``has_keys`` those without any."""
+    """Addresses that Kafka accepts and nothing can bind or connect to, and TLS listeners whose key
+    is set for another listener; with ``has_keys`` also those without a key."""
     keys = (
-        item
-        for item in known_objections(kl002_kafka_keys.without_key, view)
-        if has_keys or kl002_kafka_keys.OF_NO_LISTENER in item.observed
+        objection
+        for objection in known_objections(kl002_kafka_keys.without_key, view)
+        if has_keys or kl002_kafka_keys.OF_NO_LISTENER in objection.observed
     )
     for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
         for objection in objected:
@@ -137,11 +137,10 @@ def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Findi
 
 
 def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
-    """The first listener that Redpanda does not start with, or that nothing can connect to;
-    ``setting`` holds what is advertised.
+    """A finding for the first listener that Redpanda refuses, or that nothing can connect to.
 
-    An advertised address that is not known is none that it refuses. Source: in redpanda-data's
-    redpanda `validate_multi_node_property_config` of `src/v/config/node_config.cc`.
+    ``setting`` is the name of the setting for advertised addresses. Source:
+    `validate_multi_node_property_config` in `src/v/config/node_config.cc` of redpanda.
     """
     ports: dict[int, str] = {}
     for endpoint in endpoints:

@@ -1,6 +1,6 @@
-"""KL002: addresses that Kafka's parser takes, and that nothing can bind or connect to (U).
+"""KL002: addresses that Kafka accepts and nothing can bind or connect to (U).
 
-They are read entry by entry: a variable in one of them hides no other.
+Entries are read one by one, so that an unknown entry does not hide others.
 """
 
 import re
@@ -16,7 +16,7 @@ BOUND = "listeners"
 ADVERTISED = "advertised.listeners"
 QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _HOST = re.compile(r"\[?([0-9a-zA-Z\-%._:]*)\]?", re.ASCII)
-"""Kafka refuses other characters, and says so itself."""
+"""Kafka itself refuses other characters."""
 _ZEROS = re.compile(r"0+(?:\.0+){0,3}", re.ASCII)
 """Java reads 0 and 0.0 as 0.0.0.0."""
 _PORT = re.compile(r"-?[0-9]{1,10}", re.ASCII)
@@ -27,11 +27,11 @@ _PLACEHOLDER = re.compile(
     r"[-_.]?)+ip(?:[-_.]?address)?|ip[-_.]?address",
     re.ASCII | re.IGNORECASE,
 )
-"""Words in place of a host, as Kafka's own `your.host.name`."""
+"""Placeholders for a host, such as Kafka's `your.host.name`."""
 
 
 def bound(view: ForeignSettings) -> Iterator[Objection]:
-    """U1: port 0 is whichever is free."""
+    """U1; port 0 is any free port."""
     for name, address in _entries(view, BOUND):
         if why := why_unusable(address, lowest=0):
             yield _objection("U1", BOUND, name, why, "does not start")
@@ -46,7 +46,7 @@ def advertised(view: ForeignSettings) -> Iterator[Objection]:
 
 
 def placeholder(view: ForeignSettings) -> Iterator[Objection]:
-    """U2a: no more than a warning, as a tool may write another host there."""
+    """U2a: a warning, as a tool may replace the host."""
     for name, address in _entries(view, ADVERTISED):
         if _PLACEHOLDER.fullmatch(address.host):
             yield Objection(
@@ -71,7 +71,7 @@ def quorum(view: ForeignSettings) -> Iterator[Objection]:
 
 
 def _entries(view: ForeignSettings, key: str) -> Iterator[tuple[str, Address]]:
-    """What each entry begins with, and its address; a host that is not known is empty."""
+    """The name or id of each entry, and its address; an unknown host is empty."""
     for entry in view.values.get(key, "").split(","):
         head, mark, address = entry.strip().rpartition("@" if key == QUORUM[0] else "://")
         host, _, port = address.rpartition(":")
@@ -81,7 +81,7 @@ def _entries(view: ForeignSettings, key: str) -> Iterator[tuple[str, Address]]:
 
 
 def _every_interface(address: Address) -> str:
-    """Kafka refuses 0.0.0.0 alone, and only of a node whose other settings are known."""
+    """The problem of a host that means every interface, or an empty string."""
     is_any = kind_of(address.host) is NameKind.ANY_ADDRESS or _ZEROS.fullmatch(address.host)
     if not is_any:
         return ""

@@ -20,7 +20,7 @@ def not_empty(view: StrictSettings) -> Iterator[Objection]:
 
 
 def repeated(view: StrictSettings) -> Iterator[Objection]:
-    """C5a: from 3.9 to 4.1 a controller counts its names, and its listeners; 4.1 maps each."""
+    """C5a: each name once; 3.9 to 4.1 compare the numbers of names and listeners."""
     mapped = view.version[:2] == (4, 1) and not view.has("listener.security.protocol.map")
     if len(_names(view)) > len(view.controllers) and (mapped or not view.is_broker):
         instead = "" if (3, 9) <= view.version < (4, 2) else "drops the second"
@@ -31,7 +31,7 @@ def repeated(view: StrictSettings) -> Iterator[Objection]:
 
 
 def on_brokers(view: StrictSettings) -> Iterator[Objection]:
-    """C2, C3, C4: a broker knows the controllers' listener and does not open it."""
+    """C2, C3, C4: a broker names the controllers' listener and does not bind it."""
     if view.is_controller:
         return
     for name in view.controllers:
@@ -41,7 +41,7 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("C2", NAMES, observed, expected, f"take {name} out of listeners", name)
         used = {name.upper()}
         if name == view.controllers[0] and name.upper() not in Protocol.__members__:
-            used.add(name)  # Kafka looks the first up as written, or takes it for a protocol
+            used.add(name)  # Kafka looks up the first as written, or as a protocol
         if not used <= set(view.protocols):
             observed = f"{name} has no entry in listener.security.protocol.map"
             expected = "an entry for every controller listener, on brokers too"
@@ -54,7 +54,8 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
 
 
 def on_controllers(view: StrictSettings) -> Iterator[Objection]:
-    """C5, C6, C6a: a controller opens all of its listeners, and alone it opens no other."""
+    """C5, C6, C6a: a controller binds all controller listeners, and without the role broker only
+    those."""
     if not view.is_controller:
         return
     for name in view.controllers:
@@ -78,10 +79,11 @@ def _names(view: StrictSettings) -> list[str]:
 
 
 def _is_miscounted(view: StrictSettings) -> bool:
-    """Whether a controller alone has as many listeners as names, of which one is repeated.
+    """Whether a node with the single role controller has as many listeners as names, one of which
+    is repeated.
 
-    Kafka 3.9 to 4.1 compares only the numbers, so that another listener takes the place of the
-    repeated name (`KafkaConfig.effectiveAdvertisedControllerListeners`).
+    Kafka 3.9 to 4.1 compares only the numbers, so that another listener replaces the repeated name
+    (`KafkaConfig.effectiveAdvertisedControllerListeners`).
     """
     names = [name for name in _names(view) if name in view.listeners]
     counts = (3, 9) <= view.version < (4, 2) and not view.is_broker
@@ -89,7 +91,7 @@ def _is_miscounted(view: StrictSettings) -> bool:
 
 
 def auto_join(view: StrictSettings) -> Iterator[Objection]:
-    """C11: only a controller joins a quorum; Kafka knows the setting since 4.2."""
+    """C11: only a controller joins a quorum; the setting exists since 4.2."""
     text = view.text(AUTO_JOIN, "false").strip().lower()
     instead = "" if view.version >= (4, 2) else "does not know it"
     if text not in ("true", "false"):
@@ -103,7 +105,7 @@ def auto_join(view: StrictSettings) -> Iterator[Objection]:
 
 
 def control_plane(view: StrictSettings) -> Iterator[Objection]:
-    """C12: of ZooKeeper's times."""
+    """C12: a setting for ZooKeeper."""
     if view.is_kraft and view.has(CONTROL_PLANE):
         instead = "" if view.version < (4, 0) else "does not know it"
         observed, expected = f"is {view.values[CONTROL_PLANE]!r}", f"not set: KRaft has {NAMES}"
@@ -111,7 +113,7 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
 
 
 def early(view: StrictSettings) -> Iterator[Objection]:
-    """E1: what opens early must exist."""
+    """E1: early listeners exist."""
     for name in view.early if view.version >= (3, 3) else ():
         if name not in view.listeners:
             observed = f"{name} is not among the listeners"

@@ -36,13 +36,14 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
 
 
 def advertised(view: StrictSettings) -> Iterator[Objection]:
-    """I3, I4: a listener that this broker advertises; unset, the one named like the protocol."""
+    """I3, I4: this broker advertises the inter-broker listener; its default name is the
+    protocol."""
     if not view.is_broker or view.inter_broker in view.advertised_to_clients:
         return
     by_default = not view.has(NAME)
     by_protocol = by_default and view.has(PROTOCOL)
     if by_protocol and view.inter_broker_protocol not in list(Protocol):
-        return  # I6 says so
+        return  # I6 reports it
     yield Objection(
         "I4" if by_default else "I3",
         PROTOCOL if by_protocol else NAME,
@@ -65,11 +66,11 @@ def mechanisms(view: StrictSettings) -> Iterator[Objection]:
 
 
 def mechanism(view: StrictSettings) -> Iterator[Objection]:
-    """I5: SASL between brokers needs its mechanism enabled."""
+    """I5: the mechanism of SASL between brokers is enabled."""
     if view.has(NAME):
         protocol = view.protocols.get(view.inter_broker)
     elif view.inter_broker_protocol in list(Protocol):
-        protocol = Protocol(view.inter_broker_protocol)  # Kafka asks no map then
+        protocol = Protocol(view.inter_broker_protocol)  # Kafka does not read the map
     else:
         protocol = None
     if protocol is None or not protocol.sasl:
@@ -78,7 +79,7 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     own_key = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
     key = own_key if own_key in view.values else ENABLED  # the listener's own counts first
     text = view.text(key, "GSSAPI")
-    enabled = [item.strip() for item in text.split(",")] if text.strip() else []
+    enabled = [entry.strip() for entry in text.split(",")] if text.strip() else []
     if used not in enabled:
         remedy = f"add {used or 'the mechanism'} to {key}"
         if enabled and not view.has(MECHANISM):
@@ -94,7 +95,7 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
 
 
 def only_for_brokers(view: StrictSettings) -> Iterator[Objection]:
-    """C7: a controller talks to no broker."""
+    """C7: a controller has no inter-broker listener."""
     if view.is_broker or not view.has(NAME):
         return
     refused = view.version >= (4, 0) and view.inter_broker in view.controllers

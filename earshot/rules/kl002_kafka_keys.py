@@ -1,7 +1,7 @@
 """KL002: listeners with TLS and no key, and with SASL and no login.
 
-Kafka starts without a key, and each TLS handshake ends in alert 40 (tried with 4.1.1). Without a
-login (JAAS) it ends. Sources: `SslFactory` and `JaasContext.loadServerContext` of apache/kafka.
+Kafka starts without a key, and each TLS handshake fails with alert 40 (tried with 4.1.1). Without a
+login (JAAS) it exits. Sources: `SslFactory` and `JaasContext.loadServerContext` of apache/kafka.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _KEYS = ("ssl.keystore.", "ssl.engine.factory.class")
 
 
 def without_key(view: StrictSettings) -> Iterator[Objection]:
-    """K1: each such listener. Raises Unreadable where something else may set the key."""
+    """K1. Raises Unreadable if another source may set the key."""
     for name in view.listeners:
         protocol = view.protocols.get(name)
         if protocol is None or not protocol.tls or view.has("ssl.keystore.location"):
@@ -47,7 +47,7 @@ def without_key(view: StrictSettings) -> Iterator[Objection]:
 
 
 def without_login(container: Container, settings: BrokerSettings) -> Iterator[Objection]:
-    """K2: SASL listeners without a login for a mechanism, in images that write none themselves."""
+    """K2: SASL listeners without a login for a mechanism, in images that add none."""
     if container.family not in (Family.APACHE, Family.CONFLUENT):
         return
     if any(_LOGIN in text or _hides_options(name, text) for name, text in container.env.items()):
@@ -85,5 +85,5 @@ def _has_login(values: Mapping[str, str], prefix: str, mechanism: str) -> bool:
 
 
 def _hides_options(name: str, text: str) -> bool:
-    """Whether a variable for the JVM is not known."""
+    """Whether a variable for JVM options is unknown."""
     return ("OPT" in name or "ARGS" in name) and not is_known(text)

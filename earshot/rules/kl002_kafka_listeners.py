@@ -1,5 +1,5 @@
-"""KL002: `listeners` (P), the protocol map (M), `advertised.listeners` (A) and what a controller
-advertises (C10)."""
+"""KL002: `listeners` (P), the protocol map (M), `advertised.listeners` (A), and a controller's
+advertised address (C10)."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ KEY = "advertised.listeners"
 
 
 def ports(view: StrictSettings) -> Iterator[Objection]:
-    """P2, P3: one port, one listener; an IPv4 and an IPv6 address may share it (KIP-797)."""
+    """P2, P3: one listener per port, or one IPv4 and one IPv6 address (KIP-797)."""
     fixed = ((at.port, name) for name, at in view.listeners.items() if at.port)  # 0: any free one
     for port, names in by_key(fixed).items():
         hosts = [view.listeners[name].host for name in names]
@@ -57,7 +57,7 @@ def not_empty(view: StrictSettings) -> Iterator[Objection]:
 
 
 def listened(view: StrictSettings) -> Iterator[Objection]:
-    """A1: nothing is advertised that is not listened on."""
+    """A1: every advertised listener is also a listener."""
     if not view.is_broker:
         return
     for name in view.advertised_to_clients:
@@ -69,7 +69,7 @@ def listened(view: StrictSettings) -> Iterator[Objection]:
 
 
 def routable(view: StrictSettings) -> Iterator[Objection]:
-    """A3, A4: Kafka knows the one text 0.0.0.0; KL003 knows the others."""
+    """A3, A4: Kafka refuses the host 0.0.0.0; KL003 checks other hosts."""
     inherited = not view.has(KEY)
     remedy = "advertise the host that was provisioned for these clients"
     for name, address in view.advertised_to_clients.items() if view.is_broker else ():
@@ -86,11 +86,11 @@ def routable(view: StrictSettings) -> Iterator[Objection]:
 
 
 def own_roles(view: StrictSettings) -> Iterator[Objection]:
-    """A5a, A5b, A5c: a node advertises the listeners of its own roles, and no others."""
+    """A5a, A5b, A5c: a node advertises only the listeners of its own roles."""
     if not view.has(KEY):
         return
     early = view.version < (3, 9)
-    text = view.text(KEY)  # a variable that is not set may leave nothing of it
+    text = view.text(KEY)  # an unset variable may leave it empty
     if early and not view.is_broker:
         if not text.strip() and view.version < (3, 3):
             return
@@ -113,7 +113,7 @@ def own_roles(view: StrictSettings) -> Iterator[Objection]:
 
 
 def quorum(view: StrictSettings) -> Iterator[Objection]:
-    """A3 and C10 of controllers: advertised explicitly, as wildcards differ between versions."""
+    """A3 and C10: controllers advertise explicitly, as wildcards differ between versions."""
     if not view.is_controller:
         return
     for name, address in view.quorum_addresses.items():

@@ -68,7 +68,7 @@ def membership(view: StrictSettings) -> Iterator[Objection]:
 
 
 def addresses(view: StrictSettings) -> Iterator[Objection]:
-    """R4a: a voter must be somewhere."""
+    """R4a: a voter's address is not 0.0.0.0."""
     for id, address in view.voters.items():
         if address.host == ANY_IPV4:
             observed = f"places voter {id} at {address}"

@@ -1,4 +1,4 @@
-"""KL002: what Kafka up to 3.9 asks of a broker with ZooKeeper alone (Z)."""
+"""KL002: requirements of Kafka up to 3.9 for brokers with ZooKeeper (Z)."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def ensemble(view: StrictSettings) -> Iterator[Objection]:
 
 
 def controller_names(view: StrictSettings) -> Iterator[Objection]:
-    """Z1: listeners of controllers belong to KRaft, and to a migration to it."""
+    """Z1: controller listeners need KRaft, or a migration to it."""
     migrates = view.text(MIGRATION, "false").lower() == "true"
     if view.version >= (3, 2) and view.text(NAMES).strip(",") and not migrates:
         observed = f"is {view.text(NAMES)} on a broker without process.roles"
@@ -31,7 +31,7 @@ def controller_names(view: StrictSettings) -> Iterator[Objection]:
 
 
 def ids(view: StrictSettings) -> Iterator[Objection]:
-    """R2a, Z4: an id of one's own stays below those that ZooKeeper hands out."""
+    """R2a, Z4: a configured id is below the ids that ZooKeeper generates."""
     generates = view.text(GENERATION, "true").lower() == "true"
     most = (view.number(RESERVED) if view.has(RESERVED) else 1000) if generates else MAX_ID
     given = [key for key in ("node.id", "broker.id") if view.has(key)]
@@ -49,7 +49,7 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
 
 
 def flags(view: StrictSettings) -> Iterator[Objection]:
-    """Z5: what is true or false, and says neither."""
+    """Z5: booleans are true or false."""
     for key, first in ((GENERATION, (0,)), (MIGRATION, (3, 4))):
         is_known = first <= view.version < (4, 0) and view.has(key)
         if is_known and view.text(key).strip().lower() not in ("true", "false"):
@@ -57,12 +57,12 @@ def flags(view: StrictSettings) -> Iterator[Objection]:
 
 
 def control_plane(view: StrictSettings) -> Iterator[Objection]:
-    """Z1c, Z1d: an advertised listener, and not the brokers'."""
+    """Z1c, Z1d: the control plane is an advertised listener, and not the inter-broker one."""
     if not view.has(CONTROL_PLANE):
         return
     name = view.text(CONTROL_PLANE).upper()
     if name not in view.advertised or name == view.inter_broker:
-        client_listeners = [item for item in view.advertised if item != view.inter_broker]
+        client_listeners = [name for name in view.advertised if name != view.inter_broker]
         observed = f"is {name}"
         observed += ", as inter.broker.listener.name is" if name in view.advertised else ""
         expected = f"one of {', '.join(client_listeners) or 'the advertised listeners'}"

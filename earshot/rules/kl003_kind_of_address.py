@@ -1,4 +1,4 @@
-"""KL003: no listener advertises an address that leads its clients nowhere, or to themselves."""
+"""KL003: no advertised address leads clients nowhere or to themselves."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from earshot.placements import ClientLocation
 from earshot.rules.registry import Door, Finding, Rule, Severity
 
 NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
-"""Wrong to advertise to anybody, whatever the scope."""
+"""Errors for every scope."""
 _LOOPBACK = frozenset({NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST})
 _CONFINED = frozenset({NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS})
-"""Behind a VPN they may be right for external clients: a warning."""
+"""A warning for scope external: they may work through a VPN."""
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """The host itself, and every address that the evidence shows it to resolve to."""
+    """Checks the host and the addresses that it resolves to by the evidence."""
     for node, listener, scope in facts.advertised():
         if not listener.known:
             continue
@@ -29,7 +29,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             kind = kind_of(text)
             severity = _severity(kind, scope, location)
             if kind in _CONFINED and listener.front is not None and listener.front.group:
-                continue  # the stack's own balancer, internal as its file says
+                continue  # the stack's own balancer, which is internal on purpose
             if severity is None:
                 continue
             name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
@@ -43,7 +43,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 remedy=_remedy(kind, scope),
                 severity=severity,
             )
-            break  # localhost and 127.0.0.1 are one mistake, not two
+            break  # localhost and 127.0.0.1 are one mistake
 
 
 def _severity(kind: NameKind, scope: Scope, location: ClientLocation) -> Severity | None:

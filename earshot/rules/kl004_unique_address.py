@@ -20,7 +20,7 @@ _EXPECTED = "a host:port of its own for every listener of every node"
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """First the text, in lower case; then, between nodes, what the evidence makes of it."""
+    """Compares addresses as written, and then, between nodes, as resolved by the evidence."""
     same_text: set[tuple[int, str]] = set()
     holders: dict[tuple[str, int], tuple[Node, Listener]] = {}
     for node in facts.nodes:
@@ -43,11 +43,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterator[Finding]:
-    # a private address may be another machine's at another location
+    # at another location a private address may be another machine
     holders: dict[tuple[ClientLocation | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
         if listener.forwarded and listener.front and listener.front.strategy is Strategy.SNI:
-            continue  # the names share one address: what forwards tells them apart
+            continue  # the forwarder selects the broker by name
         evidence = facts.evidence_for(listener, scope)
         for text in evidence.addresses if evidence is not None else ():
             public = kind_of(text) is NameKind.PUBLIC_ADDRESS

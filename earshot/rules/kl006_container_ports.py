@@ -1,7 +1,7 @@
-"""KL006: what a container binds, publishes and advertises for a listener agrees.
+"""KL006: a listener's bound, published and advertised addresses agree.
 
-Inside its network a container is reached at its names and its own ports, from its host at the
-published ports, and from elsewhere at the host's names and the published ports: never at a mix.
+On its network a container is reached at its names and its own ports, from its host at the
+published ports, and from elsewhere at the host's names and the published ports.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _OUTSIDE_SCOPES = (Scope.HOST, Scope.EXTERNAL)
 _ANY = "0.0.0.0"
 _PEER = "another container"
-"""The place of clients inside; no container has a blank in its name."""
+"""The place of clients on the container's networks; no container's name has a blank."""
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per listener: where it binds, what leads to it, and the clients that its name is for."""
+    """Checks the bind address of each listener, and walks to its advertised address."""
     nodes = {node.id: node for node in facts.nodes}
     for id, container in facts.containers.items():
         if container.unknown:
@@ -44,7 +44,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             )
             continue
         if (node := nodes.get(id)) is None:
-            continue  # its settings cannot be read: KL002 says so
+            continue  # KL002 reports its unreadable settings
         whole = _broker_alone(node, container)
         for listener in node.listeners:
             yield from _bind_findings(facts, node, listener, container)
@@ -88,7 +88,7 @@ def _may_bind_loopback(facts: ClusterFacts, listener: Listener, container: Conta
 def _advertised_findings(
     facts: ClusterFacts, whole: Deployment, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
-    """A client of each scope, sent to what the listener advertises, must come back to it."""
+    """A client of each scope reaches the listener at its advertised address."""
     host = str(listener.host)
     beyond = [scope for scope in listener.scopes if scope in _OUTSIDE_SCOPES]
     if not beyond and is_loopback(host):
@@ -105,7 +105,7 @@ def _advertised_findings(
 
 
 def _broker_alone(node: Node, container: Container) -> Deployment:
-    """The node by itself, each listener on all interfaces: where it binds is checked apart."""
+    """The node and a peer container, with each listener on all interfaces."""
     broker_container = container
     if container.on_host_network:  # its names are the machine's
         broker_container = replace(container, name="the node", hostname="")
@@ -126,7 +126,7 @@ def _broker_alone(node: Node, container: Container) -> Deployment:
 def _walk_findings(
     node: Node, listener: Listener, container: Container, trace: Trace, scope: Scope | None
 ) -> Iterator[Finding]:
-    """Where the walk does not come back to the listener; no scope: of clients inside."""
+    """A finding if the trace does not end at the listener; ``scope`` is None for clients inside."""
     end, bind = trace.end, listener.bind_port
     published = container.published_at(bind)
     why = trace.hops[-1].because
@@ -137,8 +137,8 @@ def _walk_findings(
     elif isinstance(end, Unknown):
         why = f"the published port is {', '.join(map(str, published))}"
         why = why if published else f"the container publishes no port for {bind}"
-        if any(it.host_port == listener.port for it in published):
-            return  # which address of the host is meant
+        if any(published_port.host_port == listener.port for published_port in published):
+            return  # only the host's address is unknown
     expected = f"a published port that leads to {bind}, advertised unchanged"
     remedy = f"publish {listener.port}:{bind}"
     if scope is None:
@@ -151,7 +151,9 @@ def _walk_findings(
         remedy = "advertise the name under which these clients reach the host"
     elif end is Failure.REFUSED:
         remedy += " on all of the host's addresses"
-    elif outer := next((it.host_port for it in published if it.host_port), None):
+    elif outer := next(
+        (published_port.host_port for published_port in published if published_port.host_port), None
+    ):
         remedy += f", or advertise {listener.name}://{Address(str(listener.host), outer)}"
     yield RULE.finding(
         f"advertises {listener.advertised}, and {why}",
@@ -166,7 +168,7 @@ def _walk_findings(
 def _published_inside(
     facts: ClusterFacts, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
-    """Who comes in by the published port is sent to a name of the container."""
+    """A finding if the port is published and the advertised name is the container's."""
     published = container.published_at(listener.bind_port)
     if not published or container.on_host_network or Scope.CONTROLLER in listener.scopes:
         return

@@ -1,4 +1,4 @@
-"""KL007: security groups open each listener's port to its clients, and to no more."""
+"""KL007: security groups open each listener's port to its clients, and to no others."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _INSIDE = (NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS)
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per listener of every node whose groups are known.
+    """Checks each listener of every node with known groups.
 
-    Where it was said who the clients are, they and no others must have access. Where it was not,
-    some client must, the world must not, and an internal port must not be open to public addresses.
+    If the clients are stated, they and no others must have access. Otherwise some client must have
+    access, the whole internet must not, and internal ports must not be open to public addresses.
     """
     plan = facts.plan
-    compared: dict[tuple[object, ...], _Access] = {}  # nodes of one kind carry the same groups
+    compared: dict[tuple[object, ...], _Access] = {}  # many nodes have the same groups
     for node in plan.nodes if plan is not None else ():
         instance = facts.instances.get(node.id)
         if plan is None or instance is None or instance.ingress is None:
@@ -55,16 +55,16 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class _Access:
-    """The clients that the rules admit to one listener's port, and those that they do not."""
+    """The access that rules give to one listener's port."""
 
     strangers: tuple[Ingress, ...]
-    """Rules that let in others than its clients."""
+    """Rules that admit others than its clients."""
     expected: str
     missing: str
-    """Who cannot come in, as far as the rules can be read."""
+    """The clients without access, or an empty string."""
     unread: tuple[Ingress, ...]
     clients_known: bool = True
-    """Whether it was said who the clients are; else they are those of the listener's scopes."""
+    """Whether the clients are stated; otherwise they follow from the scopes."""
 
 
 def _compare(
@@ -89,22 +89,22 @@ def _compare(
 
 
 def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]) -> bool:
-    """Whether no client has access although one must."""
+    """Whether no client has access although the listener needs one."""
     if any(not isinstance(rule.source, UnknownSource) for rule in rules):
         return False
-    # perhaps only the machine itself connects
+    # the machine itself may be the only client
     between = listener.name in (plan.controller, plan.inter_broker)
     is_single_node = len(plan.nodes) == 1 and between and Scope.EXTERNAL not in listener.scopes
     return not is_single_node and not set(listener.scopes) <= {Scope.HOST}
 
 
 class _Audience:
-    """Several sources together."""
+    """The union of several sources."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         listed = list(sources)
-        self._members = {item for item in listed if isinstance(item, Members)}
-        ranges = [item for item in listed if isinstance(item, IPv4Network | IPv6Network)]
+        self._members = {source for source in listed if isinstance(source, Members)}
+        ranges = [source for source in listed if isinstance(source, IPv4Network | IPv6Network)]
         self._reach = Reach(ranges)
         self._has_inside = any(map(_inside, ranges))
 
@@ -114,24 +114,23 @@ class _Audience:
         return self._reach.covers(source)
 
     def may_have(self, source: Source) -> bool:
-        """The same, but that a group's members have addresses of the VPC, and that nothing is
-        known against what cannot be read."""
+        """Like `has`, but also True for unknown sources, and for groups if VPC addresses are in."""
         if isinstance(source, UnknownSource) or (isinstance(source, Members) and self._has_inside):
             return True
         return self.has(source)
 
 
 def _is_stranger(source: Source, listener: Listener) -> bool:
-    """Whether ``source`` must not have access, whatever the clients are."""
+    """Whether ``source`` must not have access, whatever the stated clients."""
     if not isinstance(source, IPv4Network | IPv6Network):
         return False
     return source.prefixlen == 0 or not (Scope.EXTERNAL in listener.scopes or _inside(source))
 
 
 def _inside(source: IpRange) -> bool:
-    """Whether a VPC, or what is joined to it, can have these addresses."""
+    """Whether a VPC, or a network connected to it, can have these addresses."""
     ends = (source.network_address, source.broadcast_address)
-    # an IPv6 range of a VPC is public by its number
+    # IPv6 ranges of VPCs are public addresses
     return source.version == 6 or all(kind_of(str(end)) in _INSIDE for end in ends)
 
 

@@ -1,4 +1,4 @@
-"""KL008: the inter-broker listener leads over the internal scope."""
+"""KL008: the inter-broker listener has the scope internal, at a private address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Of scope internal, and not over a public address."""
     if facts.plan is None:
         return
     name = facts.plan.inter_broker
@@ -39,9 +38,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _is_single_node(facts: ClusterFacts, node: Node, listener: Listener) -> bool:
-    """Whether the node connects only to itself, as with apache/kafka's own defaults.
+    """Whether the node connects only to itself, as with apache/kafka's defaults.
 
-    That the others connect to themselves is for KL003.
+    KL003 reports other nodes at loopback addresses.
     """
     settings = facts.settings.get(node.id)
     has_own_quorum = settings is not None and has_lone_quorum(settings.values)

@@ -1,4 +1,4 @@
-"""KL009: what an external listener advertises outlives a stop of its instance."""
+"""KL009: the advertised address of an external listener outlives a stop of its instance."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Every public IPv4 address that an external listener's host is, names or resolves to.
+    """Checks the public IPv4 addresses of external listeners' hosts.
 
-    An address of another machine (a load balancer's, another broker's) is left to KL012. Private
-    addresses and IPv6 addresses stay with their interface when an instance stops.
+    KL012 checks addresses of other machines (a load balancer, another broker). Private and IPv6
+    addresses stay with their interface when an instance stops.
     """
     elastic_ips = (
         address for instance in facts.instances.values() for address in instance.elastic or ()
@@ -35,7 +35,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue  # the address is the forwarder's
         external[listener.name] = None
         if listener.known:
-            lent = (it for it in _public(facts, node, listener) if ip_of(it) not in elastic)
+            lent = (
+                address
+                for address in _public(facts, node, listener)
+                if ip_of(address) not in elastic
+            )
             for text in islice(lent, 1):
                 yield _violation(node, listener, text, instance.elastic)
     for name in external:
@@ -43,7 +47,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[str]:
-    """The public addresses behind the host that are to be this node's own."""
+    """The public IPv4 addresses of the host that belong to this node."""
     host = str(listener.host)
     if ip_of(host) is not None:
         addresses: Iterable[str] = (host,)
@@ -66,8 +70,8 @@ def _violation(
 ) -> Finding:
     host = str(listener.host)
     name = host if host == address else f"{host}, which is {address}"
-    # the address may yet turn out to be the Elastic IP that is still to be made
-    unknown = any(isinstance(item, UnknownHost) for item in elastic)
+    # the address may be that of an Elastic IP that does not exist yet
+    unknown = any(isinstance(address, UnknownHost) for address in elastic)
     observed = (
         f"has the Elastic IP {', '.join(map(str, elastic))}" if elastic else "has no Elastic IP"
     )

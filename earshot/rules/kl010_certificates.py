@@ -1,9 +1,9 @@
-"""KL010: every node's certificate is good for the hosts that the node advertises with TLS.
+"""KL010: every node's certificate is valid for the hosts that the node advertises with TLS.
 
-Checked as clients check: by alternative names alone (`earshot.certificates.names`), by the clock,
-by the chain up to an authority that they trust, by what the certificate may be used for, and by
-what else OpenSSL and Java refuse (`earshot.certificates.verified`).
-Sources: RFC 5280, sections 4.2.1.12 and 6.1; RFC 6125, section 6.4.
+The checks are those of clients: subject alternative names (`earshot.certificates.names`), validity
+period, chain to a trusted authority, key usage, and other refusals of OpenSSL and Java
+(`earshot.certificates.verified`). Sources: RFC 5280, sections 4.2.1.12 and 6.1; RFC 6125, section
+6.4.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
 NOTICE = timedelta(days=30)
-"""So long before its end a certificate is named."""
+"""Time before the expiry from which a certificate is reported."""
 _DAY = "%Y-%m-%d %H:%M UTC"
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Each node: names per host, then what concerns the certificate as a whole."""
     for node in facts.nodes:
         listeners = [listener for listener in node.listeners if listener.protocol.tls]
         certificate = facts.certificates.get(node.id)
@@ -84,7 +83,7 @@ def _times(facts: ClusterFacts, node: Node, cert: ShownCertificate) -> Iterator[
 
 
 def _uses(node: Node, cert: ShownCertificate) -> Iterator[Finding]:
-    """The authorities that it chains to, and its permitted uses."""
+    """Checks the chain and the permitted uses."""
     if cert.missing:
         yield RULE.finding(
             f"the certificate of {cert.missing} is neither sent along with its own nor trusted",

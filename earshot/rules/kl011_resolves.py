@@ -1,4 +1,4 @@
-"""KL011: every advertised name resolves for its clients."""
+"""KL011: every advertised name resolves at the location of its clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REMEDIES = {
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """A missing proof is a violation; a host that is not known yet is neither that nor a pass."""
+    """A name without evidence is a violation; an unknown host gives a finding of state unknown."""
     for node, listener, scope in (*facts.advertised(), *facts.bootstraps()):
         if isinstance(listener.host, UnknownHost):
             yield RULE.finding(
@@ -44,7 +44,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         kind, location = kind_of(listener.host), location_of(scope, facts.placement)
         if kind is NameKind.LOCALHOST and outlook(kind, location).reaches is Expectation.ITSELF:
-            continue  # it resolves, to the client itself: KL003 reports it
+            continue  # KL003 reports that it resolves to the client itself
         evidence = facts.evidence_for(listener, scope) or _NOT_ASKED
         if evidence.kind is EvidenceKind.NONE and not facts.waiver_reason(listener.host):
             yield _violation(facts, node, listener, scope, evidence)

@@ -14,17 +14,16 @@ _LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # the last is every machin
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Every address that the evidence shows must be one of the node's own.
+    """Every address in the evidence is one of the node's own.
 
-    Without evidence there is nothing to compare, which is for KL011 to say; a node whose own
-    addresses are not known gives a finding of state unknown, never a pass.
+    KL011 reports missing evidence. A node with unknown addresses gives a finding of state unknown.
     """
     owners = _owners(facts)
     for node, listener, scope in facts.advertised():
         evidence = facts.evidence_for(listener, scope)
         host = str(listener.host)
         if evidence is None or facts.waiver_reason(host) or listener.forwarded:
-            continue  # a forwarder has addresses of its own: KL024
+            continue  # the addresses are the forwarder's: KL024
         addresses = [text for text in evidence.addresses if kind_of(text) not in _LEFT_TO_KL003]
         node_ips = facts.addresses.get(node.id, ())
         strangers = [text for text in addresses if ip_of(text) not in _numbers(node_ips)]
@@ -66,7 +65,7 @@ def _owner_text(stranger: str, owners: dict[Ip | None, str]) -> str:
 
 
 def _with_servers(address: str, evidence: Evidence) -> str:
-    """``address``, and who gave it where other servers gave others."""
+    """``address``, with the DNS servers that returned it if others returned others."""
     servers = evidence.lookup.said_by(address) if evidence.lookup is not None else ()
     return f"{address} (from {', '.join(servers)})" if servers else address
 

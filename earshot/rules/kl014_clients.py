@@ -1,6 +1,6 @@
-"""KL014: what the images of clients demand: without the brokers' addresses they do not start.
+"""KL014: images of clients that do not start without the brokers' addresses.
 
-Sources: `configure` of confluentinc/schema-registry-images (since 8.0 there is no ZooKeeper),
+Sources: `configure` of confluentinc/schema-registry-images (without ZooKeeper since 8.0),
 kafka-images (Connect), ksql-images and control-center-images, and `docker-entrypoint.sh` in
 `connect` of debezium/container-images, which connects to 0.0.0.0:9092 by default.
 """
@@ -16,7 +16,7 @@ from earshot.topology.container import START_SCRIPTS, Container
 
 
 class ClientDemand(NamedTuple):
-    """One of the variables that an image asks for, since a release of it."""
+    """Variables of which an image needs one, from release ``since`` until ``before``."""
 
     image: re.Pattern[str]
     needs: tuple[str, ...]
@@ -65,7 +65,7 @@ _DEMANDS = (
 
 
 def refusals(service: str, container: Container) -> Iterator[Finding]:
-    """What the image of a client lacks, which runs its own script and has all of its variables."""
+    """Findings for missing variables of a client's image that runs its own start script."""
     image_paths = (*START_SCRIPTS, "/kafka/config", "/etc/schema-registry", "/etc/kafka-connect")
     if container.unknown or any(path.startswith(image_paths) for path in container.mounts):
         return
@@ -87,6 +87,6 @@ def refusals(service: str, container: Container) -> Iterator[Finding]:
 
 def _holds(demand: ClientDemand, tag: str) -> bool:
     major = re.match(r"[0-9]{1,3}", tag, re.ASCII)
-    if major is None:  # no tag is the newest
+    if major is None:  # without a tag it is the newest
         return tag in ("", "latest") and demand.before == 99
     return demand.since <= int(major[0]) < demand.before

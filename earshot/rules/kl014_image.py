@@ -1,7 +1,7 @@
-"""KL014: what the start script of an image, or the Kafka in it, refuses in its variables.
+"""KL014: variables that an image's start script, or its Kafka, refuses.
 
-Only what keeps the container from starting is an error, and only where it is certain. What the
-scripts ask for is in `earshot.listeners.image_demands`; what an image makes of its variables in
+An error is reported only if the container certainly does not start. The scripts' demands are in
+`earshot.listeners.image_demands`, the mapping of variables to properties in
 `earshot.listeners.images`.
 """
 
@@ -26,11 +26,11 @@ _CHANGED = {
     "a line break, after which a second property begins": re.compile(r"(?<![\\\r\n])[\r\n]+\s*\S"),
     "a backslash, which the properties reader takes away": re.compile(r"(?<!\\)\\[A-Za-z0-9]"),
 }
-"""Values that an image writes into a properties file unchanged, and Kafka reads differently."""
+"""Shapes of values that images write into a properties file and Kafka reads differently."""
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """The containers of a plan, which run the start scripts of their images."""
+    """Checks the containers of a plan, which run the start scripts of their images."""
     for id, container in facts.containers.items():
         settings = BrokerSettings(
             container.settings.values, not container.unknown, images.release_of(container.image)
@@ -40,7 +40,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def changed(container: Container) -> Iterator[Finding]:
-    """Variables whose values reach Kafka in another form."""
+    """Warnings for variables whose values reach Kafka changed."""
     for name, value in container.env.items():
         if container.family is Family.UNKNOWN or not container.property_of(name):
             continue
@@ -58,9 +58,9 @@ def changed(container: Container) -> Iterator[Finding]:
 
 
 def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> Iterator[Finding]:
-    """What the start script of the image refuses, or what its Kafka does not have any more.
+    """Refusals of the image's start script, and ZooKeeper settings for a Kafka without it.
 
-    ``plain``: the container runs the image's own script, from an unchanged image.
+    ``plain`` is True if the container runs the start script of an unmodified image.
     """
     release, image, family = settings.release, container.image, container.family
     if family is Family.WURSTMEISTER and plain and not container.unknown:
@@ -91,7 +91,7 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
 
 
 def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
-    """Variables that the script does not want."""
+    """Findings for variables that the script refuses."""
     for name in demand.refuses:
         value = container.env.get(name)
         if not value or not (is_known(value) or "://" in value):
@@ -109,7 +109,7 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
 
 
 def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
-    """An id that Kafka does not take when the script formats the storage of a KRaft node."""
+    """A finding for a cluster id with which Kafka does not format a KRaft node's storage."""
     env, name = container.env, images.cluster_id_variables(image.family)[0]
     id = env.get(name, "")
     alternatives = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
@@ -128,7 +128,7 @@ def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
 def _missing(
     container: Container, settings: BrokerSettings, demands: list[Demand]
 ) -> Iterator[Finding]:
-    """Variables that the script cannot do without, all of them in one finding."""
+    """One finding for all missing variables that the script needs."""
     lacking = {
         name: demand
         for demand in demands
@@ -138,7 +138,9 @@ def _missing(
     if not lacking:
         return
     names = ", ".join(lacking)
-    otherwise = next((f", or {it.otherwise}" for it in lacking.values() if it.otherwise), "")
+    otherwise = next(
+        (f", or {demand.otherwise}" for demand in lacking.values() if demand.otherwise), ""
+    )
     yield RULE.finding(
         f"does not set {names}, and {container.image} refuses to start",
         f"{names}{otherwise}",
@@ -149,7 +151,7 @@ def _missing(
 
 
 def _is_given(name: str, container: Container, settings: BrokerSettings, demand: Demand) -> bool:
-    """Whether it is a variable, the text of a file, a command's output or a property."""
+    """Whether a variable, a file, a command's output or a property sets ``name``."""
     env = container.env
     if demand.as_yes:
         return not is_known(env.get(name, "")) or bool(_YES.fullmatch(env.get(name, "")))
@@ -162,7 +164,7 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
 
 
 def _wurstmeister(container: Container) -> Iterator[Finding]:
-    """With Kafka 2 and later."""
+    """Checks images of wurstmeister with Kafka 2 and later."""
     deciding = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
     if not _WURSTMEISTER.fullmatch(images.tag_of(container.image)):
         return

@@ -1,8 +1,8 @@
-"""KL014: variables that are nearly called like one for listeners, and so set nothing.
+"""KL014: variables with a misspelt name, which set nothing.
 
-Images hand over whatever they are given, and Kafka takes no notice of a property that it does not
-have: what the variable was to set stays unset. bitnami's variables have a prefix of their own,
-which no other image knows, and bitnami's drops those without it.
+Images pass every variable on, and Kafka ignores unknown properties, so that the intended one stays
+unset. bitnami's variables have their own prefix; other images do not support it, and bitnami's
+ignore variables without it.
 """
 
 import difflib
@@ -30,14 +30,14 @@ _PROPERTIES = (
     "security.inter.broker.protocol",
 )
 _OTHERS = frozenset({"control.plane.listener.name"})
-"""Properties of their own that are near to one."""
+"""Other valid properties with a similar name."""
 _MIXED_UP = {"security.inter.broker.listener.name": "inter.broker.listener.name"}
-"""Made of two properties."""
+"""Names that are mixed from two properties."""
 _NEAR = 0.85
 
 
 class MisspeltVariable(NamedTuple):
-    """A variable, the property that it sets, and the variable that was meant, with its property."""
+    """A variable with the property that it sets, and the intended variable and property."""
 
     name: str
     key: str
@@ -45,11 +45,11 @@ class MisspeltVariable(NamedTuple):
     intended_property: str
 
     def is_cause_of(self, finding: Finding) -> bool:
-        """Whether ``finding`` is about what is missing for it."""
+        """Whether ``finding`` is about the intended property or variable."""
         return self.intended_property in finding.inputs or self.intended in finding.observed
 
     def as_cause_of(self, finding: Finding) -> Finding:
-        """``finding``, which is about what is missing for it, with this cause."""
+        """``finding`` with this misspelling as its cause."""
         observed = f"{finding.observed}; {self.name} is set, which is none of Kafka's"
         return replace(
             finding,
@@ -59,7 +59,7 @@ class MisspeltVariable(NamedTuple):
         )
 
     def finding(self) -> Finding:
-        """What is said of it where nothing else is wrong with the broker."""
+        """The warning for a broker without other findings."""
         effect = f"which becomes {self.key}: Kafka has no such property, and takes no notice of it"
         return KL014.finding(
             f"sets {self.name}, {effect if self.key else 'which the image drops'}",
@@ -71,9 +71,9 @@ class MisspeltVariable(NamedTuple):
 
 
 def misspelt_variables(container: Container) -> Iterator[MisspeltVariable]:
-    """The variables of a broker's container that are near to one that is not set.
+    """The misspelt variables of a broker's container whose intended property is not set.
 
-    None of an image that is not known: its script may have variables of its own.
+    Empty for an unknown image, whose script may have any variables.
     """
     family = container.family
     if family is Family.UNKNOWN:
@@ -86,7 +86,7 @@ def misspelt_variables(container: Container) -> Iterator[MisspeltVariable]:
 
 
 def _property_of_other_image(family: Family, name: str, key: str) -> str:
-    """The property that ``name`` sets in other images; empty where it sets one here."""
+    """The property that ``name`` sets in other images and not here, or an empty string."""
     other_family = ""
     if family is Family.BITNAMI and not key:
         other_family = broker_property(Family.APACHE, name)
@@ -96,10 +96,10 @@ def _property_of_other_image(family: Family, name: str, key: str) -> str:
 
 
 def _nearest_property(key: str) -> str:
-    """The property that ``key`` is near to, or an empty text."""
+    """The property with a name similar to ``key``, or an empty string."""
     if not key or key in _PROPERTIES or key in _OTHERS:
         return ""
     if key in _MIXED_UP:
         return _MIXED_UP[key]
     match = next(iter(difflib.get_close_matches(key, _PROPERTIES, 1, _NEAR)), "")
-    return "" if key.endswith(f".{match}") else match  # of something else that has the same
+    return "" if key.endswith(f".{match}") else match  # a property of another component

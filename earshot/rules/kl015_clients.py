@@ -1,8 +1,7 @@
-"""KL015: the clients of a file reach its brokers, and what those advertise works for them.
+"""KL015: the clients of a file reach its brokers, also at the advertised addresses.
 
-A client begins with one address; the broker answers with what it advertises on the listener that
-the client came in on, and everything after that goes there. Each finding is a hop of such a walk
-that fails, named once for all clients that fail there.
+Each finding is a failing hop of a client's bootstrap or of a connection that follows, reported
+once for all clients that fail there.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -30,7 +29,7 @@ from earshot.topology.ways import Answer, Failure, Stage, Trace
 
 @dataclass(frozen=True)
 class _FailedConnection:
-    """The hop at which clients that came in on a listener do not get to one broker."""
+    """The hop at which clients of a listener do not reach one broker."""
 
     service: str
     listener: str
@@ -40,40 +39,38 @@ class _FailedConnection:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """The first step of every client, then where it is sent; the same cause once."""
+    """Checks the bootstrap of every client, then the connections that follow."""
     deployment = facts.deployment
     if deployment is None:
         return
     yield from _unhealthy(deployment)
-    let_in: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
+    bootstrapped: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
     for client in deployment.bootstraps:
         entrances = [
             bootstrap_connection(deployment, client, address) for address in client.addresses
         ]
-        traces = [item.trace for item in entrances]
+        traces = [entrance.trace for entrance in entrances]
         lost = all(isinstance(trace.end, Failure) for trace in traces)
         if lost and deployment.shows_brokers(traces):
             yield _no_bootstrap(deployment, client, entrances)
         else:
-            let_in.append((client, entrances))
-    yield from _protocol_mismatches(let_in)
-    sent = _failed_connections(deployment, let_in)
-    for failed, clients in sent.items():
-        yield _wrong_address(deployment, failed, clients)
-    misled = {name for names in sent.values() for name in names}
+            bootstrapped.append((client, entrances))
+    yield from _protocol_mismatches(bootstrapped)
+    failed_connections = _failed_connections(deployment, bootstrapped)
+    for failed, services in failed_connections.items():
+        yield _wrong_address(deployment, failed, services)
+    failed_services = {name for names in failed_connections.values() for name in names}
     by_host: dict[str, list[Bootstrap]] = {}
-    for client, tried in let_in:
-        if client.service not in misled and all(_needs_docker_desktop(it.trace) for it in tried):
+    for client, connections in bootstrapped:
+        uses_desktop = all(_needs_docker_desktop(entry.trace) for entry in connections)
+        if uses_desktop and client.service not in failed_services:
             by_host.setdefault(client.addresses[0].host.lower(), []).append(client)
-    for host, findings in by_host.items():
-        yield _desktop_only(host, findings)
+    for host, clients in by_host.items():
+        yield _desktop_only(host, clients)
 
 
 def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
-    """Health checks of brokers that reach no listener, or are sent to an address that is not it.
-
-    The broker itself may work: no more than a warning. Where it is sent for other brokers is left.
-    """
+    """Warnings for health checks that do not reach their own broker, which may work."""
     for client in deployment.health_checks:
         broker, address = deployment.by_service[client.service], client.addresses[0]
         if broker.endpoints is None or len(client.addresses) > 1:
@@ -103,10 +100,10 @@ def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
 def _health_check_failure(
     deployment: Deployment, client: Bootstrap, broker: Broker, listener: str
 ) -> str:
-    """Where a health check is sent that is not ``listener``, else an empty text."""
+    """The problem of a health check at the advertised address of ``listener``, or empty."""
     sent = broker_connection(deployment, client, broker, listener)
     if sent.trace is None or sent.trace.doubt or sent.trace.end is Failure.NOWHERE:
-        return ""  # a name from outside may be known there
+        return ""  # another source may define the name
     start = f"connects to {client.addresses[0]} and is sent on to {sent.trace.address}"
     if isinstance(sent.trace.end, Failure):
         return f"{start}, where nothing listens in the container"
@@ -118,9 +115,9 @@ def _health_check_failure(
 def _protocol_mismatches(
     let_in: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]],
 ) -> Iterator[Finding]:
-    """A listener ends each connection of a client that speaks another security protocol.
+    """Findings for clients with another security protocol than the listener's.
 
-    A client tries its other addresses then: if one may let it in, it is no more than a warning.
+    A warning if another bootstrap address of the client may work.
     """
     mismatches: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
     for client, entries in let_in:
@@ -149,7 +146,7 @@ def _protocol_mismatches(
 def _failed_connections(
     deployment: Deployment, clients: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]]
 ) -> dict[_FailedConnection, list[str]]:
-    """The clients that are sent to brokers in vain, by where they fail."""
+    """The services of clients that do not reach a broker, by failed connection."""
     sent: dict[_FailedConnection, list[str]] = {}
     answers: dict[Hashable, Sequence[_FailedConnection]] = {}
     for client, entrances in clients:
@@ -170,7 +167,7 @@ def _failed_connections(
 
 
 def _needs_docker_desktop(trace: Trace) -> bool:
-    """Whether a way to a broker begins with a name that Docker Desktop alone gives."""
+    """Whether a broker is reached at a name that only Docker Desktop defines."""
     return (
         isinstance(trace.end, ReachedListener)
         and bool(trace.doubt)
@@ -193,7 +190,7 @@ def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
 
 
 def _client_group(deployment: Deployment, client: Bootstrap, arrival: ReachedListener) -> Hashable:
-    """The same for clients that get the same answers: of many, one has to be followed."""
+    """A key that is equal for clients with the same connections, of which one is walked."""
     place = client.service
     container = deployment.containers.get(place)
     names = container.names | {place.lower()} if container else {place}
@@ -207,27 +204,30 @@ def _client_group(deployment: Deployment, client: Bootstrap, arrival: ReachedLis
 def _failures(
     deployment: Deployment, sent: Iterable[BrokerConnection]
 ) -> Iterator[_FailedConnection]:
-    """Where each walk fails that does not get to its broker."""
-    for item in sent:
-        hop = failing(item.hops)
+    """The failed ones of the connections ``sent``."""
+    for connection in sent:
+        hop = failing(connection.hops)
         if hop is None:
             continue
-        trace, is_certain = item.trace, True
+        trace, is_certain = connection.trace, True
         if trace is None:
             problem = f"sent on, but {hop.because}, and is never found"
         else:
             host = trace.address.host
             problem = f"sent on to {trace.address}: {hop.because}"
             if hop.stage is Stage.BROKER:
-                continue  # KL016 says whose address it is
+                continue  # KL016 reports another broker's address
             if hop.stage is Stage.PROTOCOL and (
-                item.hops[-1].answer is Answer.NO or item.listener == item.broker.inter_broker
+                connection.hops[-1].answer is Answer.NO
+                or connection.listener == connection.broker.inter_broker
             ):
-                continue  # KL016 names another broker's address, and another protocol
+                continue  # KL016 reports another broker's address, and another protocol
             if hop.stage is Stage.SOCKET and ip_of(host) is not None and "published on" in problem:
-                continue  # KL017 says where it is published
+                continue  # KL017 reports the published address
             is_certain = deployment.is_certain(trace)
-        yield _FailedConnection(item.broker.service, item.listener, hop.stage, problem, is_certain)
+        yield _FailedConnection(
+            connection.broker.service, connection.listener, hop.stage, problem, is_certain
+        )
 
 
 def _wrong_address(
@@ -262,8 +262,10 @@ def _wrong_address(
 def _no_bootstrap(
     deployment: Deployment, client: Bootstrap, entrances: Sequence[BootstrapConnection]
 ) -> Finding:
-    reached = "; ".join(f"{it.trace.address}: {it.trace.hops[-1].because}" for it in entrances)
-    traces = [item.trace for item in entrances]
+    reached = "; ".join(
+        f"{entrance.trace.address}: {entrance.trace.hops[-1].because}" for entrance in entrances
+    )
+    traces = [entrance.trace for entrance in entrances]
     offers = deployment.alternative_addresses(traces)
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
@@ -286,7 +288,7 @@ def _no_bootstrap(
 def _broker_on_other_network(
     deployment: Deployment, place: str, traces: Sequence[Trace]
 ) -> Broker | None:
-    """A broker that has the name that a client asks for, on networks that the client is not on."""
+    """The broker that a client looks for by name, on networks that the client is not on."""
     client = deployment.containers.get(place)
     hosts = [trace.address.host for trace in traces if trace.end is Failure.NOWHERE]
     if client is None or not (client.networks or client.network_mode in DEFAULT_BRIDGES):

@@ -1,4 +1,4 @@
-"""KL016: brokers and controllers of a file find each other where each says that it is."""
+"""KL016: brokers and controllers of a file reach each other at their advertised addresses."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,6 @@ from earshot.topology.ways import Stage
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Ids first: two nodes that share one are not asked about each other."""
     if facts.deployment is None:
         return
     yield from _ids(facts.deployment)
@@ -50,7 +49,7 @@ def _shared_addresses(deployment: Deployment) -> Iterator[Finding]:
                 continue
             trace = deployment.trace(broker.service, endpoint.advertised)
             arrival = trace.end
-            # of several that have the name, any may answer
+            # one of several targets answers
             is_shared = (
                 len({end.broker.service for end in trace.ends if isinstance(end, ReachedListener)})
                 > 1
@@ -82,7 +81,7 @@ def _shared_addresses(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
-    """Every broker is a client of the others, each on the listener that it uses for that."""
+    """Every broker is a client of the others, on its inter-broker listener."""
     lacking: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
         if not broker.is_broker:
@@ -95,7 +94,7 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             if endpoint is not None:
                 yield from _unreachable_for(deployment, broker, endpoint, users)
             elif broker.endpoints is not None and (broker.service, name) not in lacking:
-                # brokers that use each other's missing names have one mistake
+                # brokers with different names for the listener have one mistake
                 lacking |= {(user.service, broker.inter_broker) for user in users}
                 yield _missing_listener(broker, name, users)
 
@@ -116,7 +115,7 @@ def _missing_listener(broker: Broker, name: str, users: Sequence[Broker]) -> Fin
 def _unreachable_for(
     deployment: Deployment, broker: Broker, endpoint: Endpoint, users: Sequence[Broker]
 ) -> Iterator[Finding]:
-    """Findings for ``users`` that do not find ``broker`` at what ``endpoint`` advertises."""
+    """Findings for ``users`` that do not reach ``broker`` at its advertised address."""
     address = endpoint.advertised
     if address is None:
         return
@@ -136,9 +135,9 @@ def _unreachable_for(
 
 
 def _reason(deployment: Deployment, other: Broker, broker: Broker, address: Address) -> str:
-    """Why ``other`` does not find ``broker`` at ``address``, or an empty text.
+    """The reason why ``other`` does not reach ``broker`` at ``address``, or an empty string.
 
-    At a third broker's address it is that one's, which `_another_s_address` says.
+    Empty at a third broker's address, which `_shared_addresses` reports.
     """
     hop = failing_hop_to(deployment, other.service, address, broker)
     if hop is None or (hop.stage is Stage.BROKER and not is_loopback(address.host)):
@@ -147,7 +146,7 @@ def _reason(deployment: Deployment, other: Broker, broker: Broker, address: Addr
 
 
 def _remedy(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:
-    """What to do about an advertised address that leads other brokers nowhere."""
+    """The remedy for an advertised address that does not lead other brokers to ``broker``."""
     host = deployment.host_of(broker, endpoint.bind.port)
     if host is None:
         return kl016_quorum.UNNAMED

@@ -1,8 +1,7 @@
-"""KL016: nodes of one cluster find its controllers, and agree on voters, id and protocols.
+"""KL016: nodes of one cluster reach its controllers, and agree on voters, id and protocols.
 
-Voters are compared with where each leads, and the lists of nodes with each other. Sources: KIP-595
-(`controller.quorum.voters` is the same on every node), KIP-853 (bootstrap servers; a controller is
-known by what it advertises), and `INCONSISTENT_CLUSTER_ID` of Kafka's protocol.
+Sources: KIP-595 (`controller.quorum.voters` is the same on every node), KIP-853 (bootstrap
+servers; a controller's advertised address), and `INCONSISTENT_CLUSTER_ID` of Kafka's protocol.
 """
 
 from collections import Counter
@@ -23,7 +22,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
-    """Where voters and servers lead, then what nodes of one cluster do not agree on."""
+    """Checks the addresses of voters and servers, then the agreement of nodes in a cluster."""
     yield from _voters(deployment, rule)
     yield from _servers(deployment, rule)
     yield from _advertised(deployment, rule)
@@ -69,7 +68,7 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 
 def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: Address) -> str:
-    """What is wrong where ``broker`` expects ``voter`` at ``address``, or an empty text."""
+    """The problem if ``broker`` expects ``voter`` at ``address``, or an empty string."""
     if hop := failing_hop_to(deployment, broker.service, address, voter):
         return hop.because
     arrival = deployment.way(broker.service, address)
@@ -80,7 +79,10 @@ def _misplaced(deployment: Deployment, broker: Broker, voter: Broker, address: A
 
 
 def _no_controller_at(deployment: Deployment, broker: Broker, address: Address) -> str:
-    """The same of a controller that the file does not show; one of another file may be meant."""
+    """The problem of an address without a controller in the file, or an empty string.
+
+    Empty without other controllers: the address may be in another file.
+    """
     controllers = [
         broker for broker in deployment.brokers if broker.is_controller and broker.is_kafka
     ]
@@ -94,7 +96,7 @@ def _no_controller_at(deployment: Deployment, broker: Broker, address: Address) 
 
 
 def _no_controllers(arrival: ReachedListener) -> str:
-    """What a client that wants a controller finds at another listener, or an empty text."""
+    """The problem of a connection to a controller that reaches another listener, or empty."""
     if arrival.endpoint.is_controller:
         return ""
     return (
@@ -125,7 +127,7 @@ def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 
 
 def _advertised(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
-    """What a controller of a dynamic quorum calls itself must lead the other nodes to it."""
+    """Other nodes reach a controller of a dynamic quorum at its advertised address."""
     for broker in deployment.brokers:
         address = broker.quorum_address
         if address is None:
@@ -176,7 +178,7 @@ def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterato
         if node.cluster_id is not None and not deployment.apart(node.service, nodes[0].service)
     ]
     if random and len(together) > 1:
-        rest = [item.service for item in together if item is not random[0]]
+        rest = [node.service for node in together if node is not random[0]]
         yield rule.finding(
             f"sets no cluster id, and {random[0].container.image} makes a random one: "
             f"{shortened(rest)} of the same cluster will not have it",
@@ -199,7 +201,7 @@ def _ids(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterato
 
 
 def _protocols(deployment: Deployment, nodes: Sequence[Broker], rule: Rule) -> Iterator[Finding]:
-    """Who connects and who listens must speak one protocol: to controllers, and between brokers."""
+    """Nodes use one protocol for controllers, and one between brokers."""
     questions: tuple[tuple[str, Callable[[Broker], Hashable | None]], ...] = (
         ("controllers", lambda item: item.quorum_protocol),
         ("other brokers", _inter_broker_protocol),
@@ -224,13 +226,14 @@ def _inter_broker_protocol(broker: Broker) -> Hashable | None:
 def _minority(
     deployment: Deployment, nodes: Sequence[Broker], value_of: Callable[[Broker], T | None]
 ) -> Iterator[tuple[Broker, T, list[str]]]:
-    """Nodes that differ from what most answer (of equal numbers the first), with who does."""
+    """(node, usual value, services with it) for each node that differs from the most frequent
+    value, the first of equally frequent ones."""
     answers = [(node, answer) for node in nodes if (answer := value_of(node)) is not None]
     counts = Counter(answer for _, answer in answers)
     if len(counts) < 2:
         return
     usual, _ = counts.most_common(1)[0]
-    holders = [item for item, answer in answers if answer == usual]
+    holders = [node for node, answer in answers if answer == usual]
     for broker, answer in answers:
         beside = [
             holder.service
@@ -244,13 +247,13 @@ def _minority(
 def _severity(
     deployment: Deployment, broker: Broker, addresses: Sequence[Address]
 ) -> Severity | None:
-    """A warning where another file may have the names of all ``addresses``."""
+    """A warning if another file may define all ``addresses``."""
     doubtful = all(may_resolve(deployment, broker.service, address) for address in addresses)
     return Severity.WARNING if doubtful else None
 
 
 def _remedy(deployment: Deployment, id: int, voter: Broker, address: Address) -> str:
-    """What to do about a voter that is not at its listed ``address``."""
+    """The remedy for a voter that is not at its listed ``address``."""
     host_name = deployment.host_of(voter, address.port)
     if host_name is None:
         return UNNAMED

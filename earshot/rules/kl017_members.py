@@ -1,7 +1,7 @@
-"""Part of KL017: a client that connects to one broker of a cluster is sent to all of its brokers.
+"""Part of KL017: clients of one broker's published port reach all brokers of the cluster.
 
-A port that one broker publishes shows clients for the listener of that name on every broker of the
-cluster. Kafka leaves a broker without such a listener out of its answer (LISTENER_NOT_FOUND).
+Clients of a published port connect to the listener of that name on every broker of the cluster.
+Kafka omits a broker without such a listener from its answer (LISTENER_NOT_FOUND).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from earshot.topology.walk import (
 def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     """One finding for each broker and listener that such clients do not reach.
 
-    A broker that publishes its listener has clients of its own, which are walked by themselves.
+    `kl017_published` checks brokers that publish the listener.
     """
     checked_pairs: set[tuple[str, str]] = set()
     for broker in deployment.brokers:
@@ -41,7 +41,7 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
                 if not problem:
                     continue
                 own_name = _own_name(deployment, sent, broker)
-                checked_pairs.add((broker.service, own_name))  # names that differ are one cause
+                checked_pairs.add((broker.service, own_name))  # different names are one cause
                 observed = f"{problem}, and {_clients(broker, port)}"
                 yield _finding(rule, sent, broker.service, own_name, observed)
 
@@ -49,8 +49,8 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 def _client_listeners(
     deployment: Deployment, broker: Broker
 ) -> Iterator[tuple[str, PublishedPort]]:
-    """The listeners of ``broker`` that clients on the machine reach by a published port, and whose
-    advertised address is no other broker's, as far as is known."""
+    """The published listeners of ``broker``, each with its port, whose advertised address is not
+    known to fail or to be another broker's."""
     if broker.container.on_host_network or "ports" in broker.container.unknown:
         return
     for walk in published_listeners(deployment, broker):
@@ -66,7 +66,7 @@ def _may_return(broker: Broker, walk: PublishedListener) -> bool:
 
 
 def _may_publish(broker: Broker, listener: str) -> bool:
-    """Whether a port of the machine leads, or may lead, to the listener of ``broker``."""
+    """Whether a port of the machine may lead to the listener of ``broker``."""
     if broker.endpoints is None or "ports" in broker.container.unknown:
         return True
     endpoint = broker.named(listener)
@@ -74,7 +74,7 @@ def _may_publish(broker: Broker, listener: str) -> bool:
 
 
 def _problem(deployment: Deployment, sent: BrokerConnection) -> str:
-    """Why clients on the machine do not reach the broker; an empty text where they may."""
+    """The reason why clients on the machine do not reach the broker, or an empty string."""
     if sent.trace is None:
         return f"has no listener {sent.listener}" if failing(sent.hops) else ""
     address = sent.trace.address
@@ -86,8 +86,7 @@ def _problem(deployment: Deployment, sent: BrokerConnection) -> str:
 
 
 def _own_name(deployment: Deployment, sent: BrokerConnection, broker: Broker) -> str:
-    """The listener for the same clients that the broker calls by a name of its own, or an empty
-    text: ``broker``, which has the right one, lacks it."""
+    """The name of a published listener of the other broker that ``broker`` lacks, or empty."""
     if sent.trace is not None:
         return ""
     names = (name for name, _ in _client_listeners(deployment, sent.broker))
@@ -95,7 +94,7 @@ def _own_name(deployment: Deployment, sent: BrokerConnection, broker: Broker) ->
 
 
 def _is_published(deployment: Deployment, address: Address) -> bool:
-    """Whether a container publishes the port, and may pass its connections on."""
+    """Whether a container publishes the port, and may forward its connections."""
     return any(container.ports_behind(address.port) for container in deployment.containers.values())
 
 

@@ -1,7 +1,7 @@
-"""KL017: who comes in by a published port is sent to an address that works outside the containers.
+"""KL017: a listener behind a published port advertises an address that works outside of containers.
 
-A published port shows that clients on the machine, or beyond it, shall use the listener behind it:
-each finding is a hop of their walk that fails.
+A published port shows clients on the machine or elsewhere; each finding is a failing hop of their
+walk.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 def _walk_findings(
     deployment: Deployment, broker: Broker, walk: PublishedListener
 ) -> Iterator[Finding]:
-    """The first hop of one walk that fails; names are for `_sent_to_names`."""
+    """The first failing hop of one walk; `_advertises_container_names` checks names."""
     hop = failing(walk.hops)
     if hop is not None and hop.stage is Stage.WAY:
         yield _internal_network(broker, walk)
@@ -56,7 +56,7 @@ def _walk_findings(
 
 
 def _port_conflicts(deployment: Deployment) -> Iterator[Finding]:
-    """One port of the machine for two containers, of which one at least runs a broker."""
+    """Findings for a port of the machine that a broker and another container publish."""
     brokers = {broker.service for broker in deployment.brokers}
     by_port: dict[int | None, list[tuple[str, PublishedPort]]] = {}
     for service, container in deployment.containers.items():
@@ -113,17 +113,16 @@ def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
 def _dead_port(
     deployment: Deployment, broker: Broker, walk: PublishedListener
 ) -> Iterator[Finding]:
-    """What is advertised is published, and leads to no listener.
+    """A finding if the advertised port is published and leads to no listener.
 
-    No more than a warning where another container may bring clients to the address, and of an
-    image that is not known: something else may listen in it. An address of the container itself is
-    none that another one brings clients to.
+    A warning if another container may forward clients to the address, or something else may listen
+    in an unknown image.
     """
-    leads = broker.container.ports_behind(walk.sent.address.port)
+    ports = broker.container.ports_behind(walk.sent.address.port)
     binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
-    if not leads or any(it.container_port in binds for it in leads):
+    if not ports or any(port.container_port in binds for port in ports):
         return
-    host, dead = walk.sent.address.host.lower(), leads[0]
+    host, dead = walk.sent.address.host.lower(), ports[0]
     is_name = walk.sent.end is Failure.NOWHERE
     is_own = broker.container.has_name(host)
     certain = is_loopback(host) or (
@@ -144,16 +143,16 @@ def _dead_port(
 
 
 def _advertises_localhost(broker: Broker, walk: PublishedListener) -> Iterator[Finding]:
-    """Its port on the machine must lead back to this broker."""
+    """A finding if the port at localhost does not lead to this broker."""
     end, port = walk.sent.end, walk.sent.address.port
     if isinstance(end, ReachedListener) and end.broker is broker:
         return
     fixed = [port for port in walk.ports if port.host_port is not None]
-    fitting = [it for it in fixed if it.host_port == port]
-    if any(it.for_loopback for it in fitting) or any(
+    fitting = [fixed_port for fixed_port in fixed if fixed_port.host_port == port]
+    if any(matching_port.for_loopback for matching_port in fitting) or any(
         isinstance(port, HiddenPort) for port in walk.ports
     ):
-        return  # of two that publish one port it is said already; a variable may hold this one
+        return  # `_port_conflicts` reports it, or a variable may contain the port
     bind = walk.endpoint.bind.port
     remedy = f"publish {port}:{bind}"
     if fitting:
@@ -174,25 +173,27 @@ def _advertises_localhost(broker: Broker, walk: PublishedListener) -> Iterator[F
 def _advertises_machine(
     deployment: Deployment, broker: Broker, walk: PublishedListener
 ) -> Iterator[Finding]:
-    """Advertised under an address of the machine, or of what may be before it.
+    """A finding for a host other than localhost at a port that is not published there.
 
-    No more than a warning where something before it may translate ports; nothing of a name whose
-    port is published on loopback alone, as a hosts file may give it to loopback.
+    A warning, as a proxy may translate ports. A name is accepted for a port on loopback, which a
+    hosts file may map it to.
     """
     host, port = walk.sent.address.host, walk.sent.address.port
     fixed = [port for port in walk.ports if port.host_port is not None]
-    fitting = [it for it in fixed if it.host_port == port]
+    fitting = [fixed_port for fixed_port in fixed if fixed_port.host_port == port]
     containers = deployment.containers.values()
     if any(container.has_name(host) for container in containers):
         return
     if fitting:
-        if ip_of(host) is not None and all(it.for_host_only for it in fitting):
+        if ip_of(host) is not None and all(
+            matching_port.for_host_only for matching_port in fitting
+        ):
             yield _published_elsewhere(broker, walk, fitting[0], f"advertise localhost:{port}")
         return
     if not fixed or not isinstance(walk.sent.end, Unknown):
         return
     if any(container.ports_behind(port) for container in containers):
-        return  # another container may pass it on
+        return  # another container may forward it
     first = fixed[0]
     proposed = f"{walk.endpoint.name}://{Address(host, first.host_port or port)}"
     yield _mismatch(
@@ -208,7 +209,7 @@ def _advertises_machine(
 def _published_elsewhere(
     broker: Broker, walk: PublishedListener, port: PublishedPort, instead: str
 ) -> Finding:
-    """The port is there, on another address of the machine than the one that is advertised."""
+    """The finding that the port is published on another address than the advertised one."""
     bound_to = f"{port.host_ip} alone ({port}), where {walk.sent.address.host} does not lead"
     return RULE.finding(
         f"advertises {walk.sent.address}, and the port is published on {bound_to}",
@@ -224,7 +225,7 @@ def _published_elsewhere(
 def _mismatch(
     broker: Broker, walk: PublishedListener, why: str, remedy: str, severity: Severity | None = None
 ) -> Finding:
-    """What is advertised is not what is published."""
+    """The finding that the advertised port is not the published one."""
     joint = " and" if why.startswith("listens") else ", and"
     inputs = ("advertised.listeners",) if is_loopback(walk.sent.address.host) else _BY_PORT
     if all(port.host_port is None for port in walk.ports) and walk.ports:
@@ -243,8 +244,8 @@ def _mismatch(
 def _advertises_container_names(
     deployment: Deployment, broker: Broker, walks: Sequence[PublishedListener]
 ) -> Iterator[Finding]:
-    """Sent to names that the machine has no reason to know: one finding for all, and none where
-    another listener is for the machine."""
+    """One finding for all published listeners that advertise containers' names; none if another
+    listener serves the machine."""
     lost = [
         (walk.endpoint, shown)
         for walk in walks
@@ -293,10 +294,10 @@ def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Add
 
 
 def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener) -> str:
-    """The port by which clients outside come in, or an empty text where none shows them.
+    """The port of clients outside, or an empty string without one.
 
-    A port that Docker chooses may be there to be shown alone. Another container, under whose name
-    the listener is advertised, may pass its own port on.
+    A port that Docker chooses shows no clients. A container whose name is advertised may forward
+    its own published port.
     """
     if walk.ports:
         if failing(walk.hops) is not None:
@@ -320,7 +321,7 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener
 
 
 def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
-    """Whether a listener of the broker is for clients outside the containers."""
+    """Whether a published listener of the broker advertises a name that the machine resolves."""
     return any(
         endpoint.advertised is not None
         and broker.container.published_at(endpoint.bind.port)
@@ -330,7 +331,7 @@ def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
 
 
 def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
-    """Services bootstrap to this listener: then others need not be meant."""
+    """Whether services bootstrap to this listener, so that it may have no other clients."""
     return any(
         isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
         and arrival.endpoint == endpoint

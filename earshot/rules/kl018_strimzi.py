@@ -1,7 +1,7 @@
-"""KL018: Strimzi takes the listeners of a `Kafka` resource, and their clients can connect.
+"""KL018: Strimzi accepts the listeners of a `Kafka` resource, and their clients can connect.
 
-What Strimzi's `ListenersValidator`, or the schema of the resource (`GenericKafkaListener`,
-`KafkaListenerType`), refuses is never deployed: the resource keeps the state NotReady.
+A resource that Strimzi's `ListenersValidator` or the schema (`GenericKafkaListener`,
+`KafkaListenerType`) refuses keeps the state NotReady and is never deployed.
 """
 
 import re
@@ -18,13 +18,12 @@ from earshot.topology.container import is_loopback
 
 LOWEST_PORT = 9092
 RESERVED_PORTS = (9404, 9999)
-"""Of Strimzi's own metrics and JMX."""
+"""The ports of Strimzi's metrics and JMX."""
 _NAME = re.compile(r"[a-z0-9]{1,11}", re.ASCII)
 _TLS_ONLY = ("route", "ingress", "tlsroute")
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Each resource: names and ports of all listeners, then each listener by itself."""
     for kafka in facts.strimzi:
         for finding in _findings(kafka):
             yield replace(finding, resource=f"Kafka {kafka.name}")
@@ -76,7 +75,7 @@ def _refused(
 
 
 def _terms(listener: StrimziListener) -> Iterator[Finding]:
-    """Its name, its port and its type, each by itself."""
+    """Checks name, port and type."""
     name, port, type = listener.name, listener.port, listener.type
     if name and not _NAME.fullmatch(name):
         observed = f"is called {name}; Strimzi refuses the resource"
@@ -106,7 +105,7 @@ def _tls(listener: StrimziListener) -> Iterator[Finding]:
 
 
 def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
-    """An Ingress has no name of its own: all of them must be given."""
+    """Every host of an Ingress must be set, as it has no default."""
     if listener.brokers is None:
         return
     missing = [] if listener.has_bootstrap_host else ["bootstrap.host"]
@@ -154,7 +153,7 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
                 "the clients' own machine",
                 severity=Severity.WARNING,
             )
-        # where no port is set, it is the one that Kubernetes or the cloud chooses
+        # an unset port is the one that Kubernetes or the cloud chooses
         if why := why_unusable(Address(host, broker.advertised_port or 1)):
             yield finding(
                 f"advertises an address that {why}; no client can connect to it",

@@ -1,7 +1,8 @@
-"""KL019: what leaves the machine is encrypted.
+"""KL019: traffic that leaves the machine is encrypted.
 
-Who carries a packet can read and change it where there is no TLS (RFC 8446, section 1). Of settings
-alone it is certain for addresses that lead elsewhere; of a plan, for full names of scope external.
+Without TLS anyone on the network path can read and change it (RFC 8446, section 1). In settings
+without a plan only addresses of other machines are certain; a plan shows full names of scope
+external.
 """
 
 from collections.abc import Iterator
@@ -24,20 +25,20 @@ _ELSEWHERE = _PUBLIC | {
     NameKind.EC2_RESOURCE,
     NameKind.FQDN,
 }
-"""Not of one machine alone, and whose passwords and records so pass by others."""
+"""Kinds of addresses that connections from other machines use."""
 _IN_CLEAR = ": anyone on the network path can read and change what is sent"
 _EXPECTED = "SSL or SASL_SSL for clients on other machines"
 
 
 def leaves_machine(protocol: Protocol, host: str) -> bool:
-    """Whether clients at ``host`` certainly send in clear text what others should not see."""
+    """Whether connections to ``host`` certainly pass other machines in clear text."""
     if protocol.tls:
         return False
     return kind_of(host) in (_ELSEWHERE if protocol.sasl else _PUBLIC)
 
 
 def clear_text_listeners(view: StrictSettings) -> Iterator[tuple[str, Protocol, Address]]:
-    """Listeners without TLS that are advertised at addresses elsewhere."""
+    """Listeners without TLS whose advertised addresses other machines use."""
     for name, address in view.advertised_to_clients.items():
         protocol = view.protocols.get(name)
         if protocol is not None and leaves_machine(protocol, address.host):
@@ -45,7 +46,7 @@ def clear_text_listeners(view: StrictSettings) -> Iterator[tuple[str, Protocol, 
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
-    """Objections to those listeners, but for those of KL020."""
+    """Objections to `clear_text_listeners`, without those of KL020."""
     for name, protocol, address in clear_text_listeners(view):
         if not (protocol.sasl and enables_plain(view, name)):
             key = KEY if KEY in view.values else "advertised.listeners"
@@ -54,7 +55,7 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
 
 
 def enables_plain(view: StrictSettings, listener: str) -> bool:
-    """Whether users of ``listener`` certainly may log in by PLAIN."""
+    """Whether ``listener`` certainly enables the mechanism PLAIN."""
     key = "sasl.enabled.mechanisms"
     listener_key = f"listener.name.{listener.lower()}.{key}"
     text = view.values.get(listener_key, view.values.get(key, ""))
@@ -62,7 +63,7 @@ def enables_plain(view: StrictSettings, listener: str) -> bool:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Findings about a plan, unless the stack file has to give a reason for each listener."""
+    """Findings about a plan, unless its placement requires a reason for each such listener."""
     for node in facts.nodes if not has_reasons(facts.placement) else ():
         for listener in node.listeners:
             host = str(listener.host)

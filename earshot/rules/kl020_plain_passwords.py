@@ -1,4 +1,4 @@
-"""KL020: the mechanism PLAIN is used over TLS alone."""
+"""KL020: the mechanism PLAIN is used only over TLS."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from earshot.rules.registry import Door, Rule, Severity
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
-    """Listeners with SASL and no TLS, advertised at addresses elsewhere, where PLAIN is enabled."""
+    """Objections to listeners with PLAIN and no TLS that other machines connect to."""
     for name, protocol, address in clear_text_listeners(view):
         if protocol.sasl and enables_plain(view, name):
             observed = f"is {protocol} with the mechanism PLAIN, and advertises {address}: "

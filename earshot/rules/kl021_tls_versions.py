@@ -1,4 +1,4 @@
-"""KL021: no TLS listener offers versions or ciphers that are broken.
+"""KL021: TLS listeners offer no broken versions or ciphers.
 
 Sources: RFC 8996 (TLS 1.0 and 1.1 must not be used), RFC 7568 (SSL 3.0), RFC 9325, section 4.1 (no
 NULL, no export, no RC4, less than 112 bits).
@@ -21,16 +21,16 @@ _OLD = {
     "ssl.protocol": _VERSIONS,
     "ssl.cipher.suites": _CIPHERS,
 }
-"""By setting, what is broken in it, and what is sound."""
+"""The broken values of each setting, and the sound ones as text."""
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
-    """Each setting of a node with TLS that names such a version or cipher."""
+    """Objections to settings of TLS listeners that name such a version or cipher."""
     protocols = view.protocols
     tls = [name for name in view.listeners if name in protocols and protocols[name].tls]
     for key, (old, sound) in _OLD.items():
         for full_key, listener in with_prefixes(view, key):
-            versions = [item.strip() for item in view.text(full_key).split(",")]
+            versions = [value.strip() for value in view.text(full_key).split(",")]
             old_versions = [version for version in versions if old.fullmatch(version)]
             if old_versions and tls and listener in (None, *tls):
                 observed = f"{full_key} names {', '.join(old_versions)}"

@@ -1,7 +1,7 @@
-"""KL022: nodes that connect to each other with TLS verify the host that they have reached.
+"""KL022: nodes verify the host names of the nodes that they connect to with TLS.
 
-`ssl.endpoint.identification.algorithm` set to nothing turns that off. A node takes it where it is a
-client: towards other brokers and the quorum (`SslChannelBuilder`), not for its own clients.
+An empty `ssl.endpoint.identification.algorithm` disables this. A node uses it as a client of other
+brokers and of the quorum (`SslChannelBuilder`), not for its own clients.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""KL023: a JAAS line belongs to a listener that exists.
+"""KL023: a JAAS line belongs to an existing listener.
 
-Kafka looks for `listener.name.LISTENER.MECHANISM.sasl.jaas.config` with listener and mechanism in
-lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and reads no other.
+Kafka only reads `listener.name.LISTENER.MECHANISM.sasl.jaas.config` with listener and mechanism in
+lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
-    """Each such line whose prefix is no listener's, neither of this node nor of others it names."""
+    """Objections to JAAS lines without a listener of this node or of its protocol map."""
     lines = [key for key in view.values if key.startswith(_PREFIX) and key.endswith(_SUFFIX)]
     if not lines:
         return

@@ -1,4 +1,4 @@
-"""KL024: a forwarder passes each connection to its broker, with its TLS."""
+"""KL024: a forwarder passes each connection to its broker, with TLS unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per listener, once for all brokers: they have one path."""
+    """Checks each listener once, as all brokers have the same path."""
     plan = facts.plan
     for name in plan.listener_names if plan is not None else ():
         node_listeners = [
@@ -59,7 +59,7 @@ def _listener_findings(plan: ClusterPlan, listener: Listener, brokers: int) -> I
 
 
 def _reaches_itself(plan: ClusterPlan, listener: Listener) -> str:
-    """Why a process on a broker's machine connects to that broker; else an empty text."""
+    """The reason why a process on a broker's machine connects to that broker, or empty."""
     if listener.name == plan.inter_broker:
         return "brokers connect to themselves, too, as coordinators of transactions"
     if Scope.HOST in listener.scopes:

@@ -1,4 +1,4 @@
-"""KL025: time-outs and limits of brokers suit the forwarder in front of them."""
+"""KL025: time-outs and limits of brokers fit the forwarder in front of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNLIMITED = 2**31 - 1
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per listener, for the first broker that has a finding: settings are those of the cluster."""
+    """One finding per listener and setting, as brokers have the same settings."""
     seen: set[tuple[str, str]] = set()
     for node in facts.nodes:
         settings = facts.settings.get(node.id)

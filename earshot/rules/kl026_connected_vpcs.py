@@ -1,4 +1,4 @@
-"""KL026: clients in connected VPCs resolve the brokers' names, and routes lead there and back."""
+"""KL026: clients in connected VPCs resolve the brokers' names, and have routes to the brokers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROUTES = "a route from the brokers' subnets to the VPC's range, and one back"
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per VPC: its routes, and the names of each listener of scope internal, all brokers together.
+    """Checks the routes of each VPC, and the names of each listener of scope internal.
 
-    That security groups admit its range is checked by KL007.
+    KL007 checks that security groups admit the VPC's range.
     """
     for vpc in facts.connected:
         yield from _routes(vpc)
@@ -55,11 +55,11 @@ def _names(
     listener: str,
     hosts: Mapping[str | UnknownHost, Listener],
 ) -> Iterator[Finding]:
-    """What is wrong with the names in ``hosts``; one finding for all that have one cause."""
+    """The findings about the names in ``hosts``, one per cause."""
     causes: dict[tuple[FindingState, str], list[str]] = {}
     has_unknown = any(isinstance(host, UnknownHost) for host in hosts)
     if has_unknown and not vpc.resolver and (zone_cause := _cause_in_zone(vpc)):
-        # records of a zone that is still to be made
+        # records of a zone that does not exist yet
         causes[zone_cause] = [f"names of {vpc.zone}"]
     for host, host_listener in hosts.items():
         if isinstance(host, UnknownHost):
@@ -90,7 +90,7 @@ def _names(
 
 
 def _cause(vpc: ConnectedVpc, host: str, listener: Listener) -> tuple[FindingState, str] | None:
-    """Why ``host`` does not resolve in ``vpc``, or why that is not known; None where it does."""
+    """The reason why ``host`` does not resolve in ``vpc``, or why that is unknown; else None."""
     lookup = vpc.lookups.get(host.lower())
     if lookup is not None and lookup.answered:
         diagnosis = f"{lookup.diagnosis} at {lookup.resolver}"
@@ -105,7 +105,7 @@ def _cause(vpc: ConnectedVpc, host: str, listener: Listener) -> tuple[FindingSta
 
 
 def _cause_in_zone(vpc: ConnectedVpc) -> tuple[FindingState, str] | None:
-    """The same of names in the private zone that the VPC may be associated with."""
+    """Like `_cause`, for names in the private zone of ``vpc``."""
     if not vpc.zone or vpc.is_associated:
         return None
     if vpc.is_associated is None:
@@ -114,7 +114,7 @@ def _cause_in_zone(vpc: ConnectedVpc) -> tuple[FindingState, str] | None:
 
 
 def _listeners(facts: ClusterFacts) -> dict[str, dict[str | UnknownHost, Listener]]:
-    """By listener of scope internal, the hosts that clients connect to."""
+    """The hosts of each listener of scope internal, by listener name."""
     by_host: dict[str, dict[str | UnknownHost, Listener]] = {}
     for node in facts.plan.brokers if facts.plan is not None else ():
         for listener in node.listeners:

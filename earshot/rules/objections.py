@@ -1,4 +1,4 @@
-"""Objections to a node's properties, of which rules about single settings make their findings."""
+"""Objections to single properties of a node, from which rules make findings."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from earshot.facts.settings import Memo, StrictSettings, Unreadable
 
 @dataclass(frozen=True)
 class Objection:
-    """What Kafka refuses, or takes in another sense than its author."""
+    """A property that Kafka refuses, or reads differently than intended."""
 
     check: str
-    """Its id: a letter for the subject, a number, as in the rules' documentation."""
+    """The check's id in the rules' documentation: a letter for the subject and a number."""
     key: str
     observed: str
     expected: str
     remedy: str = ""
     listener: str | None = None
     instead: str = ""
-    """What Kafka does where it does not refuse to start."""
+    """Kafka's reaction if it starts; empty if it does not."""
     is_error: bool = True
 
     @property
@@ -35,13 +35,13 @@ Check = Callable[[StrictSettings], Iterator[Objection]]
 def strict_settings(
     values: Mapping[str, str], version: str, memo: Memo | None = None
 ) -> StrictSettings:
-    """One node's properties as Kafka ``version`` ("4.1.1", "4.2.0-rc1") reads them."""
+    """One node's properties as read by Kafka ``version``, such as "4.1.1" or "4.2.0-rc1"."""
     numbers = re.findall(r"[0-9]+", version)[:3]
     return StrictSettings(values, tuple(map(int, numbers)), memo)
 
 
 def known_objections(check: Check, view: StrictSettings) -> Iterator[Objection]:
-    """What ``check`` objects to until it asks for a setting that is not known."""
+    """The objections of ``check``, up to its first unknown setting."""
     try:
         yield from check(view)
     except Unreadable:
@@ -49,7 +49,7 @@ def known_objections(check: Check, view: StrictSettings) -> Iterator[Objection]:
 
 
 def with_prefixes(view: StrictSettings, key: str) -> Iterator[tuple[str, str | None]]:
-    """Each property that sets ``key``, with the listener that it is for; None: for all."""
+    """Each property that sets ``key``, with its listener; None for all listeners."""
     names = {name.lower(): name for name in view.listeners}
     for set_key in view.values:
         prefix, _, _ = set_key.rpartition(key)

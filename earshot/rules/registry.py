@@ -1,9 +1,9 @@
-"""What a rule is, and a finding: what one rule says about one thing.
+"""The classes of rules and findings.
 
-One module per rule, `klNNN_subject.py`, ends in `RULE = Rule(...)`. A check is a generator over
-`ClusterFacts` that yields findings, made with `RULE.finding(...)`. It states what it observed and
-what it expected, and says "unknown" (never nothing) of what it cannot check. A finding's fields
-hold the facts, the text is derived.
+Each rule is a module `klNNN_subject.py` that ends in `RULE = Rule(...)`. Its check is a generator
+over `ClusterFacts` that yields findings from `RULE.finding(...)`, with what was observed and
+expected. A value that it cannot check gives a finding of state unknown. The fields of a finding
+contain the facts, from which the text is derived.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ _COMPARE = {
 }
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _OF_A_PLAN = ("certificates", "connected", "instances")
-"""Facts that say nothing without a plan."""
+"""Facts that need a plan."""
 
 
 class Door(StrEnum):
     """Where a rule is applied."""
 
     PLAN = "plan"
-    """The gate, `earshot plan --check` and `earshot.evaluate`."""
+    """At the gate, by `earshot plan --check` and `earshot.evaluate`."""
     FILE = "file"
-    """`earshot lint`."""
+    """By `earshot lint`."""
     PODS = "pods"
-    """Its manifests."""
+    """By `earshot lint`, for manifests."""
     REPLICAS = "replicas"
-    """Its manifests, where every replica of a pod is one node."""
+    """By `earshot lint`, for manifests with each replica as a node."""
     CONTAINER = "container"
-    """The policy pack, when a container is registered: of what one container may break."""
+    """By the policy pack, when a container is registered."""
     CONTAINERS = "containers"
-    """At the end of a run, all containers of one Docker engine."""
+    """By the policy pack at the end, for all containers of one Docker engine."""
     INSTANCE = "instance"
-    """When an instance is registered, by its own inputs."""
+    """By the policy pack, when an instance is registered."""
     INSTANCES = "instances"
-    """At the end of a run, all instances, by everything that surrounds them."""
+    """By the policy pack at the end, for all instances with the stack's resources."""
 
 
 class Severity(StrEnum):
-    """What a finding is worth where nothing else is configured."""
+    """The default level of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -73,19 +73,18 @@ WAITING = "nothing yet: the update checks it"
 
 
 class FindingState(StrEnum):
-    """Whether the rule is broken, or cannot be checked yet."""
+    """Whether the rule is violated, or cannot be checked yet."""
 
     VIOLATED = "violated"
     UNKNOWN = "unknown"
-    """A value is not known (yet): never a violation, and never a pass."""
+    """A value is unknown; neither a violation nor a pass."""
 
 
 @dataclass(frozen=True)
 class LineToWrite:
-    """One line to write: what a service's ``setting`` becomes, a variable, property or key.
+    """The new value of a service's ``setting``: a variable, property or key.
 
-    ``replaces`` is the part of the value that ``value`` takes the place of; where it is empty,
-    ``value`` is the whole.
+    ``value`` replaces the part ``replaces`` of the old value, or all of it if that is empty.
     """
 
     service: str
@@ -101,7 +100,7 @@ class LineToWrite:
 
 @dataclass(frozen=True)
 class Finding:
-    """``observed`` and ``expected`` are always set; the rest names the subject and the source."""
+    """A finding of one rule; ``observed`` and ``expected`` are never empty."""
 
     rule: str
     severity: Severity
@@ -109,7 +108,7 @@ class Finding:
     expected: str
     remedy: str
     source: str
-    """Where the rule comes from: a URL."""
+    """The URL of the rule's source."""
     state: FindingState = FindingState.VIOLATED
     node: int | None = None
     role: Role = Role.BROKER
@@ -119,31 +118,31 @@ class Finding:
     resolver: str | None = None
     diagnosis: Diagnosis | None = None
     inputs: tuple[str, ...] = ()
-    """The properties or facts that the rule looked at."""
+    """The checked properties or facts."""
     container: str = ""
-    """What the node runs in, where it runs in a container."""
+    """The container of the node, or empty."""
     resource: str = ""
-    """What declares the node, where that is a resource of an operator: `Kafka my-cluster`."""
+    """The operator's resource that declares the node, as in `Kafka my-cluster`, or empty."""
     lines: tuple[LineToWrite, ...] = ()
-    """What to write, where that is known to cure it and to break nothing else."""
+    """Lines that fix the finding and break nothing else, if known."""
     is_only_way: bool = False
-    """No other change as small as ``lines`` cures it."""
+    """No other change as small as ``lines`` fixes it."""
 
     @property
     def is_certain_error(self) -> bool:
-        """An error by the rule's own severity, and not one that waits for a value."""
+        """Whether it is a violation with severity error."""
         return self.severity is Severity.ERROR and self.state is FindingState.VIOLATED
 
     @property
     def subject(self) -> str:
-        """Of what: `broker 2, listener EXTERNAL (scope external)`, what holds it first."""
+        """`broker 2, listener EXTERNAL (scope external)`, after its resource and container."""
         container = f"container {self.container}" if self.container else ""
         node = "" if self.node is None else f"{self.role} {self.node}"
         return ", ".join(filter(None, (self.resource, container, node, self.where))) or "cluster"
 
     @property
     def where(self) -> str:
-        """`listener EXTERNAL (scope external)`, or an empty text."""
+        """`listener EXTERNAL (scope external)`, or an empty string."""
         if self.listener is None:
             return ""
         scope = f" (scope {self.scope})" if self.scope is not None else ""
@@ -151,20 +150,20 @@ class Finding:
 
     @property
     def fix(self) -> str:
-        """The remedy, with the lines to write where they are known."""
+        """The remedy, with the lines to write."""
         lines = f"; write {'; '.join(map(str, self.lines))}" if self.lines else ""
         return f"{self.remedy}{lines}"
 
     @property
     def line(self) -> str:
-        """Everything on one line."""
+        """The finding on one line."""
         return (
             f"{self.subject}: {self.observed} - expected {self.expected} - {self.fix} "
             f"[{self.rule}] {self.source}"
         )
 
     def __str__(self) -> str:
-        """The same, on four lines."""
+        """The finding on four lines."""
         return (
             f"{self.subject}: {self.observed} [{self.rule}]\n"
             f"  expected: {self.expected}\n"
@@ -180,18 +179,18 @@ class Rule:
     id: str
     title: str
     reason: str
-    """One sentence: what goes wrong otherwise."""
+    """The consequence of a violation, in one sentence."""
     remedy: str
-    """What to do, where a finding has nothing better to say."""
+    """The default remedy of findings."""
     source: str
-    """URL of what the rule rests on."""
+    """The URL of the rule's source."""
     check: Callable[[ClusterFacts], Iterable[Finding]] | None = None
-    """None: ``objections`` to the settings of each node."""
+    """None if ``objections`` to the settings of each node are the check."""
     inputs: tuple[str, ...] = ()
-    """The settings and facts that it looks at, where a finding names no others."""
+    """The default inputs of findings: settings and facts."""
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
-    """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
+    """The Kafka versions of the rule: comparisons joined with commas, as in `>=3.9,<4.2`."""
     needs: Literal[
         "plan",
         "settings",
@@ -202,19 +201,19 @@ class Rule:
         "strimzi",
         "certificates",
     ] = "plan"
-    """Which of the facts must be there for the rule to be checked at all."""
+    """The facts without which the rule is skipped."""
     doors: tuple[Door, ...] = (Door.PLAN,)
     objections: Check | None = None
-    """Advice on the settings of one node."""
+    """The check of one node's settings, for advice."""
     weight: int = 0
-    """Of all advice on a file the heaviest is shown."""
+    """The advice with the greatest weight is shown for a file."""
     compares_names: bool = False
-    """What containers' networks call them must be known."""
+    """The rule is skipped if the containers' names are unknown."""
     reads_hosts: bool = False
-    """Hosts that are not known yet are reported."""
+    """The rule reports hosts that are not known yet."""
 
     def findings(self, facts: ClusterFacts) -> Iterator[Finding]:
-        """What it finds in ``facts``, which have what it needs."""
+        """The findings about ``facts``, which contain the facts that it ``needs``."""
         if self.reads_hosts:
             yield from self.pending(facts)
         if self.check is not None:
@@ -241,7 +240,7 @@ class Rule:
 
     @property
     def applied(self) -> str:
-        """Where it is applied, for a reader."""
+        """The places where it is applied, for documentation."""
         places = ["to files by `earshot lint`"] if Door.FILE in self.doors else []
         if Door.PLAN in self.doors:
             places.append("to a stack's plan at the gate and by `earshot plan --check`")
@@ -265,8 +264,10 @@ class Rule:
         container: str = "",
         source: str = "",
     ) -> Finding:
-        """A finding of this rule; a Node gives both id and role, a Listener its name and host, and
-        the evidence which resolver was asked."""
+        """A finding of this rule.
+
+        A Node sets id and role, a Listener its name and host, evidence the resolver and diagnosis.
+        """
         lookup = evidence.lookup if evidence is not None else None
         if listener is not None and not isinstance(listener, str):
             host, listener = str(listener.host), listener.name
@@ -292,9 +293,9 @@ class Rule:
         )
 
     def pending(self, facts: ClusterFacts, only: str | None = None) -> Iterator[Finding]:
-        """One finding of state unknown where hosts of the plan are not known yet, else none.
+        """A finding of state unknown if hosts of the plan are not known yet.
 
-        ``only`` names the one listener that the rule is about.
+        ``only`` limits it to the listener of this name.
         """
         unknown = [
             f"{label(node)} {listener.name}"
@@ -312,9 +313,9 @@ class Rule:
             )
 
     def applies(self, facts: ClusterFacts) -> bool:
-        """Whether ``facts`` hold what this rule is about, and it holds for their Kafka version.
+        """Whether ``facts`` contain the needed facts, and their Kafka version fits.
 
-        A version that is none (an image's tag `latest`) leaves no rule out.
+        A text that is not a version (an image's tag `latest`) fits every rule.
         """
         version = facts.kafka_version
         if version and _NUMBERS.match(version) and not holds_for(self.kafka, version):
@@ -324,14 +325,14 @@ class Rule:
 
 
 def label(node: Node) -> str:
-    """`broker 2`, or `controller 10001` for a node that is no broker."""
+    """`broker 2`, or `controller 10001` for a node without the role broker."""
     return f"{Role.BROKER if node.is_broker else Role.CONTROLLER} {node.id}"
 
 
 def holds_for(specifier: str, version: str) -> bool:
     """Whether ``version`` ("4.1.1") satisfies every comparison of ``specifier`` (">=3.9,<4.2").
 
-    Raises ValueError for anything else. `packaging` would not do: 4.1.1 is above its 4.1.
+    Raises ValueError for invalid arguments. `packaging` differs: its 4.1.1 is above 4.1.
     """
     release = _numbers(version)
     for part in specifier.split(","):
@@ -361,5 +362,5 @@ def family(host: str) -> int | None:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether ``host`` binds every interface, so that no client can connect to it."""
+    """Whether ``host`` binds every interface; no client can connect to it."""
     return not host or (family(host) is not None and ipaddress.ip_address(host).is_unspecified)

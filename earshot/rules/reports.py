@@ -1,11 +1,11 @@
-"""Failures that people have reported in public, and the rules that name them before a deploy."""
+"""Failures from public reports, and the rules that find them before a deployment."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class FailureReport:
-    """One kind of failure: the ``rules`` that answer it, and where it was ``reported``: issues and
+    """One kind of failure: the ``rules`` that find it, and where it was ``reported``: issues and
     pull requests of GitHub as `owner/name#number`."""
 
     title: str
@@ -144,10 +144,10 @@ REPORTS = (
         ("apache/kafka#17705", "apache/kafka#18844"),
     ),
 )
-"""Those that a rule answers, the commonest first."""
+"""Failures that a rule finds, the most frequent first."""
 
 
 def link(reported: str) -> str:
-    """`owner/name#number` as a URL; GitHub leads from an issue's to a pull request's."""
+    """The URL of `owner/name#number`; GitHub redirects an issue's URL to a pull request."""
     name, _, number = reported.partition("#")
     return f"https://github.com/{name}/issues/{number}"

@@ -1,13 +1,12 @@
-"""What the services of a file begin with: their bootstrap addresses, wherever these are.
+"""The bootstrap addresses of a file's services.
 
-They are found by the names that clients have for them (`bootstrap.servers` in every spelling,
+They are recognised by the names of client settings (`bootstrap.servers` in every spelling,
 `KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`): in variables, in a configuration within a variable, in the
-command, in files that are mounted from beside the Compose file where no variable says it, and in a
-connector that a command sends to a worker. Among the arguments of any program an address counts
-where a broker of the file has its port.
+command, in a connector that a command posts to a worker, and, without those, in mounted files next
+to the Compose file. An argument of any program counts if a broker of the file has its port.
 
-The security protocol of a client is known where its image takes it from a variable: without one it
-is PLAINTEXT. Sources: the documentation of Confluent's images
+A client's security protocol is known if its image reads it from a variable, with PLAINTEXT as the
+default. Sources: the documentation of Confluent's images
 (https://docs.confluent.io/platform/current/installation/docker/config-reference.html), of kafka-ui
 (https://ui.docs.kafbat.io/configuration/misc-configuration-properties), and `security.protocol` of
 https://kafka.apache.org/documentation/#consumerconfigs_security.protocol.
@@ -46,17 +45,17 @@ _OPTION = re.compile(
 _REPORTERS = "KAFKA_METRIC_REPORTERS"
 _REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
 _WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
-"""In a variable that holds a whole configuration, as AKHQ's."""
+"""In a variable that contains a whole configuration, as AKHQ's."""
 _ASSIGNED = re.compile(
     r"""^[^#\n]*\bbootstrap[._]servers["']?\s*(?:=>|=|:)\s*\[?["']?([^\s"'\]]+)""",
     re.ASCII | re.MULTILINE,
 )
-"""As Logstash and Vector write it."""
+"""In configurations of Logstash and Vector."""
 _CONNECTOR = "bootstrap.servers of a connector"
 _WORKER = re.compile(r"https?://([A-Za-z0-9_.-]+):[0-9]+/connectors", re.ASCII)
 _HOST = re.compile(r"((?:.*_)?KAFKA_(?:BROKER_|BOOTSTRAP_)?)HOST(?:NAME)?", re.ASCII)
 _OWN_OPTION = re.compile(r"(?i)listen|bind|addr|advertise")
-"""Before an address that the program gives itself."""
+"""The option before a program's own address."""
 _SERVES = re.compile(r"(?i)kafka-server-start|socat|ssh |port-forward|proxy")
 _UI = re.compile(r"(?:.*/)?(?:provectuslabs|kafbat)/kafka-ui")
 _PROTOCOLS = (
@@ -79,17 +78,17 @@ _PROTOCOLS = (
         )
     ),
 )
-"""By image: the variable with its addresses, and the one with its security protocol."""
+"""By image: the variable of its addresses, and that of its security protocol."""
 
 
 def is_client_setting(name: str) -> bool:
-    """Whether a variable of this name holds what a client begins with, or a part of it."""
+    """Whether a variable of this name contains a client's bootstrap address, or a part of it."""
     is_port = name.endswith("PORT") and "KAFKA" in name
     return bool(_SETTING.fullmatch(name) or _HOST.fullmatch(name)) or is_port
 
 
 def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
-    """The ports at which ``brokers`` listen, or say that they do."""
+    """The ports that ``brokers`` bind or advertise."""
     endpoints = [endpoint for broker in brokers for endpoint in broker.for_clients]
     advertised = {endpoint.advertised.port for endpoint in endpoints if endpoint.advertised}
     return frozenset({endpoint.bind.port for endpoint in endpoints} | advertised)
@@ -97,32 +96,36 @@ def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
 
 def uses_msk(services: Iterable[Service]) -> bool:
     """Whether a client bootstraps to a broker of Amazon MSK."""
-    found = bootstraps(services, ())
-    return any(is_msk_broker(address.host) for item in found for address in item.addresses)
+    bootstraps_found = bootstraps(services, ())
+    return any(
+        is_msk_broker(address.host)
+        for bootstrap in bootstraps_found
+        for address in bootstrap.addresses
+    )
 
 
 def bootstraps(
     services: Iterable[Service], brokers: Iterable[str], ports: Collection[int] = ()
 ) -> Iterator[Bootstrap]:
-    """Those of ``services``; of ``brokers``, their listeners' own settings are none.
+    """The bootstraps of ``services``; settings of ``brokers`` for their own listeners are not.
 
-    ``ports`` are those of brokers, by which an argument of a program is known to be one.
+    An argument with one of ``ports``, those of brokers, is a bootstrap address.
     """
     own = set(brokers)
     for service in services:
         is_broker = service.name in own
-        listed = [*_in_variables(service, is_broker=is_broker)]
+        settings = [*_in_variables(service, is_broker=is_broker)]
         if not is_broker:
-            listed += _in_command(service, ports)
-            listed += [] if listed else _in_files(service)
-        for setting, value in listed:
-            if found := _addresses(value):
+            settings += _in_command(service, ports)
+            settings += [] if settings else _in_files(service)
+        for setting, value in settings:
+            if addresses := _addresses(value):
                 protocol = _protocol(service, setting)
-                yield Bootstrap(_client_service(service, setting), setting, found, protocol)
+                yield Bootstrap(_client_service(service, setting), setting, addresses, protocol)
 
 
 def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
-    """What the health checks of ``brokers`` connect to with Kafka's tools, in their containers."""
+    """The addresses that health checks of ``brokers`` connect to with Kafka's tools."""
     own = set(brokers)
     for service in services:
         text = " ".join(service.health_check) if service.name in own else ""
@@ -132,24 +135,29 @@ def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterat
 
 
 def _client_service(service: Service, setting: str) -> str:
-    """Who connects: a worker, where ``service`` sends it a connector."""
+    """The client: the worker if ``service`` posts a connector to it, or else ``service``."""
     worker = _WORKER.search(" ".join(service.command)) if setting == _CONNECTOR else None
     return worker[1] if worker else service.name
 
 
 def _protocol(service: Service, setting: str) -> Protocol | None:
-    """The security protocol of the client that ``setting`` is for; None where it is not known."""
+    """The security protocol of the client of ``setting``; None if unknown."""
     container = service.container
     image = repository_of(container.image)
-    for shape, begins, variable in _PROTOCOLS:
-        if not shape.fullmatch(image) or container.unknown or service.command or service.is_built:
+    for image_pattern, setting_pattern, variable in _PROTOCOLS:
+        if (
+            not image_pattern.fullmatch(image)
+            or container.unknown
+            or service.command
+            or service.is_built
+        ):
             continue
-        found = re.fullmatch(begins, setting)
-        if found is None or any(
+        match = re.fullmatch(setting_pattern, setting)
+        if match is None or any(
             mount.endswith((".properties", ".yml", ".yaml")) for mount in container.mounts
         ):
             continue
-        text = container.env.get(found.expand(variable), Protocol.PLAINTEXT).strip().upper()
+        text = container.env.get(match.expand(variable), Protocol.PLAINTEXT).strip().upper()
         return Protocol(text) if text in list(Protocol) else None
     return None
 
@@ -158,9 +166,9 @@ def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, s
     env = service.container.env
     for name, value in env.items():
         if not _SETTING.fullmatch(name):
-            yield from ((name, item) for item in dict.fromkeys(_WITHIN.findall(value)))
+            yield from ((name, text) for text in dict.fromkeys(_WITHIN.findall(value)))
             if "\n" in value and "brokers:" in value and not is_broker:
-                yield from ((name, item) for item in _in_yaml(value, name))
+                yield from ((name, text) for text in _in_yaml(value, name))
             continue
         if is_broker and "QUORUM" in name.upper():
             continue
@@ -182,28 +190,28 @@ def _in_pairs(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str, str]]:
     text = " ".join(service.command)
-    found = False
+    has_option = False
     for match in _OPTION.finditer(text):
-        found = True
+        has_option = True
         yield "command", match[1] or match[2]
     if servers := _REPEATED.findall(text):  # one each, and all of one client
-        found = True
+        has_option = True
         yield "command", ",".join(servers)
     for value in dict.fromkeys(_WITHIN.findall(text)):
-        found = True
+        has_option = True
         yield (_CONNECTOR if _WORKER.search(text) else "command"), value
     before = ""
-    for word in service.command if not found else ():
-        at = _addresses(word)
-        if len(at) == 1 and at[0].port in ports and not _OWN_OPTION.search(before):
-            if is_loopback(at[0].host) and _SERVES.search(text):
+    for word in service.command if not has_option else ():
+        addresses = _addresses(word)
+        if len(addresses) == 1 and addresses[0].port in ports and not _OWN_OPTION.search(before):
+            if is_loopback(addresses[0].host) and _SERVES.search(text):
                 continue
             yield "command", word
         before = word
 
 
 def _in_files(service: Service) -> Iterator[tuple[str, str]]:
-    """The content of files that are mounted from the Compose file's folder."""
+    """Addresses in files that are mounted from the Compose file's folder."""
     text = " ".join(service.command)
     named = [path for path in service.files if path in text]
     for path in named or service.files:
@@ -231,26 +239,26 @@ def _in_yaml(content: str, shown: str) -> Iterator[str]:
 
 def _yaml_addresses(value: object, parent: str) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, entry in value.items():
             plain = re.sub(r"[._-]", "", str(key)).lower()
             if plain == "bootstrapservers" or (plain == "brokers" and parent == "kafka"):
-                listed = item if isinstance(item, list) else [item]
-                yield ",".join(str(it) for it in listed)
+                entries = entry if isinstance(entry, list) else [entry]
+                yield ",".join(str(entry) for entry in entries)
             else:
-                yield from _yaml_addresses(item, plain)
+                yield from _yaml_addresses(entry, plain)
     elif isinstance(value, list):
-        for item in value:
-            yield from _yaml_addresses(item, parent)
+        for entry in value:
+            yield from _yaml_addresses(entry, parent)
 
 
 def _addresses(text: str) -> tuple[Address, ...]:
-    """All of them, or none where one cannot be read: a part proves nothing."""
+    """All addresses in ``text``; none if one of them is unreadable."""
     if not is_known(text):
         return ()
-    found = []
+    addresses = []
     for entry in re.split(r"[,;\s]+", text.strip().strip("[]\"'")):
         match = _ADDRESS.fullmatch(entry.strip("\"'"))
         if match is None or int(match[2]) > 65_535:
             return ()
-        found.append(Address(match[1].strip("[]"), int(match[2])))
-    return tuple(found)
+        addresses.append(Address(match[1].strip("[]"), int(match[2])))
+    return tuple(addresses)

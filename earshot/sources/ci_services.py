@@ -1,10 +1,10 @@
-"""Containers that a CI job starts beside its steps: `services:` of GitHub workflows and GitLab CI.
+"""Service containers of CI jobs: `services:` of GitHub workflows and GitLab CI.
 
-Each job is a group of its own, with a client: what the job itself runs. On GitHub the steps run on
-the machine, where they reach published ports, or in the job's `container`, which is on one network
-with the services, under their keys. On GitLab the job is a container that knows each service by its
-alias and by its image's name; whether services know each other depends on the runner, and is not
-known. What a template, another file or an expression decides is not known either. Sources:
+Each job is one group, with the job's own commands as a client. On GitHub the steps run on the
+machine and use published ports, or run in the job's `container`, on one network with the services,
+whose names are their keys. On GitLab the job is a container that resolves each service by alias and
+image name; whether services resolve each other depends on the runner and is unknown. Values from
+templates, other files and expressions are unknown. Sources:
 https://docs.github.com/en/actions/using-containerized-services/about-service-containers and
 https://docs.gitlab.com/ci/services/.
 """
@@ -14,31 +14,30 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from earshot.errors import EarshotError
 from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
-from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.pod_variables import Keys
-from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
+from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 STEPS = "steps"
 """The name of the service that represents a GitHub job's own commands on the machine."""
 JOB = "job"
-"""… and in its container, and on GitLab."""
+"""The name of the service that represents a job's commands in a container, and on GitLab."""
 _NETWORK = "of the job"
 _ELSEWHERE = re.compile(r"\b(?:docker|podman|kubectl|ssh|nerdctl)\b")
-"""Commands that run others in another place."""
+"""Commands that run others elsewhere."""
 _OWN_KEYS = frozenset(
     {"default", "include", "stages", "variables", "workflow", "image", "services", "cache", "spec"}
 )
-"""Of GitLab's top level, those that are no job."""
+"""Keys of GitLab's top level that are not jobs."""
 
 
 @dataclass(frozen=True)
 class CiJob:
-    """One job: its containers, and the place of each one's section in the file.
+    """One job: its containers, and the place of each container's section in the file.
 
-    ``variables`` is where variables that a section does not set itself may be.
+    ``variables`` are the places of variables that the sections inherit.
     """
 
     name: str
@@ -48,7 +47,7 @@ class CiJob:
 
 
 def github_jobs(document: object) -> tuple[CiJob, ...]:
-    """The jobs of a workflow that have services; none where it is no workflow."""
+    """The jobs with services of a workflow; empty for other documents."""
     if not (isinstance(document, Mapping) and isinstance(document.get("jobs"), Mapping)):
         return ()
     jobs = document["jobs"]
@@ -60,10 +59,12 @@ def github_jobs(document: object) -> tuple[CiJob, ...]:
 
 
 def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) -> CiJob:
-    listed = job["services"]
-    assert isinstance(listed, Mapping)
+    service_sections = job["services"]
+    assert isinstance(service_sections, Mapping)
     path: Keys = (0, "jobs", name, "services")
-    services = [_github_service(str(key), _section(item)) for key, item in listed.items()]
+    services = [
+        _github_service(str(key), _section(section)) for key, section in service_sections.items()
+    ]
     if job.get("container"):  # the job's commands run in it, and nothing else on the machine
         services = [
             replace(service, container=replace(service.container, published=()))
@@ -78,15 +79,8 @@ def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) ->
 def _github_service(key: str, section: Mapping[str, object]) -> Service:
     options = _options(str(section.get("options") or ""))
     unknown: list[str] = []
-    published: list[PublishedPort] = []
     ports = section.get("ports")
-    for port in ports if isinstance(ports, list) else []:
-        try:
-            published += read_port(port, "ports")
-        except EarshotError:
-            hidden = read_hidden_port(port)
-            published += hidden
-            unknown += [] if hidden else ["ports"]
+    published = tuple(read_known_ports(ports if isinstance(ports, list) else (), unknown))
     aliases = (key, *options.get("network-alias", ()))
     given = dict(option.partition("=")[::2] for option in options.get("env", ()))
     container = Container(
@@ -94,70 +88,74 @@ def _github_service(key: str, section: Mapping[str, object]) -> Service:
         image=str(section.get("image") or ""),
         hostname=(*options.get("hostname", ()), "")[0],
         networks=(JoinedNetwork(_NETWORK, aliases),),
-        published=tuple(published),
+        published=published,
         env={**_texts(section.get("env")), **given},
-        mounts=tuple(item.split(":")[1] for item in _list(section.get("volumes")) if ":" in item),
+        mounts=tuple(
+            volume.split(":")[1] for volume in _list(section.get("volumes")) if ":" in volume
+        ),
         unknown=tuple(unknown),
     )
     return Service(key, container)
 
 
 def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service:
-    """The job's own steps: with their variables for clients, and what they run."""
-    found = dict(env)
+    """The job's own steps, with their variables for clients and their commands."""
+    env_of_clients = dict(env)
     words: list[str] = []
     steps = job.get("steps")
     for step in steps if isinstance(steps, list) else []:
         section = _section(step)
-        found |= _texts(section.get("env"))
+        env_of_clients |= _texts(section.get("env"))
         words += _commands(str(section.get("run") or ""))
-    found = {name: value for name, value in found.items() if is_client_setting(name)}
-    inside = job.get("container")
-    if not inside:
-        machine = Container(STEPS, env=found, network_mode=HOST_NETWORK)
+    env_of_clients = {
+        name: value for name, value in env_of_clients.items() if is_client_setting(name)
+    }
+    job_container = job.get("container")
+    if not job_container:
+        machine = Container(STEPS, env=env_of_clients, network_mode=HOST_NETWORK)
         return Service(STEPS, machine, tuple(words))
-    section = _section(inside)
+    section = _section(job_container)
     own = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
     container = Container(
         JOB,
         image=str(section.get("image") or ""),
         networks=(JoinedNetwork(_NETWORK),),
-        env={**own, **found},
+        env={**own, **env_of_clients},
     )
     return Service(JOB, container, tuple(words))
 
 
 def gitlab_jobs(document: object) -> tuple[CiJob, ...]:
-    """The jobs of a `.gitlab-ci.yml` that have services; none where it has no jobs."""
+    """The jobs with services of a `.gitlab-ci.yml`; empty for other documents."""
     if not isinstance(document, Mapping):
         return ()
     default = _section(document.get("default"))
     common = document.get("services", default.get("services"))
-    found = []
-    for name, item in document.items():
-        job = _section(item)
+    jobs = []
+    for name, section in document.items():
+        job = _section(section)
         runs = "script" in job or "services" in job
         if str(name) in _OWN_KEYS or not runs or (str(name).startswith(".") and "script" in job):
             continue
-        listed = job.get("services", common)
-        if not isinstance(listed, list):
+        services = job.get("services", common)
+        if not isinstance(services, list):
             continue
         path: Keys = (0, str(name), "services") if "services" in job else (0, "services")
-        found.append(_gitlab_job(str(name), job, listed, path, _texts(document.get("variables"))))
-    return tuple(found)
+        jobs.append(_gitlab_job(str(name), job, services, path, _texts(document.get("variables"))))
+    return tuple(jobs)
 
 
 def _gitlab_job(
     name: str,
     job: Mapping[str, object],
-    listed: Sequence[object],
+    entries: Sequence[object],
     path: Keys,
     common: Mapping[str, str],
 ) -> CiJob:
     env = {**common, **_texts(job.get("variables"))}
     services, places = [], {}
-    for i, item in enumerate(listed):
-        section = {"name": item} if isinstance(item, str) else _section(item)
+    for i, entry in enumerate(entries):
+        section = {"name": entry} if isinstance(entry, str) else _section(entry)
         service = _gitlab_service(section, env, is_extended="extends" in job)
         if service.name and service.name not in places:
             services.append(service)
@@ -190,27 +188,27 @@ def _gitlab_service(
 
 
 def _commands(text: str) -> Iterator[str]:
-    """The words of a script, but for lines that run something in another place."""
+    """The words of a script, without lines that run something elsewhere."""
     for line in text.splitlines():
         if not (_ELSEWHERE.search(line) or line.lstrip().startswith("#")):
             yield from line.split()
 
 
 def _options(text: str) -> Mapping[str, tuple[str, ...]]:
-    """Those options of `docker create` that decide names and variables."""
+    """The options of `docker create` for names and variables, by name."""
     try:
         words = shlex.split(text)
     except ValueError:
         return {}
     long = {"-h": "hostname", "-e": "env"}
-    found: dict[str, tuple[str, ...]] = {}
+    options: dict[str, tuple[str, ...]] = {}
     for i, word in enumerate(words):
         name, sign, value = word.partition("=")
         key = long.get(name, name.removeprefix("--"))
         if key in ("name", "hostname", "network-alias", "env") and name.startswith("-"):
             value = value if sign else next(iter(words[i + 1 : i + 2]), "")
-            found[key] = (*found.get(key, ()), value)
-    return found
+            options[key] = (*options.get(key, ()), value)
+    return options
 
 
 def _section(value: object) -> Mapping[str, object]:
@@ -228,5 +226,5 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _list(value: object) -> list[str]:
-    listed = value if isinstance(value, list) else [value] if value else []
-    return [str(item) for item in listed]
+    entries = value if isinstance(value, list) else [value] if value else []
+    return [str(entry) for entry in entries]

@@ -1,7 +1,7 @@
-"""Which brokers of a file are of one cluster, and what each says of its quorum and cluster id.
+"""The clusters among a file's brokers, and each broker's quorum and cluster id.
 
-Nodes are of one cluster if they name the same voters or the same ZooKeeper, or if one names the
-address of another: so a node whose own list is wrong is still compared with the others. Sources for
+Nodes are in one cluster if they name the same voters or the same ZooKeeper, or if one names the
+address of another, so that a node with a wrong list is compared with the others. Sources for
 the cluster id: `configureDefaults` in `docker/resources/common-scripts` of apache/kafka (a fixed id
 where none is set), `kafka_initialize` in `libkafka.sh` of bitnami/containers (a random one on each
 node), and `ensure CLUSTER_ID` in `kafka/include/etc/confluent/docker/configure` of kafka-images.
@@ -23,33 +23,33 @@ from earshot.topology.container import is_loopback
 QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 _APACHE_ID = "5L6g3nShT-eMCtK--X86sw"
 _STORAGE = ("/bitnami/kafka",)
-"""Where bitnami's image keeps what it has formatted."""
+"""The storage of bitnami's image."""
 
 
 def cluster_of(service: Service, values: Mapping[str, str]) -> str:
-    """What nodes of one cluster have in common; a node that asks only itself is alone."""
+    """A key that is equal for nodes of one cluster; a node with a lone quorum has its own."""
     alone = f"of {service.name} alone"
     for key in QUORUM:
-        listed = values.get(key, "").replace(" ", "")
-        if not listed or not is_known(listed):
+        nodes = values.get(key, "").replace(" ", "")
+        if not nodes or not is_known(nodes):
             continue
-        host = listed.rpartition("@")[2].rpartition(":")[0]
+        host = nodes.rpartition("@")[2].rpartition(":")[0]
         itself = host in ("", "0.0.0.0") or is_loopback(host)
-        if "," not in listed and itself and not service.container.on_host_network:
+        if "," not in nodes and itself and not service.container.on_host_network:
             return alone
-        return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
+        return nodes if key == "zookeeper.connect" else ",".join(sorted(nodes.split(",")))
     return alone
 
 
 def with_joined_clusters(
-    brokers: Sequence[Broker], meant: Callable[[Broker, Address], str] | None = None
+    brokers: Sequence[Broker], cluster_at: Callable[[Broker, Address], str] | None = None
 ) -> tuple[Broker, ...]:
-    """``brokers`` with one cluster for those that name each other, or that share a voter.
+    """``brokers`` with one cluster for those that name each other or share a voter.
 
-    ``meant`` returns the cluster of the controller that an address of a broker leads to, or an
-    empty text; without it the names of containers decide.
+    ``cluster_at`` returns the cluster of the controller at an address, seen from a broker, or an
+    empty string; by default names of containers decide.
     """
-    meant = meant or _by_names(brokers)
+    cluster_at = cluster_at or _by_names(brokers)
     leaders = {broker.cluster: broker.cluster for broker in brokers}
 
     def leader(cluster: str) -> str:
@@ -63,32 +63,33 @@ def with_joined_clusters(
             other = holders.setdefault(mark, broker.cluster)
             leaders[leader(broker.cluster)] = leader(other)
         for address in (*broker.voters.values(), *broker.quorum_servers):
-            if other := meant(broker, address):
+            if other := cluster_at(broker, address):
                 leaders[leader(broker.cluster)] = leader(other)
     return tuple(replace(broker, cluster=leader(broker.cluster)) for broker in brokers)
 
 
 def _by_names(brokers: Sequence[Broker]) -> Callable[[Broker, Address], str]:
-    named: dict[str, str] = {}
-    for item in brokers:
-        names = item.container.names if item.is_controller else ()
-        named |= dict.fromkeys((*names, item.service.lower()), item.cluster)
+    clusters_by_name: dict[str, str] = {}
+    for node in brokers:
+        names = node.container.names if node.is_controller else ()
+        clusters_by_name |= dict.fromkeys((*names, node.service.lower()), node.cluster)
 
-    def meant(broker: Broker, address: Address) -> str:
-        return "" if broker.container.on_host_network else named.get(address.host.lower(), "")
+    def cluster_at(broker: Broker, address: Address) -> str:
+        is_on_host = broker.container.on_host_network
+        return "" if is_on_host else clusters_by_name.get(address.host.lower(), "")
 
-    return meant
+    return cluster_at
 
 
 def _voter_keys(broker: Broker) -> Iterator[str]:
-    """What nodes of one cluster share: its voters, but for those on each one's own machine."""
+    """A key of each voter, except for those at loopback addresses."""
     for id, address in broker.voters.items():
         if not is_loopback(address.host) and address.host != "0.0.0.0":
             yield f"{id}@{address}".lower()
 
 
 def voters_of(view: ForeignSettings) -> Mapping[int, Address]:
-    """`controller.quorum.voters`, an empty host as what Kafka takes it for; none if not known."""
+    """`controller.quorum.voters`, with localhost for an empty host; empty if unknown."""
     with suppress(Unreadable):
         if view.has("controller.quorum.voters"):
             return {
@@ -99,7 +100,7 @@ def voters_of(view: ForeignSettings) -> Mapping[int, Address]:
 
 
 def servers_of(view: ForeignSettings) -> tuple[Address, ...]:
-    """`controller.quorum.bootstrap.servers`, none where voters are set or it is not known."""
+    """`controller.quorum.bootstrap.servers`; empty if voters are set, or if unknown."""
     with suppress(Unreadable):
         if "controller.quorum.voters" not in view.values:
             return view.servers if view.has("controller.quorum.bootstrap.servers") else ()
@@ -107,18 +108,19 @@ def servers_of(view: ForeignSettings) -> tuple[Address, ...]:
 
 
 def quorum_address(view: ForeignSettings) -> Address | None:
-    """What a controller without static voters advertises by its own entry."""
+    """The address that a controller without static voters advertises; None if not set."""
     with suppress(Unreadable):
         if view.values.get("controller.quorum.voters") or not view.is_controller:
             return None
         advertised = view.advertised if "advertised.listeners" in view.values else {}
-        found = (advertised.get(name) for name in view.controllers)
-        return next((item for item in found if item is not None and item.host), None)
+        addresses = (advertised.get(name) for name in view.controllers)
+        return next((address for address in addresses if address and address.host), None)
     return None
 
 
 def quorum_protocol(view: ForeignSettings) -> Protocol | None:
-    """That of the first of `controller.listener.names`, over which controllers are asked."""
+    """The protocol of the first of `controller.listener.names`, which connections to controllers
+    use."""
     with suppress(Unreadable):
         if view.has("process.roles") and view.controllers:
             return view.protocols.get(view.controllers[0])
@@ -126,7 +128,7 @@ def quorum_protocol(view: ForeignSettings) -> Protocol | None:
 
 
 def protocols_of(view: ForeignSettings) -> Mapping[str, Protocol]:
-    """The protocols of listeners by name, as far as they are known."""
+    """The known protocols of listeners by name."""
     try:
         return view.protocols
     except Unreadable:
@@ -134,10 +136,10 @@ def protocols_of(view: ForeignSettings) -> Mapping[str, Protocol]:
 
 
 def cluster_id(service: Service) -> str | None:
-    """Under which id the image formats the storage of a KRaft node, "" for a random one.
+    """The cluster id for which the image formats a KRaft node's storage; "" is a random one.
 
-    None where it is not known: another start script, variables of elsewhere, or storage that is
-    kept and that may have been formatted before.
+    None if unknown: another start script, variables from elsewhere, or storage that is kept and
+    may be formatted already.
     """
     container = service.container
     family = container.family

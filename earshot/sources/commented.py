@@ -1,7 +1,7 @@
-"""What a Compose file has switched off: variables of a service in comments.
+"""Commented-out variables of the services of a Compose file.
 
-An entry in a comment beside the one that counts, of the same name and with another value, shows
-that the user changes between the two by hand.
+A commented-out entry with another value for a variable that is set shows that the user switches
+between the two by hand.
 """
 
 import re
@@ -18,17 +18,17 @@ _ENTRY = re.compile(
 )
 """`# KAFKA_ADVERTISED_LISTENERS: …`, `# - KAFKA_ADVERTISED_LISTENERS=…`."""
 _KEY = re.compile(r"[# \t]*(?:image|build|container_name)[ \t]*:", re.ASCII)
-"""Only a whole service has it."""
+"""Keys of a whole service."""
 Commented = Mapping[str, Sequence[str]]
-"""The values in comments, by the name of their variable."""
+"""Commented-out values by variable."""
 
 
 def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
-    """By service, what its comments hold. Raises EarshotError for what is no YAML."""
+    """Commented-out values by service. Raises EarshotError for invalid YAML."""
     if not _ENTRY.search(text):
         return {}
     starts = _starts(text, shown)
-    found: dict[str, dict[str, list[str]]] = {}
+    values_by_service: dict[str, dict[str, list[str]]] = {}
     service, is_anothers = "", False
     for number, line in enumerate(text.split("\n")):
         while starts and starts[0][0] <= number:
@@ -37,22 +37,22 @@ def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
         is_anothers = line.lstrip().startswith("#") and (is_anothers or bool(_KEY.match(line)))
         match = _ENTRY.match(line)
         if match and service and not is_anothers:
-            values = found.setdefault(service, {}).setdefault(match["name"], [])
+            values = values_by_service.setdefault(service, {}).setdefault(match["name"], [])
             values.append(match["value"].strip().strip("\"'"))
-    return found
+    return values_by_service
 
 
 def _starts(text: str, shown: str) -> list[tuple[int, str]]:
-    """The line of each service with its name; lines outside the services have no name."""
+    """The first line and name of each service; other sections have an empty name."""
     root = yaml_nodes(text, shown)
-    found: list[tuple[int, str]] = []
+    starts: list[tuple[int, str]] = []
     for key, value in _pairs(root):
-        found.append((key.start_mark.line, ""))
+        starts.append((key.start_mark.line, ""))
         if key.value == "services":
-            found += [(name.start_mark.line, str(name.value)) for name, _ in _pairs(value)]
+            starts += [(name.start_mark.line, str(name.value)) for name, _ in _pairs(value)]
     if not any(key.value == "services" for key, _ in _pairs(root)):
-        found = [(key.start_mark.line, str(key.value)) for key, _ in _pairs(root)]
-    return sorted(found, key=lambda item: item[0])
+        starts = [(key.start_mark.line, str(key.value)) for key, _ in _pairs(root)]
+    return sorted(starts, key=lambda item: item[0])
 
 
 def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:

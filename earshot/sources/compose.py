@@ -1,7 +1,7 @@
-"""The services of a compose file: variables replaced, `extends` and `env_file` followed.
+"""The services of a Compose file, with variables, `extends` and `env_file` resolved.
 
-Pure: files that the compose file names are asked for from `Read`, by their path as written
-(relative to the compose file). Source: the Compose Specification.
+`Read` returns the files that the Compose file names, by their path as written (relative to the
+Compose file). Source: the Compose Specification.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from earshot.sources.compose_files import (
     noted,
     sections_of,
 )
-from earshot.sources.compose_ports import read_hidden_port, read_port
+from earshot.sources.compose_ports import read_known_ports, read_port
 from earshot.sources.compose_sections import (
     Section,
     configs_of,
@@ -44,21 +44,20 @@ from earshot.topology.container import (
     HOST_NETWORK,
     MOUNTED,
     Container,
-    PublishedPort,
     may_be_configuration,
 )
 from earshot.yaml_document import read_yaml_texts, untagged, without
 
 LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
-"""What a properties file of a broker has."""
+"""A setting that shows a broker's properties file."""
 BASE_FILE = "the file that it is laid over"
-"""What is not known of a service without an image, as `Container.unknown` has it."""
+"""In `Container.unknown`, for a service without an image."""
 _OF_CLIENTS = (".properties", ".yml", ".yaml", ".conf", ".toml")
 
 
 @dataclass(frozen=True)
 class Service:
-    """One service: its container, and what its command is where the file gives one."""
+    """One service: its container, and its command if the file sets one."""
 
     name: str
     container: Container
@@ -66,24 +65,23 @@ class Service:
     replicas: str = ""
     """`deploy.replicas` or `scale` as written."""
     properties: str = ""
-    """A properties file of a broker that is mounted from beside the compose file: its text."""
+    """The text of a broker's properties file that is mounted from the Compose file's folder."""
     redpanda: str = ""
-    """A mounted redpanda.yaml: its text."""
+    """The text of a mounted redpanda.yaml."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Other files with Kafka in them that are mounted from there: by their path, the text."""
+    """The texts of other mounted files that mention Kafka, by target path."""
     is_built: bool = False
-    """Its image is made from a Dockerfile that was not read."""
+    """Its image is built from a Dockerfile, which is not read."""
     release: tuple[int, int] | None = None
-    """Which Kafka is in the image, where the user says so and the image does not."""
+    """The Kafka release that the user states, for an image that does not show it."""
     commented: Commented = field(default_factory=dict)
-    """What its comments hold of the addresses that it advertises."""
+    """Its commented-out advertised addresses."""
     health_check: tuple[str, ...] = ()
-    """The command of its health check."""
 
 
 @dataclass(frozen=True)
 class Compose:
-    """All services, and the variables that the file names and that are not set."""
+    """All services, and the variables that are used and not set."""
 
     services: tuple[Service, ...]
     missing: tuple[str, ...]
@@ -104,14 +102,14 @@ def read_compose(
     lenient: bool = False,
     over: Sequence[tuple[str, str]] = (),
 ) -> Compose:
-    """The services in ``text``, in its order; ``shown`` names the file in messages.
+    """The services of ``text`` in its order; ``shown`` is the file's name for messages.
 
-    ``over`` are files that are laid over it, in their order, each as its text and name, as
-    `docker compose -f FILE -f FILE` does: paths in them are relative to the first.
+    ``over`` are overriding files (text, name) in their order, as in `docker compose -f FILE -f
+    FILE`; their paths are relative to the first file. ``variables`` are those of the environment
+    and `.env`.
 
-    ``variables`` are those of the environment and of `.env`. Raises EarshotError. Where it is
-    ``lenient``, what the file alone does not show is left out and named in `Container.unknown`, and
-    a variable that is not set stays as `${NAME}`.
+    If ``lenient``, missing parts are named in `Container.unknown` and unset variables stay as
+    `${NAME}`; otherwise they raise EarshotError.
     """
     roots = (shown, *(name for _, name in over))
     files = _Files(roots, Variables(variables, keep=lenient), read, lenient)
@@ -123,11 +121,11 @@ def read_compose(
         switched_off |= commented_values(each, name)
         below = without({"services": whole, "networks": networks}, gone)
         whole, networks = sections_of(below.get("services")), map_of(below.get("networks"), name)
-        own = {it: files.resolve_extends(it, sections, name, ()) for it in sections}
-        whole |= {it: merged_section(whole[it], own[it]) if it in whole else own[it] for it in own}
+        own = {service: files.resolve_extends(service, sections, name, ()) for service in sections}
+        whole |= {name: merged_section(whole.get(name, {}), own[name]) for name in own}
         networks = merged_maps(networks, declared)
     for path, sections, declared in files.included():
-        others = {it: files.resolve_extends(it, sections, path, ()) for it in sections}
+        others = {name: files.resolve_extends(name, sections, path, ()) for name in sections}
         whole, networks = {**others, **whole}, merged_maps(declared, networks)
     if not whole and not files.not_included:
         raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
@@ -146,24 +144,25 @@ def read_compose(
 
 
 def started_services(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
-    """Those of ``services`` that Compose starts with ``profiles``: all that have none, and those
-    of one that is named (`*` names all). Where none is named these are all: any may be started.
-    What runs in no container (`replicas: 0`) is none of them."""
-    started = tuple(service for service in services if service.replicas != "0")
+    """The services that Compose starts with ``profiles`` (`*` is every profile).
+
+    Without ``profiles`` any service may be started. A service with `replicas: 0` never is.
+    """
+    replicated = tuple(service for service in services if service.replicas != "0")
     if not profiles:
-        return started
+        return replicated
     return tuple(
-        # what is chosen runs with the others: none of them is an alternative any more
-        replace(item, container=replace(item.container, profiles=()))
-        for item in started
-        if not item.container.profiles
+        # chosen services run together, so that none is an alternative
+        replace(service, container=replace(service.container, profiles=()))
+        for service in replicated
+        if not service.container.profiles
         or "*" in profiles
-        or set(item.container.profiles) & set(profiles)
+        or set(service.container.profiles) & set(profiles)
     )
 
 
 def is_compose(text: str, shown: str) -> bool:
-    """Whether ``text`` is a Compose file, by its top level. Raises EarshotError."""
+    """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
     document = read_yaml_texts(text, shown, unique=False)
     if not isinstance(document, Mapping):
         return False
@@ -171,23 +170,23 @@ def is_compose(text: str, shown: str) -> bool:
         return isinstance(untagged(document["services"]), Mapping)
     if "include" in document:
         return all(map(_is_include, list_of(document["include"], shown)))
-    items = [item for key, item in document.items() if not str(key).startswith("x-")]
-    known = bool(KNOWN_TOP & set(document)) or "apiVersion" in document
-    return not known and bool(items) and all(map(_is_service, items))
+    if (KNOWN_TOP | {"apiVersion"}) & set(document):
+        return False
+    sections = [section for key, section in document.items() if not str(key).startswith("x-")]
+    return bool(sections) and all(
+        isinstance(section, Mapping) and {"image", "build", "extends"} & set(section)
+        for section in sections
+    )
 
 
-def _is_service(item: object) -> bool:
-    return isinstance(item, Mapping) and bool({"image", "build", "extends"} & set(item))
-
-
-def _is_include(item: object) -> bool:
+def _is_include(entry: object) -> bool:
     """Whether an entry of `include` is Compose's: GitLab's has other keys."""
-    return isinstance(item, str) or (isinstance(item, Mapping) and "path" in item)
+    return isinstance(entry, str) or (isinstance(entry, Mapping) and "path" in entry)
 
 
 @dataclass
 class _Files(ComposeFiles):
-    """The services of what was read."""
+    """Reads the services of the files."""
 
     def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
         where = f"{shown}: services.{name}"
@@ -195,24 +194,20 @@ class _Files(ComposeFiles):
         unknown = list(noted(section, UNKNOWN))
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
-        published: list[PublishedPort] = []
-        for i, item in enumerate(list_of(section.get("ports"), f"{where}.ports")):
-            try:
-                published += read_port(item, f"{where}.ports[{i}]")
-            except EarshotError:
-                if not self.lenient:
-                    raise
-                hidden = read_hidden_port(item)
-                published += hidden
-                unknown += [] if hidden else ["ports"]
+        ports = list_of(section.get("ports"), f"{where}.ports")
+        if self.lenient:
+            published = [*read_known_ports(ports, unknown)]
+        else:
+            places = (f"{where}.ports[{i}]" for i in range(len(ports)))
+            published = [port for entry in map(read_port, ports, places) for port in entry]
         volumes = [*volumes_of(section, where), *configs_of(section, self.configs)]
-        beside = [volume for volume, _ in volumes if volume.startswith(".") and self.lenient]
-        yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
-        of_kafka = [
-            it if it.endswith(".properties") else posixpath.join(it, "server.properties")
-            for it in beside
+        sources = [source for source, _ in volumes if source.startswith(".") and self.lenient]
+        yaml_files = [source for source in sources if source.endswith((".yaml", ".yml"))]
+        properties_files = [
+            path if path.endswith(".properties") else posixpath.join(path, "server.properties")
+            for path in sources
         ]
-        properties = self._first_read(of_kafka, _is_of_broker)
+        properties = self._first_read(properties_files, _is_of_broker)
         if self.lenient and not properties and any(may_be_configuration(to) for _, to in volumes):
             unknown.append(MOUNTED)
         container = with_listeners(
@@ -241,14 +236,14 @@ class _Files(ComposeFiles):
             words,
             str(section.get("scale") or deployed or ""),
             properties,
-            self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
+            self._first_read(file for file in yaml_files if "redpanda" in posixpath.basename(file)),
             dict(self._mounted(volumes)) if self.lenient else {},
             "build" in section,
             health_check=words_of(health.get("test") if isinstance(health, Mapping) else ""),
         )
 
     def _first_read(self, paths: Iterable[str], fits: Callable[[str], bool] = bool) -> str:
-        """The first text that can be read, and ``fits``; else an empty one."""
+        """The first readable text that ``fits``, or an empty string."""
         for path in paths:
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 text = self.read(path)
@@ -265,9 +260,9 @@ class _Files(ComposeFiles):
                         yield target, text
 
     def _environment(self, section: Section, where: str, unknown: list[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for i, item in enumerate(list_of(section.get("env_file"), f"{where}.env_file")):
-            entry = item if isinstance(item, Mapping) else {"path": item}
+        env: dict[str, str] = {}
+        for i, file in enumerate(list_of(section.get("env_file"), f"{where}.env_file")):
+            entry = file if isinstance(file, Mapping) else {"path": file}
             path = str(entry.get("path") or "")
             try:
                 text = self.text_of(path, f"{where}.env_file[{i}]")
@@ -279,15 +274,15 @@ class _Files(ComposeFiles):
                 unknown.append("env_file")
                 continue
             read = read_raw_env_file if entry.get("format") == "raw" else read_env_file
-            found |= read(text, path, self.variables)
+            env |= read(text, path, self.variables)
         for name, value in map_of(section.get("environment"), f"{where}.environment").items():
             if value is not None:
-                found[name] = str(value)
+                env[name] = str(value)
             elif (handed := self.variables.value_from_environment(name)) is not None:
-                found[name] = handed
-        return found
+                env[name] = handed
+        return env
 
 
 def _is_of_broker(text: str) -> bool:
-    """Whether a properties file has listeners of a broker, and not those of a REST server."""
+    """Whether a properties file is a broker's, and not that of a REST server."""
     return bool(LISTENERS.search(text)) and is_broker_configuration(read_properties(text).values)

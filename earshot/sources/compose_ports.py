@@ -6,7 +6,7 @@ address in brackets. Long: a map of `target`, `published`, `host_ip` and `protoc
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from earshot.errors import EarshotError
@@ -26,64 +26,76 @@ ALLOWED = (
 )
 
 
-def read_port(item: object, where: str) -> list[PublishedPort]:
-    """The ports that one entry publishes, one each. Raises EarshotError."""
-    if isinstance(item, Mapping):
-        return list(_long(item, where))
-    match = _SHORT.fullmatch(str(item).strip()) if isinstance(item, (str, int)) else None
+def read_port(entry: object, where: str) -> list[PublishedPort]:
+    """The ports that one entry publishes. Raises EarshotError."""
+    if isinstance(entry, Mapping):
+        return list(_long(entry, where))
+    match = _SHORT.fullmatch(str(entry).strip()) if isinstance(entry, (str, int)) else None
     if match is None:
-        raise _error(item, where)
+        raise _error(entry, where)
     container, host, ip, protocol = match.group("container", "host", "ip", "protocol")
     ip = (ip or "").strip("[]")
-    return list(_pairs(container, host or "", ip, protocol or "tcp", item, where))
+    return list(_pairs(container, host or "", ip, protocol or "tcp", entry, where))
 
 
-def read_hidden_port(item: object) -> list[PublishedPort]:
-    """The same of an entry that holds variables, where the container's side shows all the same."""
-    if isinstance(item, Mapping):
-        target, protocol = str(item.get("target") or ""), str(item.get("protocol") or "tcp")
+def read_known_ports(entries: Iterable[object], unknown: list[str]) -> Iterator[PublishedPort]:
+    """The ports of ``entries``; adds `ports` to ``unknown`` for an unreadable entry."""
+    for entry in entries:
+        try:
+            yield from read_port(entry, "ports")
+        except EarshotError:
+            if hidden := _hidden_port(entry):
+                yield hidden
+            else:
+                unknown.append("ports")
+
+
+def _hidden_port(entry: object) -> HiddenPort | None:
+    """The port of an entry with variables whose container port is known, or None."""
+    if isinstance(entry, Mapping):
+        target, protocol = str(entry.get("target") or ""), str(entry.get("protocol") or "tcp")
     else:
-        outer = re.sub(r"\$\{[^}]*\}", "", str(item))
+        outer = re.sub(r"\$\{[^}]*\}", "", str(entry))
         target, _, protocol = outer.rpartition(":")[2].partition("/")
-        if outer == str(item) or "$" in outer or ":" not in str(item):
-            return []
+        if outer == str(entry) or "$" in outer or ":" not in str(entry):
+            return None
     if not re.fullmatch(r"[0-9]{1,5}", target, re.ASCII) or not 1 <= int(target) <= MAX_PORT:
-        return []
-    return [HiddenPort(int(target), None, protocol=protocol or "tcp")]
+        return None
+    return HiddenPort(int(target), None, protocol=protocol or "tcp")
 
 
-def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:
-    unknown = [str(key) for key in item if key not in _LONG and not str(key).startswith("x-")]
-    if unknown or item.get("target") in (None, ""):
-        raise _error(dict(item), where)
-    host, ip, protocol = (str(item.get(it) or "") for it in ("published", "host_ip", "protocol"))
-    target = str(item["target"])
-    for found in _pairs(target, host, ip.strip("[]"), protocol or "tcp", dict(item), where):
-        yield NodePort(**asdict(found)) if item.get("mode") == "host" else found
+def _long(entry: Mapping[object, object], where: str) -> Iterator[PublishedPort]:
+    unknown = [str(key) for key in entry if key not in _LONG and not str(key).startswith("x-")]
+    if unknown or entry.get("target") in (None, ""):
+        raise _error(dict(entry), where)
+    host, ip, protocol = (str(entry.get(key) or "") for key in ("published", "host_ip", "protocol"))
+    target = str(entry["target"])
+    for port in _pairs(target, host, ip.strip("[]"), protocol or "tcp", dict(entry), where):
+        yield NodePort(**asdict(port)) if entry.get("mode") == "host" else port
 
 
 def _pairs(
-    container: str, host: str, ip: str, protocol: str, item: object, where: str
+    container: str, host: str, ip: str, protocol: str, entry: object, where: str
 ) -> Iterator[PublishedPort]:
-    inner = _range(container, item, where)
-    outer = _range(host, item, where) if host else None
+    inner = _range(container, entry, where)
+    outer = _range(host, entry, where) if host else None
     if ip and not _is_ip(ip):
-        raise _error(item, where)
+        raise _error(entry, where)
     if outer is not None and len(outer) != len(inner):
         if len(inner) > 1 or len(outer) == 0:
-            raise _error(item, where)
+            raise _error(entry, where)
         outer = None  # one port out of a range: Docker chooses
     for i, port in enumerate(inner):
         yield PublishedPort(port, None if outer is None else outer[i], ip, protocol)
 
 
-def _range(text: str, item: object, where: str) -> range:
+def _range(text: str, entry: object, where: str) -> range:
     match = _RANGE.fullmatch(text)
     if match is None:
-        raise _error(item, where)
+        raise _error(entry, where)
     first, last = int(match[1]), int(match[2] or match[1])
     if not 1 <= first <= last <= MAX_PORT:
-        raise _error(item, where)
+        raise _error(entry, where)
     return range(first, last + 1)
 
 
@@ -94,5 +106,5 @@ def _is_ip(text: str) -> bool:
         return False
 
 
-def _error(item: object, where: str) -> EarshotError:
-    return EarshotError(where, observed=f"found {item!r}", allowed=ALLOWED)
+def _error(entry: object, where: str) -> EarshotError:
+    return EarshotError(where, observed=f"found {entry!r}", allowed=ALLOWED)

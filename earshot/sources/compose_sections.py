@@ -1,6 +1,6 @@
-"""Sections of services in a Compose file: brought into one shape, merged, and read key by key.
+"""Sections of services in a Compose file: normalized, merged, and read by key.
 
-Each raises EarshotError where a value has not the shape that Compose allows.
+The functions raise EarshotError for a value of a type that Compose does not allow.
 """
 
 import posixpath
@@ -11,59 +11,59 @@ from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork
 
 Section = Mapping[str, object]
 _INLINE = "./earshot's configs/"
-"""Before the name of a config whose content the Compose file has: no file's path."""
+"""The path prefix of configs with inline content."""
 _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
 
 
 def normalized_section(section: Section, where: str, folder: str) -> dict[str, object]:
-    """The section in one shape: maps for environment and networks, lists for the rest."""
-    found = dict(section)
-    found.pop("extends", None)
-    if "environment" in found:
-        found["environment"] = _pairs(found["environment"], f"{where}.environment")
-    if "networks" in found and not isinstance(found["networks"], Mapping):
-        listed = list_of(found["networks"], f"{where}.networks")
-        found["networks"] = {str(item): None for item in listed}
-    if "extra_hosts" in found:
-        found["extra_hosts"] = dict(extra_hosts_of(found, where))
+    """The section with maps for environment, networks and extra_hosts, and lists for the rest."""
+    normalized = dict(section)
+    normalized.pop("extends", None)
+    if "environment" in normalized:
+        normalized["environment"] = _pairs(normalized["environment"], f"{where}.environment")
+    if "networks" in normalized and not isinstance(normalized["networks"], Mapping):
+        names = list_of(normalized["networks"], f"{where}.networks")
+        normalized["networks"] = {str(name): None for name in names}
+    if "extra_hosts" in normalized:
+        normalized["extra_hosts"] = dict(extra_hosts_of(normalized, where))
     for key in _LISTS:
-        if key in found:
-            found[key] = list_of(found[key], f"{where}.{key}")
-    files = found.get("env_file")
+        if key in normalized:
+            normalized[key] = list_of(normalized[key], f"{where}.{key}")
+    files = normalized.get("env_file")
     if folder and isinstance(files, list):  # a file's own paths are relative to itself
-        found["env_file"] = [_moved(file, folder) for file in files]
-    return found
+        normalized["env_file"] = [_moved(file, folder) for file in files]
+    return normalized
 
 
-def _moved(item: object, folder: str) -> object:
-    if isinstance(item, Mapping):
-        return {**item, "path": posixpath.join(folder, str(item.get("path") or ""))}
-    return posixpath.join(folder, str(item))
+def _moved(entry: object, folder: str) -> object:
+    if isinstance(entry, Mapping):
+        return {**entry, "path": posixpath.join(folder, str(entry.get("path") or ""))}
+    return posixpath.join(folder, str(entry))
 
 
 def merged_section(base: Section, own: Section) -> dict[str, object]:
-    """As compose merges: maps by key, lists one after the other, anything else replaced."""
-    found = {**base, **own}
+    """Merges as Compose does: maps by key, lists appended, other values replaced."""
+    result = {**base, **own}
     for key in _MAPS:
         if key in base and key in own:
-            found[key] = merged_maps(map_of(base[key], key), map_of(own[key], key))
+            result[key] = merged_maps(map_of(base[key], key), map_of(own[key], key))
     for key in _LISTS:
         if key in base and key in own:
-            found[key] = [*list_of(base[key], key), *list_of(own[key], key)]
-    return found
+            result[key] = [*list_of(base[key], key), *list_of(own[key], key)]
+    return result
 
 
 def merged_maps(base: Section, own: Section) -> dict[str, object]:
-    """Maps within maps by key, anything else replaced."""
-    found = {**base, **own}
-    for key in found:
+    """Merges nested maps by key; other values are replaced."""
+    result = {**base, **own}
+    for key in result:
         if isinstance(before := base.get(key), Mapping):
             after = own.get(key)
-            found[key] = (
+            result[key] = (
                 merged_maps(before, after) if isinstance(after, Mapping) else after or before
             )
-    return found
+    return result
 
 
 def _pairs(value: object, where: str) -> dict[str, object]:
@@ -92,7 +92,7 @@ def joined_networks(
     joined = map_of(section.get("networks"), f"{where}.networks") or {"default": None}
     for key, details in joined.items():
         own = map_of(details, f"{where}.networks.{key}")
-        aliases = [str(item) for item in list_of(own.get("aliases"), f"{where}.networks.{key}")]
+        aliases = [str(alias) for alias in list_of(own.get("aliases"), f"{where}.networks.{key}")]
         declared = top.get(key)
         real = declared.get("name") if isinstance(declared, Mapping) else None
         yield JoinedNetwork(
@@ -105,7 +105,7 @@ def joined_networks(
 
 
 def has_other_names(section: Section, top: Section) -> bool:
-    """Whether there may be more names on its networks than the services say."""
+    """Whether its networks may have names that the file does not contain."""
     joined = map_of(section.get("networks"), "networks") or {"default": None}
     external = [
         item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
@@ -116,44 +116,44 @@ def has_other_names(section: Section, top: Section) -> bool:
 
 
 def links_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    """Services by the names that the container has for them: its own, or `SERVICE:NAME`."""
-    for item in list_of(section.get("links"), f"{where}.links"):
-        service, _, name = str(item).partition(":")
+    """(link name, service) of `links`."""
+    for link in list_of(section.get("links"), f"{where}.links"):
+        service, _, name = str(link).partition(":")
         yield (name or service).lower(), service
 
 
 def extra_hosts_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    found = section.get("extra_hosts")
-    if isinstance(found, Mapping):
-        yield from ((str(name).lower(), str(address)) for name, address in found.items())
+    hosts = section.get("extra_hosts")
+    if isinstance(hosts, Mapping):
+        yield from ((str(name).lower(), str(address)) for name, address in hosts.items())
         return
-    for item in list_of(found, f"{where}.extra_hosts"):
-        name, _, address = str(item).replace("=", ":", 1).partition(":")
+    for entry in list_of(hosts, f"{where}.extra_hosts"):
+        name, _, address = str(entry).replace("=", ":", 1).partition(":")
         yield name.strip().lower(), address.strip().strip("[]")
 
 
 def volumes_of(section: Section, where: str) -> Iterator[tuple[str, str]]:
-    """What is mounted, and where in the container."""
-    for item in list_of(section.get("volumes"), f"{where}.volumes"):
-        if isinstance(item, Mapping):
-            yield str(item.get("source") or ""), str(item.get("target") or "")
+    """(source, target) of each volume."""
+    for volume in list_of(section.get("volumes"), f"{where}.volumes"):
+        if isinstance(volume, Mapping):
+            yield str(volume.get("source") or ""), str(volume.get("target") or "")
         else:
-            source, *rest = str(item).split(":")
+            source, *rest = str(volume).split(":")
             yield source, rest[0] if rest else source
 
 
 def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """What `configs` mount, as `volumes_of` has it; ``declared`` are those of the file, by name.
+    """(source, target) of each config; ``declared`` are the file's configs by name.
 
-    A path that `with_inline` reads refers to content within the file itself.
+    The source of inline content is a path that only `with_inline` reads.
     """
-    listed = section.get("configs")
-    for item in listed if isinstance(listed, list) else []:
-        entry = item if isinstance(item, Mapping) else {"source": item}
+    configs = section.get("configs")
+    for config in configs if isinstance(configs, list) else []:
+        entry = config if isinstance(config, Mapping) else {"source": config}
         name = str(entry.get("source") or "")
         target = str(entry.get("target") or f"/{name}")
         own = declared.get(name)
-        source = ""  # external, or of a variable
+        source = ""  # external, or from a variable
         if isinstance(own, Mapping) and "content" in own:
             source = f"{_INLINE}{name}/{posixpath.basename(target)}"
         elif isinstance(own, Mapping) and own.get("file"):
@@ -163,7 +163,7 @@ def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tup
 
 
 def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> Callable[[str], str]:
-    """``read``, and beside files the contents that ``declared`` has for paths of `configs_of`."""
+    """``read``, extended by the inline contents of ``declared`` at paths of `configs_of`."""
 
     def text_of(path: str) -> str:
         own = declared.get(path.removeprefix(_INLINE).rpartition("/")[0])
@@ -175,7 +175,8 @@ def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> C
 
 
 def is_overlay(services: Mapping[str, Section]) -> bool:
-    """Whether another file must hold the rest: no image, or a service that is not there."""
+    """Whether another file must complete it: a service lacks an image, or a dependency exists
+    elsewhere."""
     for section in services.values():
         needed = section.get("depends_on")
         if not (section.get("image") or "build" in section):
@@ -197,11 +198,11 @@ def map_of(value: object, where: str) -> dict[str, object]:
         return {}
     if not isinstance(value, Mapping):
         raise EarshotError(where, observed=_shape(value), allowed="a map")
-    return {str(key): item for key, item in value.items()}
+    return {str(key): entry for key, entry in value.items()}
 
 
 def _shape(value: object) -> str:
-    """The keys of the section without its values, which may be secrets."""
+    """The type of ``value`` for a message; the value may be a secret."""
     return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
 
 

@@ -1,7 +1,6 @@
-"""Facts about one container from its own inputs, without a view of the whole cluster.
+"""Facts about one container from its own inputs, for rules that need no other node.
 
-The inputs are those of any `docker.Container` (or of a compose service): what reads the same is
-enough for the rules that need no other node.
+The container is any `docker.Container` or Compose service.
 """
 
 import re
@@ -27,7 +26,7 @@ _VERSION = re.compile(r"(3\.9|[4-9]\.\d+)\.\d+", re.ASCII)
 
 
 def facts_of(container: Container) -> ClusterFacts:
-    """The facts about a container whose inputs have been read."""
+    """The facts about ``container``; without a plan if some of its inputs are unknown."""
     values = effective_properties(container)
     notes = dict(container.settings.notes)
     if version := version_of(container.image):
@@ -45,7 +44,7 @@ def facts_of(container: Container) -> ClusterFacts:
 
 
 def version_of(image: str) -> str:
-    """The Kafka version that an apache/kafka image says it is, or an empty text."""
+    """The Kafka version in the tag of an apache/kafka image, or an empty string."""
     tag = tag_of(image)
     known = family_of(image) is Family.APACHE and _VERSION.fullmatch(tag)
     return tag if known else ""
@@ -59,4 +58,4 @@ def listeners_in(
     """The listeners of the node in ``container``; ``declared`` are scopes by listener name."""
     known = noted_scopes(container.env.get("EARSHOT_SCOPES", "")) | dict(declared or {})
     audience_of = partial(audience, container=container, values=values)
-    return parsed_listeners(values, audience_of, container.name, said=known)
+    return parsed_listeners(values, audience_of, container.name, scopes_by_name=known)

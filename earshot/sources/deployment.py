@@ -1,8 +1,7 @@
-"""The services of a Compose file as a deployment: brokers with their listeners, and clients.
+"""The services of a Compose file as a deployment of brokers with listeners, and clients.
 
-What an image makes of its variables is in `earshot.listeners.images`. Of an unknown
-image, only the settings in its variables are known. What services begin
-with is in `earshot.sources.bootstraps`.
+`earshot.listeners.images` maps an image's variables to settings, `earshot.sources.bootstraps`
+reads clients' addresses. For an unknown image only the settings in its variables are known.
 """
 
 import re
@@ -54,22 +53,22 @@ _CLIENT = re.compile(
 _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
-"""The addresses in a list of listeners, also if a host is a variable."""
+"""An address in a list of listeners; the host may be a variable."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
 UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
 """Where a container has variables, or a script that sets some, that was not read."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
-"""Where a file takes the place of the one that bitnami's script makes."""
+"""Mount targets that replace the configuration which bitnami's script generates."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
-    """Those that run a broker or a controller, and not only its image's tools."""
+    """The services that run a broker or controller, and not only the image's tools."""
     return tuple(service for service in services if _runs_broker(service))
 
 
 def settings_of(service: Service) -> BrokerSettings:
-    """The properties of a broker's service, as its image hands them to Kafka."""
+    """The properties that the image of a broker's service passes to Kafka."""
     container = service.container
     text = " ".join(service.command)
     family = container.family
@@ -79,10 +78,10 @@ def settings_of(service: Service) -> BrokerSettings:
         effective_properties(_with_port(container)) if old else dict(image_properties(container))
     )
     if values == APACHE_DEFAULTS and (service.is_built or _has_unread_variables(container)):
-        values = {}  # one variable more, and none of these is set
+        values = {}  # with any further variable none of the defaults is set
     if service.properties:
         if container.has_file and values == APACHE_DEFAULTS:
-            values = {}  # apache/kafka takes the mounted file in their place
+            values = {}  # apache/kafka reads the mounted file instead
         values = dict(read_properties(service.properties).values) | values
     elif "kafka-server-start" in text:
         values = dict(_OVERRIDE.findall(text))
@@ -94,7 +93,7 @@ def settings_of(service: Service) -> BrokerSettings:
     if family is Family.BITNAMI:
         if _advertises_its_id(service, values) and "advertised.listeners" not in scripted:
             values["advertised.listeners"] = "PLAINTEXT://:9092"
-        # every release of it listens with PLAINTEXT at 9092 where nothing is set
+        # the default of every release is PLAINTEXT at 9092
         advertised = values.get("advertised.listeners", "")
         if re.fullmatch(r"PLAINTEXT://[^,]*", advertised, re.IGNORECASE):
             values.setdefault("listeners", "PLAINTEXT://:9092")
@@ -110,10 +109,10 @@ def settings_of(service: Service) -> BrokerSettings:
 
 
 def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
-    """``settings`` with the properties that are set to nothing, where the image hands them over.
+    """``settings`` with the empty properties that the image passes to Kafka.
 
-    apache/kafka and cp-kafka do, but for what their scripts derive, or unset on a controller; there
-    cp-kafka derives nothing.
+    apache/kafka and cp-kafka pass them, except for those that their scripts derive, or unset on a
+    controller; cp-kafka derives nothing on a controller.
     """
     container = service.container
     family = container.family
@@ -135,23 +134,24 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
 
 
 def _is_plain_bitnami(container: Container, release: tuple[int, int] | None) -> bool:
-    """Whether bitnami's script of 2023 sets nothing but what variables say.
+    """Whether bitnami's script of 2023 sets only what variables contain.
 
-    With TLS and SASL it sets key stores, users and mechanisms of its own.
+    With TLS and SASL it adds key stores, users and mechanisms.
     """
     env = container.env.items()
     sets = any(
-        name.endswith(("_COMMAND", "_FILE")) or "SSL" in it or "SASL" in it for name, it in env
+        name.endswith(("_COMMAND", "_FILE")) or "SSL" in value or "SASL" in value
+        for name, value in env
     )
     is_known_release = release is not None and release < (4, 0)
     return is_known_release and is_new_bitnami(container.image) and not sets
 
 
 def _advertises_its_id(service: Service, values: Mapping[str, str]) -> bool:
-    """Whether bitnami's script from before 2023 sets `PLAINTEXT://:9092` as what is advertised.
+    """Whether bitnami's script from before 2023 advertises `PLAINTEXT://:9092`.
 
-    Its `kafka-env.sh` does so where no variable advertises anything: clients are sent to the
-    container's id. Listeners of other names do not start with it.
+    Its `kafka-env.sh` does so if no variable sets `advertised.listeners`, so that clients receive
+    the container's id. Listeners with other names do not start with it.
     """
     container = service.container
     default = "" if "process.roles" in values else "PLAINTEXT://"  # with a controller's in KRaft
@@ -168,9 +168,9 @@ def _advertises_its_id(service: Service, values: Mapping[str, str]) -> bool:
 
 
 def _release(service: Service) -> tuple[int, int] | None:
-    """Kafka's release by the image's tag; where it has none, as the user says.
+    """Kafka's release by the image's tag, or else as the user states.
 
-    The name of an image that is built here says nothing of what is in it.
+    The name of a built image does not show its content.
     """
     if service.is_built:
         return service.release
@@ -180,12 +180,12 @@ def _release(service: Service) -> tuple[int, int] | None:
 
 
 def _is_confluent_local(image: str) -> bool:
-    """Whether it is confluent-local, which has listeners of its own."""
+    """Whether the image is confluent-local, which defines its listeners itself."""
     return repository_of(image).endswith("confluent-local")
 
 
 def _derives_no_more(container: Container) -> bool:
-    """Whether its listeners may be set in a place that was not read."""
+    """Whether its listeners may be set in a place that is not read."""
     return _has_unread_variables(container) or _is_confluent_local(container.image)
 
 
@@ -195,7 +195,8 @@ def _has_unread_variables(container: Container) -> bool:
 
 
 def _with_port(container: Container) -> Container:
-    """With Docker's socket, wurstmeister's image asks Docker for the published port."""
+    """``container`` with the published port, which wurstmeister's image reads from Docker's
+    socket."""
     env = container.env
     given = ("KAFKA_ADVERTISED_PORT", "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS")
     if container.family is not Family.WURSTMEISTER or any(env.get(name) for name in given):
@@ -209,7 +210,7 @@ def _with_port(container: Container) -> Container:
 
 
 def image_release(image: str) -> tuple[int, int] | None:
-    """Which Kafka is in ``image``; no tag and `latest` mean the newest."""
+    """Kafka's release in ``image``; the newest for no tag and for `latest`."""
     if not is_known(image):
         return None
     family = family_of(image)
@@ -217,7 +218,7 @@ def image_release(image: str) -> tuple[int, int] | None:
         return release_of(image)
     tag = image.rpartition("/")[2].partition(":")[2]
     if tag in ("", "latest"):
-        # cp-server took the place of this one: which Kafka its latest holds is not known
+        # cp-server replaced this image, so that its latest is an older, unknown release
         return None if repository_of(image).endswith("cp-enterprise-kafka") else NEWEST
     if re.fullmatch(r"\d{1,4}", tag, re.ASCII):
         major = int(tag) - 4 if family is Family.CONFLUENT else int(tag)
@@ -226,11 +227,11 @@ def image_release(image: str) -> tuple[int, int] | None:
 
 
 def deployment(services: Sequence[Service]) -> Deployment:
-    """Everything that the file shows."""
-    kafka = (broker_of(item) for item in brokers_among(services))
+    """The brokers, clients and containers of ``services``."""
+    kafka_brokers = (broker_of(service) for service in brokers_among(services))
     brokers = (
-        *with_joined_clusters(tuple(kafka)),
-        *(redpanda_broker(item, services) for item in redpanda_among(services)),
+        *with_joined_clusters(tuple(kafka_brokers)),
+        *(redpanda_broker(service, services) for service in redpanda_among(services)),
     )
     names = [broker.service for broker in brokers]
     return Deployment(
@@ -251,7 +252,7 @@ def _runs_broker(service: Service) -> bool:
         return True
     known = service.container.family is not Family.UNKNOWN
     if known and text and not _RUNS_BROKER.search(text):
-        return False  # some other command in an image that starts a broker by itself
+        return False  # another command in an image that starts a broker by default
     return is_broker(service.container.image, service.container.env, service.command)
 
 
@@ -261,7 +262,7 @@ def broker_of(service: Service) -> Broker:
     view = settings.read()
     values = settings.values
     container = service.container
-    # `${REGISTRY}/cp-kafka` may be anybody's
+    # `${REGISTRY}/cp-kafka` may be any image
     is_named = container.family is not Family.UNKNOWN and is_known(repository_of(container.image))
     roles = values.get("process.roles", "")
     id = values.get("node.id", values.get("broker.id", ""))
@@ -301,7 +302,7 @@ def _switched_off(service: Service) -> Iterator[tuple[str, Address]]:
 
 
 def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint]:
-    """None where some of them are not known."""
+    """The listeners; none if some of them are unknown."""
     values = dict(view.values)
     if "listeners" not in values and "advertised.listeners" in values:
         if container.family not in DERIVE or _derives_no_more(container):
@@ -314,7 +315,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         binds = known.listeners
         controllers = {name.upper() for name in known.controllers}
         advertised = known.advertised
-        # of an image that may set it, an absent advertised list is not known
+        # the image may set an absent advertised list
         guessed = "advertised.listeners" not in values and not view.complete
     except Unreadable:
         return

@@ -1,6 +1,6 @@
-"""The inputs of a `docker.Container`, read into what rules know a container by.
+"""Reads the inputs of a `docker.Container`.
 
-The other resources of a stack say more: which image it is, and who made its networks.
+Other resources of the stack show the image's name and the networks that the stack creates.
 """
 
 import base64
@@ -32,41 +32,40 @@ BUILT_IMAGES = frozenset(
     }
 )
 TYPES = frozenset({NETWORK, REMOTE_IMAGE, *BUILT_IMAGES})
-"""Resources whose outputs a container is given."""
+"""Types of resources whose outputs are inputs of containers."""
 Envs = Mapping[str, str | None] | Iterable[str | None]
-"""By name, or as `NAME=value` texts; None is a value that is not known yet."""
+"""By name, or as `NAME=value` texts; None is an unknown value."""
 Inputs = Iterable[Mapping[str, object] | None]
-"""As the properties of `docker.Container`; None, or a value of None, is not known yet."""
+"""Objects among the properties of `docker.Container`; None, or a value of None, is unknown."""
 _HIDDEN = "${WORD}"
 _FILLED_IN = "__defaults"
-"""In an object of inputs: the names of those that the provider filled in, and no program gave."""
+"""The key of an object of inputs for those that the provider set by default."""
 
 
 def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
-    """The container that ``inputs`` describe, as `read_service` reads it."""
     return read_service(inputs, name).container
 
 
 def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service:
-    """The service that ``inputs`` describe, by the property names of `docker.Container`.
+    """The service of the properties of a `docker.Container`.
 
-    A value of None is not known yet, nor is one of a type that the provider will refuse. It is
-    named in `Container.unknown`; a variable whose name is known stays as `${NAME}`. ``name`` is
-    taken where the inputs have none.
+    Values of None and of a type that the provider refuses are unknown, and named in
+    `Container.unknown`; a variable with a known name stays as `${NAME}`. ``name`` is the default
+    name.
     """
     if inputs is None:
         return Service(name, Container(name, unknown=("its inputs",)))
     unknown: list[str] = []
     given = inputs.get("envs")
-    listed = _listed(inputs, "envs", "variables", unknown)
-    env = read_variables(given if isinstance(given, Mapping) else listed, unknown)
+    entries = _listed(inputs, "envs", "variables", unknown)
+    env = read_variables(given if isinstance(given, Mapping) else entries, unknown)
     published = tuple(read_ports(_listed(inputs, "ports", "ports", unknown), unknown))
-    joined = _listed(inputs, "networksAdvanced", "networks", unknown)
-    named = [*read_networks(joined, unknown)]
-    networks = [item for item in named if item.name not in DEFAULT_BRIDGES]
+    network_inputs = _listed(inputs, "networksAdvanced", "networks", unknown)
+    all_networks = [*read_networks(network_inputs, unknown)]
+    networks = [network for network in all_networks if network.name not in DEFAULT_BRIDGES]
     mode = _text(inputs, "networkMode", "the network mode", unknown)
     by_mode = mode not in {*DEFAULT_BRIDGES, HOST_NETWORK, "none"} and ":" not in mode
-    if by_mode and not named:
+    if by_mode and not all_networks:
         networks.append(JoinedNetwork(mode))
     mounts = tuple(_mounts(inputs))
     own_name = _text(inputs, "name", "its name", unknown) or name
@@ -77,7 +76,7 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
         unknown.append(MOUNTED)
     container = Container(
         name=own_name,
-        # an image that is not known yet is an id in the end, as a rule: it shows as little
+        # an unknown image usually becomes an id, which does not show the name either
         image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
         hostname=hostname,
         networks=tuple(networks),
@@ -92,14 +91,14 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
 
 
 def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
-    """The place in ``inputs`` of the first of ``names``: broker properties, variables, inputs.
+    """The path in ``inputs`` of the first of ``names``: broker properties, variables, inputs.
 
-    An empty text where none of them is there.
+    Empty if none of them is set.
     """
     for name in names:
         variables = spellings(name)
-        for i, item in enumerate(_items(inputs.get("envs"))):
-            if isinstance(item, str) and item.partition("=")[0] in variables:
+        for i, variable in enumerate(_items(inputs.get("envs"))):
+            if isinstance(variable, str) and variable.partition("=")[0] in variables:
                 return f"envs[{i}]"
         if inputs.get(name):
             return name
@@ -107,39 +106,36 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
 
 
 def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
-    """The container's command, in place of its image's.
-
-    A word that is not known yet is `${WORD}`.
-    """
-    found: list[object] = []
+    """The container's entrypoint and command; an unknown word is `${WORD}`."""
+    entries: list[object] = []
     for key in ("entrypoints", "command"):
         value = inputs.get(key, [])
-        found += value if isinstance(value, list) else [None]
-    return tuple(_HIDDEN if word is None else str(word) for word in found)
+        entries += value if isinstance(value, list) else [None]
+    return tuple(_HIDDEN if word is None else str(word) for word in entries)
 
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """What its own hosts file has; an address that is not known yet is none that anybody has."""
-    for item in _items(inputs.get("hosts")):
-        if isinstance(item, Mapping) and item.get("host"):
-            yield str(item["host"]).lower(), str(item.get("ip") or _HIDDEN)
+    """Names in its hosts file with their addresses; an unknown address is `${WORD}`."""
+    for entry in _items(inputs.get("hosts")):
+        if isinstance(entry, Mapping) and entry.get("host"):
+            yield str(entry["host"]).lower(), str(entry.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
-    """A properties file of a broker that is put into the container, or an empty text."""
-    for item in _items(inputs.get("uploads")):
-        if isinstance(item, Mapping) and str(item.get("file")).endswith(".properties"):
-            content = item.get("content") or _decoded(item.get("contentBase64"))
+    """The text of a broker's properties file among the uploads, or an empty string."""
+    for upload in _items(inputs.get("uploads")):
+        if isinstance(upload, Mapping) and str(upload.get("file")).endswith(".properties"):
+            content = upload.get("content") or _decoded(upload.get("contentBase64"))
             if isinstance(content, str) and LISTENERS.search(content):
                 return content
     return ""
 
 
 def _decoded(content: object) -> str:
-    """The text that base64 holds, or an empty one."""
+    """The decoded base64 text, or an empty string."""
     try:
         return base64.b64decode(str(content or ""), validate=True).decode()
-    except ValueError:  # of binascii, and of what is no UTF-8
+    except ValueError:  # from binascii, and for invalid UTF-8
         return ""
 
 
@@ -151,7 +147,7 @@ def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str
 
 
 def _items(value: object) -> list[Any]:
-    """Those of a list; anything else, as what is not known yet, has none."""
+    """``value`` if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -163,15 +159,15 @@ def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str])
 
 
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
-    """The paths in the container's file system where something is mounted or copied."""
+    """The target paths of mounts and uploads."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
-        for item in _items(inputs.get(key)):
-            if isinstance(item, Mapping) and item.get(path):
-                yield str(item[path])
+        for mount in _items(inputs.get(key)):
+            if isinstance(mount, Mapping) and mount.get(path):
+                yield str(mount[path])
 
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
-    """The variables, `${NAME}` for the value of one that is not known."""
+    """The variables, with `${NAME}` for an unknown value."""
     pairs = [*(envs.items() if isinstance(envs, Mapping) else map(_pair, envs))]
     if any(value is None and not name for name, value in pairs):
         unknown.append("variables")
@@ -226,24 +222,24 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
 
 
 def _whole(value: object) -> int | None:
-    """The number; None if it is not known yet, or if the provider will refuse it."""
+    """The number; None if it is unknown or the provider refuses it."""
     try:
-        return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats
+        return int(str(value).removesuffix(".0"))  # Pulumi passes numbers as floats
     except ValueError:
         return None
 
 
 def built_names(props: Mapping[str, object]) -> Iterator[str]:
-    """What a resource calls the image that it builds, by the properties of `BUILT_IMAGES`."""
+    """The names of a built image, in the properties of one of `BUILT_IMAGES`."""
     tags = props.get("tags")
-    named = [props.get(key) for key in ("imageName", "name", "tag")]
-    for name in (*named, *(tags if isinstance(tags, (list, tuple)) else ())):
+    name_properties = [props.get(key) for key in ("imageName", "name", "tag")]
+    for name in (*name_properties, *(tags if isinstance(tags, (list, tuple)) else ())):
         if isinstance(name, str) and name:
             yield name
 
 
 def is_one_of(image: str, names: Iterable[str]) -> bool:
-    """Whether ``image`` is one of ``names``; no tag is `latest`, a digest any of them."""
+    """Whether ``image`` is one of ``names``; no tag is `latest`, a digest fits any tag."""
     repository, tag = repository_of(image), tag_of(image) or "latest"
     return any(
         repository_of(name) == repository and ("@" in image or (tag_of(name) or "latest") == tag)
@@ -252,25 +248,25 @@ def is_one_of(image: str, names: Iterable[str]) -> bool:
 
 
 def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
-    """``service`` with the image that a resource of ``stack`` names in place of an id.
+    """``service`` with the image name of a resource of ``stack`` in place of an id.
 
-    Networks that the stack does not make may have names that are not described.
+    Networks that the stack does not create may have further names.
     """
     holder = stack.get(urn)
     sources = holder.depends.get("image", ()) if holder is not None else ()
-    images = [item for item in map(stack.get, sources) if item is not None]
+    images = [resource for resource in map(stack.get, sources) if resource is not None]
     container = service.container
     if is_unnamed(container.image) and IMAGE_NOTE not in container.env:
         names = [image.text("name") for image in images if image.type == REMOTE_IMAGE]
         container = replace(container, image=next(filter(None, names), container.image))
-    made = {item.text("name"): item.props for item in stack.all(NETWORK)}
+    networks_by_name = {network.text("name"): network.props for network in stack.all(NETWORK)}
     networks = tuple(
-        replace(network, internal=made.get(network.name, {}).get("internal") is True)
+        replace(network, internal=networks_by_name.get(network.name, {}).get("internal") is True)
         for network in container.networks
     )
-    own = set(made)
+    own = set(networks_by_name)
     is_open = any(network.name not in own for network in container.networks)
-    built = [name for item in stack.all(*BUILT_IMAGES) for name in built_names(item.props)]
+    built = [name for image in stack.all(*BUILT_IMAGES) for name in built_names(image.props)]
     return replace(
         service,
         container=replace(container, open_networks=is_open, networks=networks),

@@ -1,4 +1,4 @@
-"""The files that a source is read from: itself, files next to it, and its `.env`."""
+"""Reads a source file, files next to it, and its `.env`."""
 
 import errno
 import io
@@ -12,13 +12,13 @@ from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-"""Characters that no configuration file holds; ISO-8859-1 decodes any bytes."""
+"""Characters that no configuration file contains; ISO-8859-1 decodes any bytes."""
 
 
 def text_of(file: Path) -> str:
-    """Its text; raises EarshotError where it cannot be read.
+    """The text of ``file``. Raises EarshotError if it cannot be read.
 
-    A properties file that is no UTF-8 is in ISO-8859-1, as which Java reads every one.
+    A properties file that is not UTF-8 is decoded as ISO-8859-1, as Java does.
     """
     try:
         content = read_bytes(file)
@@ -41,15 +41,14 @@ def text_of(file: Path) -> str:
 
 
 def _decoded(content: bytes, encoding: str) -> str:
-    """Its text, with a plain newline at the end of each line."""
+    """The text with universal newlines."""
     return io.TextIOWrapper(io.BytesIO(content), encoding).read()
 
 
 def beside(file: Path) -> Callable[[str], str]:
-    """Reads what ``file`` names, by its path as written there; raises OSError."""
+    """A reader of paths that are relative to ``file``; it raises OSError."""
 
     def read(path: str) -> str:
-        # as the file writes it, or already with its folder where another file wrote it
         named = file.parent / path
         if "\0" in path:
             raise OSError(errno.EINVAL, "no file has such a name")
@@ -62,10 +61,10 @@ def beside(file: Path) -> Callable[[str], str]:
 def variables_for(
     file: Path, environment: Mapping[str, str], env_file: Path | None = None, *, keep: bool = False
 ) -> dict[str, str]:
-    """Those of the environment, and below them those of ``env_file``, or of `.env` beside it.
+    """The variables of ``env_file`` (default: the `.env` next to ``file``), which those of the
+    environment override.
 
-    To ``keep`` is to leave variables that are not set as `${NAME}`. Raises
-    EarshotError.
+    With ``keep``, unset variables stay as `${NAME}`. Raises EarshotError.
     """
     dotenv = env_file or file.parent / ".env"
     if env_file is None and not dotenv.is_file():

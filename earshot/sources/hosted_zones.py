@@ -1,8 +1,8 @@
-"""What the hosted zones and records of a stack say about a name, inside a VPC and beyond.
+"""The hosted zones and records of a stack for a name, inside and outside of a VPC.
 
-Sources: Route 53's developer guide on private hosted zones (only the VPCs that a zone is associated
-with see it, where both DNS attributes are on) and on split-view DNS (an associated private zone
-hides the public one of the same name, also for names that it does not hold).
+Sources: Route 53's developer guide on private hosted zones (visible in associated VPCs with both
+DNS attributes on) and on split-view DNS (an associated private zone hides the public one of the
+same name, also for names that it lacks).
 """
 
 from dataclasses import dataclass
@@ -17,30 +17,30 @@ _ADDRESSES = ("A", "AAAA", "CNAME")
 
 @dataclass(frozen=True)
 class RecordLookup:
-    """What was found out about one name at one vantage."""
+    """The result for one name at one vantage."""
 
     declaration: Declaration | None = None
     why: str = ""
-    """For a name that is not declared: the obstacle, if there is one."""
+    """The reason why the name is not declared, or empty."""
     pending: bool = False
-    """The record is still to be made: a DNS server asked for it now would cache its absence."""
+    """The record does not exist yet: a DNS query now would cache its absence."""
     undecided: bool = False
-    """Something is not known (yet) that could declare it."""
+    """An unknown resource may declare the name."""
 
 
 @dataclass(frozen=True)
 class _ZoneRecord:
-    """A record of the name in question, and its zone."""
+    """A record and its zone."""
 
     record: RegisteredResource
     zone: RegisteredResource | None
-    """None for a zone that is not of this stack."""
+    """None if the zone is not in this stack."""
     zone_name: str
 
     def declare(self, host: str) -> RecordLookup:
-        listed = self.record.props.get("records")
+        values = self.record.props.get("records")
         numbers = self.record.text("type") in ("A", "AAAA")
-        known = [item for item in listed or () if isinstance(item, str)] if numbers else []
+        known = [value for value in values or () if isinstance(value, str)] if numbers else []
         foreign = "" if self.zone else ", which is not of this stack"
         why = f"record {host} in zone {self.zone_name}{foreign}"
         # Route 53 has answered once the record's full name is known
@@ -62,24 +62,28 @@ class Zones:
                 self._add(record)
 
     def declared_outside(self, host: str) -> RecordLookup:
-        """For clients on the internet."""
-        held = self._by_name.get(_folded(host), [])
-        for item in held:
-            if item.zone is None or not self._is_private(item.zone):
-                return item.declare(host)
-        if held:
-            why = f"its one record is in zone {held[0].zone_name}, which is private"
+        """The result for clients on the internet."""
+        records = self._by_name.get(_folded(host), [])
+        for zone_record in records:
+            if zone_record.zone is None or not self._is_private(zone_record.zone):
+                return zone_record.declare(host)
+        if records:
+            why = f"its one record is in zone {records[0].zone_name}, which is private"
             return RecordLookup(why=why)
         return RecordLookup(undecided=self._unnamed)
 
     def declared_inside(self, host: str, vpc: References, dns: VpcDns | None) -> RecordLookup:
-        """For clients in ``vpc``."""
-        held = self._by_name.get(_folded(host), [])
-        private = [item for item in held if item.zone is not None and self._is_private(item.zone)]
-        for item in private:
-            word = self._record_in_zone(item, host, vpc, dns)
-            if word is not None:
-                return word
+        """The result for clients in ``vpc``."""
+        records = self._by_name.get(_folded(host), [])
+        private = [
+            zone_record
+            for zone_record in records
+            if zone_record.zone is not None and self._is_private(zone_record.zone)
+        ]
+        for zone_record in private:
+            lookup = self._record_in_zone(zone_record, host, vpc, dns)
+            if lookup is not None:
+                return lookup
         if private:
             where = ", ".join(sorted(key.rsplit("::", 1)[-1] for key in vpc.keys))
             why = f"zone {private[0].zone_name} is private, and not associated with VPC {where}"
@@ -89,47 +93,51 @@ class Zones:
             if hides and self._is_private(zone) and self._vpcs(zone).keys & vpc.keys:
                 why = f"the private zone {zone.text('name')} of its VPC does not hold it"
                 return RecordLookup(why=why)
-        if held:
-            return held[0].declare(host)
+        if records:
+            return records[0].declare(host)
         return RecordLookup(undecided=self._unnamed)
 
     def _record_in_zone(
-        self, item: _ZoneRecord, host: str, vpc: References, dns: VpcDns | None
+        self, zone_record: _ZoneRecord, host: str, vpc: References, dns: VpcDns | None
     ) -> RecordLookup | None:
-        """What clients in ``vpc`` make of a private zone's record; None where it is not theirs."""
-        assert item.zone is not None
-        vpcs = self._vpcs(item.zone)
+        """The result of a private zone's record in ``vpc``; None if the zone is not associated."""
+        assert zone_record.zone is not None
+        vpcs = self._vpcs(zone_record.zone)
         if not vpcs.keys & vpc.keys:
             return RecordLookup(undecided=True) if vpcs.unknown or vpc.unknown else None
         if dns is not None and dns.off:
             off = f"{' and '.join(dns.off)} of the VPC: off"
-            return RecordLookup(why=f"{off}, and private zone {item.zone_name} is not seen")
-        return item.declare(host)
+            return RecordLookup(why=f"{off}, and private zone {zone_record.zone_name} is not seen")
+        return zone_record.declare(host)
 
     def _add(self, record: RegisteredResource) -> None:
-        pointed = self._stack.references(record, "zoneId", aws.ZONE)
-        zone = pointed.resources[0] if pointed.resources else None
+        zones = self._stack.references(record, "zoneId", aws.ZONE)
+        zone = zones.resources[0] if zones.resources else None
         name = record.text("fqdn") or record.text("name")
         if name is None:
             self._unnamed = True
             return
-        of = (zone.text("name") if zone is not None else None) or ""
-        is_below = f".{_folded(name)}".endswith(f".{_folded(of)}")
-        if record.text("fqdn") is None and of and not is_below:
-            name = f"{name}.{of}"
-        shown = of or next(iter(pointed.foreign_ids), "(not known yet)")
-        held = _ZoneRecord(record, zone, shown.rstrip("."))
-        self._by_name.setdefault(_folded(name), []).append(held)
+        zone_name = (zone.text("name") if zone is not None else None) or ""
+        is_below = f".{_folded(name)}".endswith(f".{_folded(zone_name)}")
+        if record.text("fqdn") is None and zone_name and not is_below:
+            name = f"{name}.{zone_name}"
+        shown_zone = zone_name or next(iter(zones.foreign_ids), "(not known yet)")
+        zone_record = _ZoneRecord(record, zone, shown_zone.rstrip("."))
+        self._by_name.setdefault(_folded(name), []).append(zone_record)
 
     def _is_private(self, zone: RegisteredResource) -> bool:
         return self._vpcs(zone) != References()
 
     def _vpcs(self, zone: RegisteredResource) -> References:
-        joined = self._stack.referrers(zone.urn, "zoneId", (aws.ZONE_ASSOCIATION,), (aws.ZONE,))
+        associations = self._stack.referrers(
+            zone.urn, "zoneId", (aws.ZONE_ASSOCIATION,), (aws.ZONE,)
+        )
         parts = [self._stack.references(zone, "vpcs", *aws.VPCS, inner="vpcId")]
-        parts += [self._stack.references(item, "vpcId", *aws.VPCS) for item in joined]
+        parts += [
+            self._stack.references(association, "vpcId", *aws.VPCS) for association in associations
+        ]
         return References(
-            tuple(found for part in parts for found in part.resources),
+            tuple(resource for part in parts for resource in part.resources),
             tuple(id for part in parts for id in part.foreign_ids),
             any(part.unknown for part in parts),
         )

@@ -1,4 +1,4 @@
-"""The broker properties that a container's image hands to Kafka, and those that Kafka adds."""
+"""The broker properties that a container's image passes to Kafka, and Kafka's defaults."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ from earshot.listeners.placeholders import is_known
 from earshot.topology.container import Container
 
 DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
-"""Images that bind what is advertised where nothing else is given; unknown ones count as such."""
+"""Images that derive `listeners` from `advertised.listeners`; unknown ones count as such."""
 
 
 def image_properties(container: Container) -> dict[str, str]:
-    """The broker properties that the image hands to Kafka: as given, with what it adds itself."""
+    """The broker properties that the image passes to Kafka: those given, and its own."""
     values = dict(container.settings.values)
     if not values and container.family is Family.APACHE:
         return dict(APACHE_DEFAULTS)
@@ -22,24 +22,28 @@ def image_properties(container: Container) -> dict[str, str]:
 
 
 def effective_properties(container: Container) -> dict[str, str]:
-    """The broker properties with what the image and Kafka put where nothing is set."""
+    """The broker properties with the defaults of the image and of Kafka."""
     return with_default_listeners(image_properties(container), derives=container.family in DERIVE)
 
 
 def with_default_listeners(values: Mapping[str, str], *, derives: bool = False) -> dict[str, str]:
-    """``values`` with the listeners that Kafka, and an image that ``derives`` them, put there."""
-    found = dict(values)
-    host = found.get("advertised.host.name")
-    if "advertised.listeners" not in found and host:  # Kafka before 3.0
-        port = found.get("advertised.port", found.get("port", "9092"))
-        found["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
+    """``values`` with the default listeners of Kafka, and of an image that ``derives`` them."""
+    properties = dict(values)
+    host = properties.get("advertised.host.name")
+    if "advertised.listeners" not in properties and host:  # Kafka before 3.0
+        port = properties.get("advertised.port", properties.get("port", "9092"))
+        properties["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
         if derives:
-            found.setdefault("listeners", derived_listeners(found["advertised.listeners"]))
-    found.setdefault("listeners", f"PLAINTEXT://:{found.get('port', '9092')}")
-    return found
+            properties.setdefault(
+                "listeners", derived_listeners(properties["advertised.listeners"])
+            )
+    properties.setdefault("listeners", f"PLAINTEXT://:{properties.get('port', '9092')}")
+    return properties
 
 
 def hidden_variables(container: Container) -> list[str]:
-    """The variables for its broker whose values are not known."""
+    """The variables for broker properties with unknown values."""
     env = container.env
-    return [it for it, value in env.items() if not is_known(value) and container.property_of(it)]
+    return [
+        name for name, value in env.items() if not is_known(value) and container.property_of(name)
+    ]

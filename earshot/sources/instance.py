@@ -1,7 +1,7 @@
-"""Facts about the broker on one EC2 instance from its user data, and the scopes of its listeners.
+"""Facts about the broker on one EC2 instance from its user data.
 
-A comment line `#earshot.scopes=CLIENTS:internal,LAN:external` in the properties says it; otherwise
-the listener's own name does, or the kind of host that it advertises.
+The scopes of a listener follow from a comment `#earshot.scopes=CLIENTS:internal,LAN:external` in
+the properties, or else from its name, or else from the kind of its advertised host.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _NAME_PARTS = {
     Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),
     Scope.INTERNAL: ("INTERNAL", "PRIVATE", "INSIDE", "VPC", "REPLICATION"),
 }
-"""Parts of a listener's name that tell its scope."""
+"""Parts of a listener's name that show its scope."""
 _OF_THE_VPC = frozenset(
     {
         NameKind.EC2_PRIVATE,
@@ -40,17 +40,16 @@ _OF_THE_VPC = frozenset(
 )
 _PUBLIC = frozenset({NameKind.EC2_PUBLIC, NameKind.PUBLIC_ADDRESS})
 _NEEDED = frozenset({"listeners", "advertised.listeners", "process.roles"})
-"""What is left out of the settings because the instance computes it leaves no plan to read."""
+"""Properties without which there is no plan, if the instance computes them."""
 _OWN = PLACE.format(0)
 _COMPUTED = "what the instance itself computes"
 
 
 def instance_facts(written: UserDataFile, own_name: str | UnknownHost = "") -> ClusterFacts:
-    """The facts about the broker that ``written`` sets up, for checking it alone.
+    """The facts about the broker of the properties file ``written``.
 
-    ``own_name`` is the machine's own name, which Kafka hands out where nothing else is said;
-    without it such a listener is not among the plan's. A host that the instance computes stays a
-    marker.
+    ``own_name`` is the machine's name, Kafka's default for an advertised host; without it the plan
+    lacks such listeners. A host that the instance computes is an `UnknownHost`.
     """
     values = written.settings.values
     hosts: dict[str, str | UnknownHost] = {
@@ -59,29 +58,29 @@ def instance_facts(written: UserDataFile, own_name: str | UnknownHost = "") -> C
     hosts[_OWN] = own_name
     plan = None
     if not _NEEDED & set(written.computed):
-        shown = with_own_name(values, _OWN) if own_name else values
-        plan = _plan(shown, written.settings.notes, hosts)
+        named_values = with_own_name(values, _OWN) if own_name else values
+        plan = _plan(named_values, written.settings.notes, hosts)
     return ClusterFacts(plan=plan, settings={node_id(values): written.settings}, placement="aws")
 
 
 def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
-    """The properties of a broker with ``name`` where the advertised host is left empty."""
+    """The properties with ``name`` for empty advertised hosts."""
     text = values.get("advertised.listeners", values.get("listeners", "PLAINTEXT://:9092"))
     entries = list(read_listeners(text))
     good = dict(readable_entries(entries))
     if len(good) < len(entries):
-        return dict(values)  # for KL002 to say
+        return dict(values)  # KL002 reports it
     texts = [
         f"{listener}://{Address(address.host or name, address.port)}"
         for listener, address in good.items()
         if listener not in controller_names(values)
     ]
-    found = {"listeners": "PLAINTEXT://:9092", **values}
-    return {**found, "advertised.listeners": ",".join(texts)} if texts else found
+    properties = {"listeners": "PLAINTEXT://:9092", **values}
+    return {**properties, "advertised.listeners": ",".join(texts)} if texts else properties
 
 
 def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audience:
-    """The scopes of the listener ``name``; none if nothing shows them."""
+    """The scopes of the listener ``name``; empty if nothing shows them."""
     scopes = {
         scope: f"its name holds {part}"
         for scope, parts in _NAME_PARTS.items()
@@ -95,49 +94,54 @@ def audience(name: str, advertised: Address, values: Mapping[str, str]) -> Audie
         scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
     if name == inter_broker_name(values) and not _is_own_loopback(advertised, values):
         scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
-    return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
+    return Audience(tuple(scope for scope in Scope if scope in scopes), "; ".join(scopes.values()))
 
 
 def _is_own_loopback(advertised: Address, values: Mapping[str, str]) -> bool:
-    """Whether it leads a node to itself, and no other node is known to use it."""
+    """Whether the address is loopback on a node that may be alone."""
     return is_loopback(advertised.host) and _may_be_alone(values)
 
 
 def _may_be_alone(values: Mapping[str, str]) -> bool:
-    """Whether nothing shows another node: it votes alone, or its quorum or its ZooKeeper is on its
-    own machine, as in the `server.properties` that Kafka comes with."""
+    """Whether nothing shows another node: the node is the only voter, or its quorum or ZooKeeper
+    is on its own machine, as in Kafka's default `server.properties`."""
     if "process.roles" not in values and "zookeeper.connect" in values:
         servers, _, _ = values["zookeeper.connect"].partition("/")
-        hosts = (item.strip().rpartition(":")[0] or item.strip() for item in servers.split(","))
+        hosts = (
+            server.strip().rpartition(":")[0] or server.strip() for server in servers.split(",")
+        )
         return all(is_loopback(host.strip("[]")) for host in hosts)
     if Role.BROKER not in roles_of(values):
         return False
     if voters := dict(readable_entries(read_voters(values.get("controller.quorum.voters", "")))):
         return list(voters) == [node_id(values)]
-    listed = [
+    quorum_servers = [
         *readable_entries(read_servers(values.get("controller.quorum.bootstrap.servers", "")))
     ]
     combined = Role.CONTROLLER in roles_of(values)
-    return combined and len(listed) == 1 and is_loopback(listed[0][0].host)
+    return combined and len(quorum_servers) == 1 and is_loopback(quorum_servers[0][0].host)
 
 
 def _plan(
     values: Mapping[str, str], notes: Mapping[str, str], hosts: Mapping[str, str | UnknownHost]
 ) -> ClusterPlan | None:
-    found = parsed_listeners(
+    parsed = parsed_listeners(
         values,
         lambda name, _, advertised: audience(name, advertised, values),
         _OWN if hosts[_OWN] else "",
-        said=noted_scopes(notes.get("scopes", "")),
+        scopes_by_name=noted_scopes(notes.get("scopes", "")),
     )
     listeners = [
-        item
-        for item in found
-        if not (item.name in controller_names(values) and _is_own_loopback(item.advertised, values))
+        listener
+        for listener in parsed
+        if not (
+            listener.name in controller_names(values)
+            and _is_own_loopback(listener.advertised, values)
+        )
     ]
     return lone_plan(node_id(values), values, notes, listeners, hosts)
 
 
 def is_computed(host: str | UnknownHost) -> bool:
-    """Whether only the instance itself will ever know ``host``."""
+    """Whether the instance computes ``host``, so that no stack knows it."""
     return isinstance(host, UnknownHost) and host.what.startswith(_COMPUTED)

@@ -1,5 +1,5 @@
-"""What surrounds an instance of any program, as the stack's resources show it: its addresses, who
-is let in, its Elastic IPs, and the DNS attributes of its VPC."""
+"""The network of an EC2 instance, read from the stack's resources: addresses, ingress rules,
+Elastic IPs, and the DNS attributes of its VPC."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,29 +20,31 @@ _REFERRED = ("referencedSecurityGroupId", "sourceSecurityGroupId")
 
 @dataclass(frozen=True)
 class InstanceNetwork:
-    """The network of one instance; None is a value that is not known, yet or from here."""
+    """The network of one instance; None is an unknown value."""
 
     region: str | None
     private: str | None
     """Its first private address."""
     addresses: tuple[str, ...]
-    """All of its own; empty where one of them is not known yet."""
+    """All addresses of the instance; empty if one of them is unknown."""
     elastic: tuple[str | UnknownHost, ...]
     ingress: tuple[Ingress, ...]
-    """The sources that a group of another stack lets in are one unread source."""
+    """A group of another stack is one rule with an `UnknownSource`."""
     vpc: References
     dns: VpcDns | None
     own_name: str | UnknownHost
-    """What the machine calls itself, unless a user has renamed it."""
+    """The machine's default hostname."""
 
 
 def instance_network(stack: RegisteredStack, instance: RegisteredResource) -> InstanceNetwork:
-    """What ``stack`` says about ``instance``."""
+    """The network of ``instance`` in ``stack``."""
     interfaces = _interfaces(stack, instance)
     elastic = tuple(dict.fromkeys(_elastic(stack, instance, interfaces)))
     groups = _groups(stack, instance, interfaces)
     vpc = _vpc(stack, instance, interfaces, groups)
-    private = next(filter(None, (item.text("privateIp") for item in (instance, *interfaces))), None)
+    private = next(
+        filter(None, (resource.text("privateIp") for resource in (instance, *interfaces))), None
+    )
     name = instance.text("privateDns")
     return InstanceNetwork(
         region=_region(instance),
@@ -57,29 +59,29 @@ def instance_network(stack: RegisteredStack, instance: RegisteredResource) -> In
 
 
 def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfaces:
-    found: dict[str, RegisteredResource] = {}
+    interfaces: dict[str, RegisteredResource] = {}
     for key in ("primaryNetworkInterface", "networkInterfaces"):
         if instance.given(key):
             pointed = stack.references(instance, key, aws.INTERFACE, inner="networkInterfaceId")
-            found |= {item.urn: item for item in pointed.resources}
-    for item in stack.referrers(
+            interfaces |= {resource.urn: resource for resource in pointed.resources}
+    for referrer in stack.referrers(
         instance.urn, "instanceId", (aws.INTERFACE_ATTACHMENT,), (aws.INSTANCE,)
     ):
-        attached = stack.references(item, "networkInterfaceId", aws.INTERFACE).resources
-        found |= {other.urn: other for other in attached}
-    return tuple(found.values())
+        attached = stack.references(referrer, "networkInterfaceId", aws.INTERFACE).resources
+        interfaces |= {other.urn: other for other in attached}
+    return tuple(interfaces.values())
 
 
 def _elastic(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> Iterator[str | UnknownHost]:
-    held = ((interface, "networkInterface", aws.INTERFACE) for interface in interfaces)
-    for holder, key, type in ((instance, "instance", aws.INSTANCE), *held):
+    interface_holders = ((interface, "networkInterface", aws.INTERFACE) for interface in interfaces)
+    for holder, key, type in ((instance, "instance", aws.INSTANCE), *interface_holders):
         for eip in stack.referrers(holder.urn, key, (aws.EIP,), (type,)):
             yield _address(eip)
-        for item in stack.referrers(holder.urn, f"{key}Id", (aws.EIP_ASSOCIATION,), (type,)):
-            eips = stack.references(item, "allocationId", aws.EIP).resources
-            yield from map(_address, eips or (item,))
+        for referrer in stack.referrers(holder.urn, f"{key}Id", (aws.EIP_ASSOCIATION,), (type,)):
+            eips = stack.references(referrer, "allocationId", aws.EIP).resources
+            yield from map(_address, eips or (referrer,))
 
 
 def _address(holder: RegisteredResource) -> str | UnknownHost:
@@ -87,46 +89,48 @@ def _address(holder: RegisteredResource) -> str | UnknownHost:
 
 
 def _addresses(holders: Interfaces, elastic: tuple[str | UnknownHost, ...]) -> Iterator[str]:
-    known = [item for item in elastic if isinstance(item, str)]
+    known = [address for address in elastic if isinstance(address, str)]
     if len(known) < len(elastic):
         return
-    found = dict.fromkeys(known)
+    addresses = dict.fromkeys(known)
     for holder in holders:
         for key in ("privateIp", "publicIp"):
-            found |= dict.fromkeys(filter(None, [holder.text(key)]))
+            addresses |= dict.fromkeys(filter(None, [holder.text(key)]))
         for key in ("privateIps", "secondaryPrivateIps", "ipv6Addresses"):
-            listed = holder.props.get(key)
-            found |= dict.fromkeys(item for item in listed or () if isinstance(item, str))
-    yield from found
+            values = holder.props.get(key)
+            addresses |= dict.fromkeys(value for value in values or () if isinstance(value, str))
+    yield from addresses
 
 
 def _groups(
     stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> tuple[References, ...]:
-    found = [stack.references(interface, "securityGroups", *aws.GROUPS) for interface in interfaces]
+    groups = [
+        stack.references(interface, "securityGroups", *aws.GROUPS) for interface in interfaces
+    ]
     if not interfaces:
-        found.append(stack.references(instance, "vpcSecurityGroupIds", *aws.GROUPS))
+        groups.append(stack.references(instance, "vpcSecurityGroupIds", *aws.GROUPS))
     key = "networkInterfaceId"
     for interface in interfaces:
         for other in stack.referrers(interface.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
-            found.append(stack.references(other, "securityGroupId", *aws.GROUPS))
-    return tuple(found)
+            groups.append(stack.references(other, "securityGroupId", *aws.GROUPS))
+    return tuple(groups)
 
 
 def _ingress(stack: RegisteredStack, groups: tuple[References, ...]) -> Iterator[Ingress]:
-    carried = {item.urn: item for pointed in groups for item in pointed.resources}
-    for group in carried.values():
+    own_groups = {resource.urn: resource for pointed in groups for resource in pointed.resources}
+    for group in own_groups.values():
         yield from _group_ingress(stack, group)
     foreign = [id for pointed in groups for id in pointed.foreign_ids]
     for id in dict.fromkeys(foreign):
         yield Ingress(0, 65535, UnknownSource(f"group {id}, which is not of this stack"))
-    if any(pointed.unknown for pointed in groups) or not (carried or foreign):
+    if any(pointed.unknown for pointed in groups) or not (own_groups or foreign):
         yield Ingress(0, 65535, UnknownSource("its security groups, which are not known"))
 
 
 def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
     own = group.name
-    if group.given("ingress"):  # else a group has none, and AWS lists here what rules add
+    if group.given("ingress"):  # otherwise AWS lists the rules of other resources here
         yield from read_group(_with_group_names(stack, group, group.props), own)
     for rule in stack.referrers(group.urn, "securityGroupId", aws.RULES, aws.GROUPS):
         yield from read_ingress(_with_group_names(stack, rule, rule.props), own)
@@ -135,13 +139,13 @@ def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterato
 def _with_group_names(
     stack: RegisteredStack, rule: RegisteredResource, props: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """With the names of this stack's groups for the ids of those that are referred to."""
-    found = dict(props)
+    """``props`` with names in place of ids for groups of this stack."""
+    named_props = dict(props)
     for key in _REFERRED:
         pointed = stack.references(rule, key, *aws.GROUPS)
         if pointed.resources:
-            found[key] = pointed.resources[0].name
-    return found
+            named_props[key] = pointed.resources[0].name
+    return named_props
 
 
 def _vpc(
@@ -150,18 +154,18 @@ def _vpc(
     interfaces: Interfaces,
     groups: tuple[References, ...],
 ) -> References:
-    """By its subnet, else by its groups; unknown where neither is of this stack."""
+    """The VPC of its subnets, or else of its groups; unknown if neither is in this stack."""
     holders = [*interfaces, instance]
     subnets = [
         other
         for holder in holders
         for other in stack.references(holder, "subnetId", *aws.SUBNETS).resources
     ]
-    carried = [group for pointed in groups for group in pointed.resources]
-    for subnet in (*subnets, *carried):
-        found = stack.references(subnet, "vpcId", *aws.VPCS)
-        if found.keys:
-            return found
+    own_groups = [group for references in groups for group in references.resources]
+    for subnet in (*subnets, *own_groups):
+        vpc = stack.references(subnet, "vpcId", *aws.VPCS)
+        if vpc.keys:
+            return vpc
     return References(unknown=True)
 
 

@@ -1,8 +1,7 @@
-"""Brokers and controllers as they were found in a Compose file, or one in a `server.properties`.
+"""Brokers and controllers of a Compose file, or the one of a `server.properties`.
 
-Of the latter no container and no published port shows the scope of a listener: what it advertises
-has to. A name that could be anything (one label, a private address) has no scope until the user
-says so.
+In a `server.properties` only the advertised host shows a listener's scope. An ambiguous host (one
+label, a private address) has no scope until the user states it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +36,8 @@ _SCOPES = {
 class KafkaBroker:
     """One Kafka process of the source.
 
-    ``raw`` are its properties as written, ``values`` those with what image and Kafka put where
-    nothing is set, ``listeners`` those that can be read.
+    ``raw`` are its properties as written, ``values`` those with the defaults of image and Kafka,
+    ``listeners`` the readable ones.
     """
 
     id: int
@@ -58,7 +57,7 @@ class KafkaBroker:
 
     @property
     def is_zookeeper(self) -> bool:
-        """Set up for ZooKeeper: without `process.roles` Kafka takes itself for that."""
+        """Whether it uses ZooKeeper: it has no `process.roles`."""
         return not self.values.get("process.roles", "").strip()
 
     @property
@@ -77,10 +76,10 @@ class KafkaBroker:
 def brokers_in(
     services: Sequence[Service], chosen: Sequence[str], scopes: Mapping[str, tuple[Scope, ...]]
 ) -> tuple[KafkaBroker, ...]:
-    """Those of ``chosen`` services (default: all), in the order of the file.
+    """The brokers of the ``chosen`` services (default: all), in the order of the file.
 
-    A broker without an id gets the first free one. Raises EarshotError where there is none, a
-    chosen service is none, or two have the same id.
+    A broker without an id gets the first free one. Raises EarshotError if there is no broker, a
+    chosen service runs none, or two have the same id.
     """
     names = [service.name for service in services]
     kafka = [
@@ -88,7 +87,7 @@ def brokers_in(
         for service in services
         if is_broker(service.container.image, service.container.env, service.command)
     ]
-    running = [item.name for item in kafka]
+    running = [service.name for service in kafka]
     for known, observed in (
         (names, "the file has no such service"),
         (running, "runs no Kafka broker or controller"),
@@ -96,20 +95,20 @@ def brokers_in(
         for name in (name for name in chosen if name not in known):
             allowed = ", ".join(known) or "none in this file"
             raise EarshotError(f"--service {name}", observed=observed, allowed=allowed)
-    wanted = [item for item in kafka if not chosen or item.name in chosen]
-    if not wanted:
+    selected = [service for service in kafka if not chosen or service.name in chosen]
+    if not selected:
         raise EarshotError(
             "services",
             observed=f"none of {', '.join(names)} runs a Kafka broker",
             allowed="a service with an image of Kafka, or with KAFKA_ variables for a broker",
         )
-    return _numbered([(item, *_broker(item.container, scopes)) for item in wanted])
+    return _numbered([(service, *_broker(service.container, scopes)) for service in selected])
 
 
 def _broker(
     container: Container, scopes: Mapping[str, tuple[Scope, ...]]
 ) -> tuple[KafkaBroker, bool]:
-    """The broker, and whether it has an id of its own."""
+    """The broker, and whether its id is set."""
     raw = broker_settings(family_of(container.image), container.env, container.image)
     values = effective_properties(container)
     broker = KafkaBroker(
@@ -124,9 +123,9 @@ def _broker(
     return broker, text.isdigit()
 
 
-def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
+def _numbered(brokers: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
     holders: dict[int, str] = {}
-    for service, broker, has_id in found:
+    for service, broker, has_id in brokers:
         other = holders.setdefault(broker.id, service.name) if has_id else service.name
         if other != service.name:
             raise EarshotError(
@@ -135,15 +134,15 @@ def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[Kafka
                 allowed="a node id of its own for each",
                 remedy="fix one of them, or choose with --service",
             )
-    free = iter(id for id in range(1, len(found) + len(holders) + 2) if id not in holders)
+    free = iter(id for id in range(1, len(brokers) + len(holders) + 2) if id not in holders)
     return tuple(
         replace(broker, name=service.name, id=broker.id if has_id else next(free))
-        for service, broker, has_id in found
+        for service, broker, has_id in brokers
     )
 
 
 def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
-    """The broker of a properties file. Raises EarshotError where it is none."""
+    """The broker of a properties file. Raises EarshotError if it is not a broker's."""
     raw = read_properties(text)
     if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(raw.values):
         raise EarshotError(
@@ -157,7 +156,7 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
         values,
         lambda name, _, advertised: audience_of(advertised, between=name == between),
         "localhost",
-        said=scopes,
+        scopes_by_name=scopes,
     )
     return KafkaBroker(
         id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)
@@ -165,7 +164,8 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
 
 
 def audience_of(advertised: Address, *, between: bool) -> Audience:
-    """The scopes of a broker's listener outside containers; it is the one ``between`` brokers."""
+    """The scopes of a broker's listener outside of containers; ``between`` is True for the
+    inter-broker listener."""
     host, kind = bracketed(advertised.host), kind_of(advertised.host)
     scope = _SCOPES.get(kind)
     if between and scope in (None, Scope.INTERNAL, Scope.HOST):

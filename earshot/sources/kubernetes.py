@@ -1,8 +1,8 @@
-"""Kubernetes manifests: the containers of their pods with variables and command, and Services.
+"""Kubernetes manifests: Services, and the containers of pods with variables and command.
 
-A file is read by itself. What it does not hold (a Secret, a field of the pod, a ConfigMap of
-another file) is not known: the variable stays there as `$(NAME)`, or `Container.unknown` names what
-is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
+Each file is read separately. Values from elsewhere (a Secret, a field of the pod, a ConfigMap of
+another file) are unknown: the variable stays as `$(NAME)`, or `Container.unknown` names the missing
+part. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from earshot.topology.container import Container
 from earshot.topology.pods import PodDeployment, other_pod
 
 KINDS = frozenset({*POD_IN, "Service", "ConfigMap"})
-"""Of the resources that are read."""
+"""Kinds of resources that are read."""
 _UNREADY = "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All containers of a file, its Services, and each replica of the containers by itself."""
+    """All containers of a file, its Services, and the replicas of the containers."""
 
     containers: tuple[PodContainer, ...]
     services: tuple[ClusterService, ...]
@@ -52,57 +52,64 @@ class Manifest:
 
     @property
     def brokers(self) -> tuple[PodContainer, ...]:
-        """Those that run a broker or a controller."""
-        lasting = [container for container in self.containers if container.can_run_broker]
-        found = {item.name for item in brokers_among([item.service for item in lasting])}
-        return tuple(item for item in lasting if item.name in found)
+        """The containers that run a broker or controller."""
+        candidates = [container for container in self.containers if container.can_run_broker]
+        names = {
+            service.name
+            for service in brokers_among([candidate.service for candidate in candidates])
+        }
+        return tuple(candidate for candidate in candidates if candidate.name in names)
 
     def by_replica(self) -> Manifest:
-        """The same with every replica in the place of its template."""
+        """This manifest with every replica in place of its template."""
         return replace(self, containers=self.replicas)
 
     def with_release(self, release: tuple[int, int] | None) -> Manifest:
-        """The same with the Kafka release that the user states for its images."""
+        """This manifest with the Kafka release that the user states for its images."""
 
-        def stated(listed: Iterable[PodContainer]) -> tuple[PodContainer, ...]:
-            return tuple(replace(it, service=replace(it.service, release=release)) for it in listed)
+        def stated(containers: Iterable[PodContainer]) -> tuple[PodContainer, ...]:
+            return tuple(
+                replace(container, service=replace(container.service, release=release))
+                for container in containers
+            )
 
         return replace(self, containers=stated(self.containers), replicas=stated(self.replicas))
 
     def deployment(self, broken: Collection[str] = ()) -> PodDeployment:
         """The pods with their Services, without brokers that do not start."""
-        listed = [
+        started = [
             broker for broker in self.brokers if not {broker.name, broker.template} & {*broken}
         ]
-        shown = _with_template_clusters(deployment([it.service for it in listed]).brokers, listed)
+        brokers = deployment([broker.service for broker in started]).brokers
+        brokers = _with_template_clusters(brokers, started)
         services = [container.service for container in self.containers]
-        pods = {container.name: container.pod for container in self.containers}
+        own = [broker.name for broker in self.brokers]
         clients = {
-            (name := other_pod(item.namespace)): Pod(name, item.namespace, {}, (name,))
-            for item in listed
+            (name := other_pod(broker.namespace)): Pod(name, broker.namespace, {}, (name,))
+            for broker in started
         }
-        whole = PodDeployment(
+        pods = PodDeployment(
             {service.name: service.container for service in services}
             | {name: Container(name) for name in clients},
-            shown,
-            tuple(bootstraps(services, [broker.name for broker in self.brokers], ports_of(shown))),
-            pods=pods | clients,
+            brokers,
+            tuple(bootstraps(services, own, ports_of(brokers))),
+            pods={container.name: container.pod for container in self.containers} | clients,
             services=self.services,
         )
 
-        def meant(broker: Broker, address: Address) -> str:
-            end = whole.trace(broker.service, address).end
+        def cluster_at(broker: Broker, address: Address) -> str:
+            end = pods.trace(broker.service, address).end
             return end.broker.cluster if isinstance(end, ReachedListener) else ""
 
-        whole = replace(whole, brokers=with_joined_clusters(whole.brokers, meant))
-        whole = replace(whole, bootstraps=(*whole.bootstraps, *whole.node_port_clients()))
-        return replace(whole, bootstraps=(*whole.bootstraps, *whole.service_clients()))
+        pods = replace(pods, brokers=with_joined_clusters(pods.brokers, cluster_at))
+        pods = replace(pods, bootstraps=(*pods.bootstraps, *pods.node_port_clients()))
+        return replace(pods, bootstraps=(*pods.bootstraps, *pods.service_clients()))
 
 
 def _with_template_clusters(
     brokers: Sequence[Broker], containers: Iterable[PodContainer]
 ) -> tuple[Broker, ...]:
-    """``brokers``, where all replicas of one template are of one cluster."""
+    """``brokers`` with one cluster for all replicas of a template."""
     templates = {container.name: container.template for container in containers}
     clusters = {templates[broker.service]: broker.cluster for broker in reversed(brokers)}
     return tuple(
@@ -114,37 +121,39 @@ def _with_template_clusters(
 
 
 def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
-    """The resources in a file's documents with their places, those of a List each by itself."""
+    """The resources of a file's documents with their places; a List is unpacked."""
     for index, document in enumerate(documents):
-        found = as_map(document)
-        if not (text_in(found, "apiVersion") and text_in(found, "kind")):
+        resource = as_map(document)
+        if not (text_in(resource, "apiVersion") and text_in(resource, "kind")):
             continue
-        if found["kind"] != "List":
-            yield (index,), found
+        if resource["kind"] != "List":
+            yield (index,), resource
             continue
-        for i, item in enumerate(list_of(found.get("items"))):
+        for i, item in enumerate(list_of(resource.get("items"))):
             yield (index, "items", i), as_map(item)
 
 
 def read_manifest(documents: Sequence[object]) -> Manifest:
-    """What the documents of a file (`read_yaml_documents`) say; what has another shape is left out.
+    """The manifest of a file's documents (`read_yaml_documents`), without malformed resources.
 
-    Of two containers of one name, the second is called `WORKLOAD/CONTAINER#2`.
+    The second container of one name is called `WORKLOAD/CONTAINER#2`.
     """
-    listed = list(resources(documents))
+    resources_with_paths = list(resources(documents))
     maps = {
-        (namespace_of(item), name_of(item)): ConfigMap(path, as_map(item.get("data")))
-        for path, item in listed
-        if _is_core(item, "ConfigMap")
+        (namespace_of(resource), name_of(resource)): ConfigMap(path, as_map(resource.get("data")))
+        for path, resource in resources_with_paths
+        if _is_core(resource, "ConfigMap")
     }
-    taken: set[str] = set()
+    used_names: set[str] = set()
     containers, replicas = [], []
-    for path, item in listed:
-        for pod in workloads(path, item):
-            templates = list(pod.containers(maps, taken))
+    for path, resource in resources_with_paths:
+        for pod in workloads(path, resource):
+            templates = list(pod.containers(maps, used_names))
             containers += templates
             replicas += list(pod.replicas_of(templates, maps))
-    services = (_service(item) for _, item in listed if _is_core(item, "Service"))
+    services = (
+        _service(resource) for _, resource in resources_with_paths if _is_core(resource, "Service")
+    )
     return Manifest(tuple(containers), tuple(services), tuple(replicas))
 
 
@@ -168,7 +177,7 @@ def is_misshapen(value: object) -> bool:
 
 
 def _is_core(resource: Resource, kind: str) -> bool:
-    """Whether it is Kubernetes's own ``kind``: others have a kind called Service too."""
+    """Whether the resource is a ``kind`` of Kubernetes's core API."""
     return resource.get("apiVersion") == "v1" and resource.get("kind") == kind
 
 
@@ -193,13 +202,13 @@ def _service(resource: Resource) -> ClusterService:
     )
 
 
-def _ports(listed: Iterable[object]) -> tuple[ServicePort, ...] | None:
-    found = []
-    for item in map(as_map, listed):
-        number = number_in(item, "port")
+def _ports(entries: Iterable[object]) -> tuple[ServicePort, ...] | None:
+    ports = []
+    for entry in map(as_map, entries):
+        number = number_in(entry, "port")
         if number is None:
             return None
-        target = number_in(item, "targetPort") or text_in(item, "targetPort") or number
-        if (text_in(item, "protocol") or "TCP") == "TCP":
-            found.append(ServicePort(number, target, number_in(item, "nodePort")))
-    return tuple(found)
+        target = number_in(entry, "targetPort") or text_in(entry, "targetPort") or number
+        if (text_in(entry, "protocol") or "TCP") == "TCP":
+            ports.append(ServicePort(number, target, number_in(entry, "nodePort")))
+    return tuple(ports)

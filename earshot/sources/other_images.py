@@ -1,4 +1,4 @@
-"""Images whose broker takes its listeners from variables of their own, and what these become.
+"""Images with their own variables for a broker's listeners.
 
 Sources: `setup-and-run.sh` of lensesio/fast-data-dev (ADV_HOST), `docker-entrypoint.sh` in `kafka`
 of debezium/container-images (HOST_NAME, ADVERTISED_HOST_NAME, PORT), and `start-kafka.sh` of
@@ -19,7 +19,7 @@ _LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broke
 
 
 def with_listeners(container: Container) -> Container:
-    """``container`` with the variables for listeners that its image makes of its own."""
+    """``container`` with the Kafka variables that its image derives from its own."""
     env, own = container.env, _variables(container)
     if not own or "KAFKA_ADVERTISED_LISTENERS" in env:
         return container
@@ -46,7 +46,7 @@ def _variables(container: Container) -> Mapping[str, str]:
 
 
 def may_be_broker(container: Container) -> bool:
-    """Whether its image is called as a broker is, and its use of variables is unknown."""
+    """Whether the image's name suggests a broker, and its use of variables is unknown."""
     image = repository_of(container.image)
     known = family_of(image) is not Family.UNKNOWN or is_broker(image, container.env)
     return not known and _LIKE_A_BROKER.fullmatch(image) is not None

@@ -1,8 +1,8 @@
-"""The listeners of one node, read from its properties, their scopes, and the plan they make.
+"""The listeners of one node from its properties, with their scopes, and the node's plan.
 
-The scopes of a container's listener follow from what it advertises and what is published. Nothing
-is guessed: where neither a name on the container's networks, nor `localhost` on a published port,
-nor another name on a published port shows it, no scope is named.
+The scopes of a container's listener follow from its advertised host: a name on the container's
+networks, `localhost` on a published port, or another name on a published port. Otherwise it has no
+scope.
 """
 
 import re
@@ -29,20 +29,20 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Audience:
-    """The scopes of one listener, none where nothing shows them; ``why`` gives the reason."""
+    """The scopes of one listener, empty if nothing shows them; ``why`` is the reason."""
 
     scopes: tuple[Scope, ...]
     why: str
 
 
 def noted_scopes(text: str) -> dict[str, tuple[Scope, ...]]:
-    """By listener, the scopes that a note such as `CLIENTS:internal,LAN:host+external` gives it."""
-    found = {}
+    """Scopes by listener from a note such as `CLIENTS:internal,LAN:host+external`."""
+    scopes_by_name = {}
     for entry in filter(None, text.split(",")):
-        name, _, listed = entry.partition(":")
-        scopes = (part for part in listed.split("+") if part in list(Scope))
-        found[name.strip()] = tuple(map(Scope, scopes))
-    return found
+        name, _, scope_texts = entry.partition(":")
+        scopes = (part for part in scope_texts.split("+") if part in list(Scope))
+        scopes_by_name[name.strip()] = tuple(map(Scope, scopes))
+    return scopes_by_name
 
 
 def audience(
@@ -59,7 +59,7 @@ def audience(
         where = f"on network {networks}" if networks else "inside its network"
         return Audience((Scope.INTERNAL,), f"{host} is the container's name {where}")
     scopes: dict[Scope, str] = {}
-    # what is between brokers that no other one can ever join is one broker's own affair
+    # a lone quorum has no other brokers
     if name == inter_broker_name(values) and not (local and has_lone_quorum(values)):
         scopes[Scope.INTERNAL] = "the brokers talk through it"
     reached = _published(container, bind_port, advertised.port)
@@ -75,13 +75,13 @@ def audience(
 def _published(container: Container, bind_port: int, advertised_port: int) -> str:
     if container.on_host_network:
         return f"{advertised_port} (the container is on the host's network)"
-    found = container.published_at(bind_port) or container.ports_behind(advertised_port)
-    return str(found[0]) if found else ""
+    ports = container.published_at(bind_port) or container.ports_behind(advertised_port)
+    return str(ports[0]) if ports else ""
 
 
 @dataclass(frozen=True)
 class ParsedListener:
-    """One listener as it was read, and its scopes."""
+    """One listener of a source, and its scopes."""
 
     name: str
     bind: Address
@@ -99,13 +99,13 @@ def parsed_listeners(
     audience_of: AudienceOf,
     own_name: str = "",
     *,
-    said: Mapping[str, tuple[Scope, ...]] | None = None,
+    scopes_by_name: Mapping[str, tuple[Scope, ...]] | None = None,
 ) -> list[ParsedListener]:
-    """Every listener of a node that can be read, in its order; KL002 reports the others.
+    """The readable listeners of a node, in its order; KL002 reports the others.
 
-    ``said`` are scopes by listener name, as the user gives them, before ``audience_of``.
-    ``own_name`` is what a controller is reached at where neither its voter entry nor its bind
-    address says.
+    ``scopes_by_name`` are scopes that the user states, with precedence over ``audience_of``.
+    ``own_name`` is the host of a controller that neither its voter entry nor its bind address
+    shows.
     """
     binds = dict(readable_entries(read_listeners(values.get("listeners", ""))))
     text = values.get("advertised.listeners")
@@ -114,25 +114,27 @@ def parsed_listeners(
         readable_entries(read_protocols(values.get("listener.security.protocol.map", "")))
     )
     controllers = controller_names(values)
-    found = []
+    listeners = []
     for name, bind in binds.items():
         address = advertised.get(name)
         if name in controllers:
             if has_lone_quorum(values):
-                continue  # only the broker itself uses its loopback
+                continue  # only the broker itself connects to its loopback
             address = address or own_voter(values) or bind
             address = address if address.host else Address(own_name, address.port)
         if address is None or not _is_host(address.host):
             continue
         fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
-        if scopes := (said or {}).get(name):
+        if scopes := (scopes_by_name or {}).get(name):
             audience = Audience(scopes, "said so")
         elif name in controllers:
             audience = Audience((Scope.CONTROLLER,), "named in controller.listener.names")
         else:
             audience = audience_of(name, bind.port, address)
-        found.append(ParsedListener(name, bind, address, protocols.get(name, fallback), audience))
-    return found
+        listeners.append(
+            ParsedListener(name, bind, address, protocols.get(name, fallback), audience)
+        )
+    return listeners
 
 
 def lone_plan(
@@ -142,9 +144,9 @@ def lone_plan(
     listeners: Sequence[ParsedListener],
     hosts: Mapping[str, str | UnknownHost] | None = None,
 ) -> ClusterPlan | None:
-    """A plan of the node ``id`` alone; None where its settings make none (KL002 says why).
+    """A plan with the single node ``id``; None if its settings are invalid (KL002 reports them).
 
-    ``hosts`` maps the text of an advertised host in ``values`` to its replacement.
+    ``hosts`` maps advertised hosts in ``values`` to their replacements.
     """
     names = (inter_broker_name(values), *controller_names(values)[:1])
     if not listeners or not all(map(_NAME.fullmatch, names)):
@@ -160,17 +162,17 @@ def lone_plan(
     )
 
 
-def _listener(item: ParsedListener, hosts: Mapping[str, str | UnknownHost]) -> Listener:
-    host = item.advertised.host
+def _listener(parsed: ParsedListener, hosts: Mapping[str, str | UnknownHost]) -> Listener:
+    host = parsed.advertised.host
     widest = Scope.HOST if is_loopback(host) else Scope.EXTERNAL
     return Listener(
-        name=item.name,
-        protocol=item.protocol,
-        scopes=item.audience.scopes or (widest,),
-        bind_host=item.bind.host or ANY_IPV4,
-        bind_port=item.bind.port,
+        name=parsed.name,
+        protocol=parsed.protocol,
+        scopes=parsed.audience.scopes or (widest,),
+        bind_host=parsed.bind.host or ANY_IPV4,
+        bind_port=parsed.bind.port,
         host=hosts.get(host, host),
-        port=item.advertised.port,
+        port=parsed.advertised.port,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the probes of a pod's container ask before the pod is ready.
+"""The ports that the probes of a pod's container connect to before the pod is ready.
 
 Source: the Kubernetes API reference, v1 Probe.
 """
@@ -21,7 +21,7 @@ _CONNECTION = re.compile(
 
 
 def readiness_checks(section: Mapping[str, object]) -> Iterator[ReadinessCheck]:
-    """The checks of a container; a startup probe keeps a pod from readiness as well."""
+    """The readiness and startup probes of a container; both delay readiness."""
     ports = {
         text_in(port, "name"): text_in(port, "containerPort")
         for port in map(as_map, list_of(section.get("ports")))

@@ -1,7 +1,7 @@
-"""What the shell in a pod's command assigns: node ids from ordinals, addresses from pod names.
+"""Variables that a pod's command assigns in the shell: node ids from ordinals, addresses from pod
+names.
 
-Only scripts without branches, loops and other control are read. Everything else that a script
-assigns has an unknown value.
+In scripts with branches, loops or other control flow, assigned variables have unknown values.
 """
 
 import re
@@ -39,32 +39,32 @@ _LAST_OF_NAME = re.compile(
 
 
 def assignments(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
-    """The variables that ``script`` assigns, in its order; None for an unknown value.
+    """The variables that ``script`` assigns, in its order; None is an unknown value.
 
-    ``known`` are those of the container, with HOSTNAME, the name of the pod.
+    ``known`` are those of the container, with the pod's name as HOSTNAME.
     """
     if _MATCHED.search(script):
         script = _MATCHED.sub(":", script).replace(_MATCH, "${HOSTNAME##*-}")
-    found: dict[str, str | None] = {}
+    assigned: dict[str, str | None] = {}
     is_plain = not has_control_flow(script)
     for match in _ASSIGNMENT.finditer(_COMMENT.sub("", script)):
-        values = {**known, **found}
-        found[match[1]] = _evaluated(match[2], values) if is_plain else None
-    return found
+        values = {**known, **assigned}
+        assigned[match[1]] = _evaluated(match[2], values) if is_plain else None
+    return assigned
 
 
 def has_control_flow(script: str) -> bool:
-    """Whether parts of ``script`` run under a condition, or in a way that is not read."""
+    """Whether parts of ``script`` are conditional, or use syntax that is not read."""
     return _CONTROL.search(_EXITS.sub("", _COMMENT.sub("", script))) is not None
 
 
 def without_assignments(script: str, names: Collection[str]) -> str:
-    """``script`` without what it assigns to ``names``."""
-    return _ASSIGNMENT.sub(lambda it: "" if it[1] in names else it[0], script)
+    """``script`` without its assignments to ``names``."""
+    return _ASSIGNMENT.sub(lambda match: "" if match[1] in names else match[0], script)
 
 
 def _evaluated(text: str, values: Mapping[str, str | None]) -> str | None:
-    """The text that the shell makes of ``text``, or None."""
+    """``text`` as the shell expands it, or None."""
     parts: list[str] = []
     end = 0
     for match in _PART.finditer(text):
@@ -94,8 +94,8 @@ def _one(match: re.Match[str], values: Mapping[str, str | None]) -> str | None:
 
 
 def _sum(text: str, values: Mapping[str, str | None]) -> str | None:
-    """The result of `$((text))`, of one number or two."""
-    plain = _NAME_IN_SUM.sub(lambda it: values.get(it[1]) or it[0], text)
+    """The result of `$((text))` with one or two numbers, or None."""
+    plain = _NAME_IN_SUM.sub(lambda match: values.get(match[1]) or match[0], text)
     result = _evaluated(plain, values)
     numbers = _SUM.fullmatch(result) if result is not None else None
     if numbers is None:

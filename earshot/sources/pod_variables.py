@@ -1,4 +1,4 @@
-"""The variables of a pod's container: those that the file holds, and `$(NAME)` for the others."""
+"""The variables of a pod's container; unknown values are `$(NAME)`."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from earshot.sources.pod_scripts import assignments, without_assignments
 Keys = tuple[int | str, ...]
 """A place in a file: the document, counted from 0, then keys and indices."""
 NAME = "metadata.name"
-"""The field of a pod that is its hostname."""
+"""The field with the pod's hostname."""
 MAX_EXPANDED = 4_000
-"""Characters of a value with others in it; a longer one is left as it is written."""
+"""Characters of a value with references; longer ones are not expanded."""
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
 _SET_BY_SHELL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
 _UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*)+)", re.ASCII)
@@ -25,7 +25,7 @@ class ConfigMap:
 
 
 class PodVariables:
-    """The variables of one container in the order in which the kubelet sets them."""
+    """The variables of one container, in the kubelet's order."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class PodVariables:
         maps: Mapping[tuple[str, str], ConfigMap],
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        """``fields`` are those of the pod that are known, by their paths (`metadata.name`)."""
+        """``fields`` are the known fields of the pod by path (`metadata.name`)."""
         self.values: dict[str, str] = {}
         self.places: dict[str, Keys] = {}
         self.unknown: list[str] = []
@@ -43,8 +43,8 @@ class PodVariables:
         self._fields = fields or {}
 
     def read(self, section: Mapping[str, object], path: Keys) -> None:
-        for item in list_of(section.get("envFrom")):
-            source = as_map(item)
+        for entry in list_of(section.get("envFrom")):
+            source = as_map(entry)
             config_map = self._config_map(source.get("configMapRef"))
             if config_map is None:
                 self.unknown.append("envFrom")
@@ -52,39 +52,39 @@ class PodVariables:
             prefix = text_in(source, "prefix")
             for key, value in config_map.data.items():
                 self._set(prefix + key, value, (*config_map.path, "data", key))
-        listed = section.get("env")
-        if listed and not isinstance(listed, list):
+        env = section.get("env")
+        if env and not isinstance(env, list):
             self.unknown.append("env (no list)")
-        for i, item in enumerate(list_of(listed)):
-            variable = as_map(item)
+        for i, entry in enumerate(list_of(env)):
+            variable = as_map(entry)
             if name := text_in(variable, "name"):
                 self._set_variable(name, variable, (*path, "env", i))
             else:
                 self.unknown.append(f"env[{i}] (no name)")
 
     def expand(self, text: str) -> str:
-        """``text`` with the values of `$(NAME)`, those that are known so far."""
+        """``text`` with `$(NAME)` replaced by the variables so far."""
 
         def value(match: re.Match[str]) -> str:
             return "$" if match[1] is None else self.values.get(match[1], match[0])
 
         if len(text) > MAX_EXPANDED:
             return text
-        found = _REFERENCE.sub(value, text)
-        return found if len(found) <= MAX_EXPANDED else text
+        expanded = _REFERENCE.sub(value, text)
+        return expanded if len(expanded) <= MAX_EXPANDED else text
 
     def forget(self, command: str) -> None:
-        """What a command sets or unsets for itself is not known."""
+        """Marks the variables that a command sets or unsets as unknown."""
         names = set(_SET_BY_SHELL.findall(command))
-        for listed in _UNSET_BY_SHELL.findall(command):
-            names |= set(listed.split())
+        for unset_names in _UNSET_BY_SHELL.findall(command):
+            names |= set(unset_names.split())
         for name in sorted(names):
             self.at_run_time.add(name)
             if name in self.values or name.startswith("KAFKA_"):
                 self.values[name] = not_in_file(name)
 
     def run(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The variables that the shell in ``words`` assigns; returns ``words`` without those."""
+        """Applies the shell's assignments in ``words``; returns ``words`` without them."""
         known = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
         done: set[str] = set()
         for word in words if NAME in self._fields else ():
@@ -116,7 +116,7 @@ class PodVariables:
         self._set(name, config_map.data[key], (*config_map.path, "data", key))
 
     def _set(self, name: str, value: object, path: Keys) -> None:
-        """Sets one variable: no value is an empty text, and another type is not known."""
+        """Sets one variable: no value is an empty string, a value of another type is unknown."""
         self.values[name] = value if isinstance(value, str) else not_in_file(name) if value else ""
         self.places[name] = path
 
@@ -125,7 +125,7 @@ class PodVariables:
 
 
 def not_in_file(name: str) -> str:
-    """The value of a variable that the file does not hold."""
+    """The value of a variable whose value is not in the file."""
     return f"$({name})"
 
 
@@ -135,8 +135,8 @@ def text_in(section: Mapping[str, object], key: str) -> str:
 
 
 def as_map(value: object) -> Mapping[str, object]:
-    """The map that ``value`` is; anything else has no keys."""
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
+    """``value`` if it is a map, else an empty map."""
+    return {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
 
 
 def list_of(value: object) -> list[object]:

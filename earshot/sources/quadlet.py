@@ -1,7 +1,7 @@
-"""Podman's units for systemd (Quadlet): `*.container`, and the `*.pod` that they belong to.
+"""Podman's units for systemd (Quadlet): `*.container`, and their `*.pod`.
 
-A container is known on its networks by its own name (`ContainerName`, else `systemd-UNIT`) and its
-aliases; on Podman's default network no name is known. Containers of a pod share its network and its
+The names of a container on its networks are `ContainerName` (default: `systemd-UNIT`) and its
+aliases; Podman's default network resolves no names. Containers of a pod share its network and
 ports. Source: https://docs.podman.io/en/latest/markdown/podman-systemd.unit.5.html.
 """
 
@@ -10,10 +10,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from earshot.errors import EarshotError
 from earshot.sources.compose import Service
-from earshot.sources.compose_ports import read_hidden_port, read_port
-from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
+from earshot.sources.compose_ports import read_known_ports
+from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 ENDINGS = (".container", ".pod")
 Entries = Mapping[str, Sequence[str]]
@@ -21,20 +20,20 @@ _ENTRY = re.compile(r"([A-Za-z]+)[ \t]*=[ \t]*(.*)")
 
 
 def read_units(units: Mapping[str, str]) -> tuple[Service, ...]:
-    """The containers of units, each by its file's name with its text."""
+    """The containers of ``units``, texts by file name."""
     pods = {name: _entries(text, "Pod") for name, text in units.items() if name.endswith(".pod")}
     containers = {
         name: _entries(text, "Container")
         for name, text in units.items()
         if name.endswith(".container")
     }
-    found = [_pod(name, entries) for name, entries in pods.items()]
-    found += [_container(name, entries, pods) for name, entries in containers.items()]
-    return tuple(found)
+    services = [_pod(name, entries) for name, entries in pods.items()]
+    services += [_container(name, entries, pods) for name, entries in containers.items()]
+    return tuple(services)
 
 
 def name_of(unit: str, text: str) -> str:
-    """What the container, or the pod, of a unit is called."""
+    """The name of a unit's container or pod."""
     is_pod = unit.endswith(".pod")
     entries = _entries(text, "Pod" if is_pod else "Container")
     return _name(unit, entries, "PodName" if is_pod else "ContainerName")
@@ -50,7 +49,7 @@ def _pod(unit: str, entries: Entries) -> Service:
     container = Container(
         name,
         networks=tuple(_networks(entries)),
-        published=tuple(_ports(entries, unknown)),
+        published=tuple(read_known_ports(entries.get("PublishPort", ()), unknown)),
         network_mode=_mode(entries),
         unknown=tuple(unknown),
     )
@@ -71,7 +70,7 @@ def _container(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Serv
         name,
         image=_last(entries, "Image"),
         networks=() if pod else tuple(_networks(entries)),
-        published=() if pod else tuple(_ports(entries, unknown)),
+        published=() if pod else tuple(read_known_ports(entries.get("PublishPort", ()), unknown)),
         env=dict(_variables(entries)),
         mounts=tuple(volume[1] if len(volume) > 1 else volume[0] for volume in volumes),
         network_mode=mode,
@@ -85,8 +84,8 @@ def _container(unit: str, entries: Entries, pods: Mapping[str, Entries]) -> Serv
 
 
 def _entries(text: str, section: str) -> Entries:
-    """The entries of one section; an empty value takes those before it away, as systemd does."""
-    found: dict[str, list[str]] = {}
+    """The entries of one section; an empty value removes earlier ones, as in systemd."""
+    entries: dict[str, list[str]] = {}
     inside = False
     for line in text.replace("\\\n", " ").splitlines():
         if line.strip().startswith(("#", ";")):
@@ -94,9 +93,9 @@ def _entries(text: str, section: str) -> Entries:
         if line.strip().startswith("["):
             inside = line.strip() == f"[{section}]"
         elif inside and (match := _ENTRY.fullmatch(line.strip())):
-            listed = found.setdefault(match[1], [])
-            listed.clear() if not match[2] else listed.append(match[2])
-    return found
+            values = entries.setdefault(match[1], [])
+            values.clear() if not match[2] else values.append(match[2])
+    return entries
 
 
 def _last(entries: Entries, key: str) -> str:
@@ -104,10 +103,10 @@ def _last(entries: Entries, key: str) -> str:
 
 
 def _mode(entries: Entries) -> str:
-    listed = [entry.partition(":")[0] for entry in entries.get("Network", ())]
-    if HOST_NETWORK in listed:
+    names = [entry.partition(":")[0] for entry in entries.get("Network", ())]
+    if HOST_NETWORK in names:
         return HOST_NETWORK
-    return "" if listed else "bridge"
+    return "" if names else "bridge"
 
 
 def _networks(entries: Entries) -> Iterator[JoinedNetwork]:
@@ -116,16 +115,6 @@ def _networks(entries: Entries) -> Iterator[JoinedNetwork]:
         name = entry.partition(":")[0].removesuffix(".network")
         if name not in (HOST_NETWORK, "none", "bridge"):
             yield JoinedNetwork(name, aliases)
-
-
-def _ports(entries: Entries, unknown: list[str]) -> Iterator[PublishedPort]:
-    for entry in entries.get("PublishPort", ()):
-        try:
-            yield from read_port(entry, "PublishPort")
-        except EarshotError:
-            hidden = read_hidden_port(entry)
-            yield from hidden
-            unknown += [] if hidden else ["ports"]
 
 
 def _variables(entries: Entries) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""Redpanda's brokers among services: their Kafka listeners, by flags or in redpanda.yaml.
+"""Redpanda's brokers among services: their Kafka listeners, from flags or redpanda.yaml.
 
-Redpanda speaks Kafka's protocol and advertises listeners as Kafka does; it has no properties, no
-quorum and no listener between brokers that Kafka's rules know. Sources: the reference of
+Redpanda speaks Kafka's protocol and advertises listeners as Kafka does; it has no Kafka properties,
+no KRaft quorum and no inter-broker listener. Sources: the reference of
 `rpk redpanda start` and of the broker properties `kafka_api` and `advertised_kafka_api`
 (https://docs.redpanda.com/current/reference/).
 """
@@ -33,11 +33,11 @@ _ENTRY = re.compile(
 _UNNAMED = "kafka"
 _PORT = 9092
 Listed = dict[str, Address | None]
-"""By a listener's name its address, None where that is not known."""
+"""Addresses by listener name; None is an unknown address."""
 
 
 def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
-    """Those that run a broker of Redpanda, and not only its image's `rpk`."""
+    """The services that run a Redpanda broker, and not only the image's `rpk`."""
     return tuple(
         service
         for service in services
@@ -47,12 +47,12 @@ def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
 
 
 def is_redpanda(image: str) -> bool:
-    """Whether an image is Redpanda's, also in a mirror of its registry."""
+    """Whether an image is Redpanda's, in any registry."""
     return _IMAGE.fullmatch(repository_of(image)) is not None
 
 
 def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
-    """The broker in ``service``; those that name a seed among ``services`` are of its cluster."""
+    """The broker of ``service``, in the cluster of its seed among ``services``."""
     text = " ".join(service.command)
     root = service
     if seed := _SEEDS.search(text):
@@ -73,9 +73,9 @@ def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
 
 
 def listeners_in(text: str) -> tuple[Endpoint, ...]:
-    """The listeners of a redpanda.yaml by itself, those that advertise something of their own.
+    """The listeners of a redpanda.yaml that have an advertised address.
 
-    For the others Redpanda's flags may say it, or what binds them.
+    For the others flags, or the bind address, may define it.
     """
     binds, advertised = _of_file(text)
     return tuple(
@@ -93,14 +93,14 @@ def addresses_in_flags(service: Service) -> tuple[str, ...]:
 
 
 def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
-    """None where some of them are not known: flags count before the mounted file."""
+    """The listeners from flags, or else the mounted file; None if some are unknown."""
     binds, advertised = _of_file(service.redpanda)
     for is_advertised, value in _FLAG.findall(text):
-        listed = _listed(value.strip("\"'"))
+        addresses = _listed(value.strip("\"'"))
         if is_advertised:
-            advertised = listed
+            advertised = addresses
         else:
-            binds = listed
+            binds = addresses
     given = _given(text)
     binds |= given[False]
     advertised |= given[True]
@@ -114,7 +114,8 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
 
 
 def _given(text: str) -> Mapping[bool, Listed]:
-    """What `--set redpanda.kafka_api[0].port=…` says, and for those that are advertised."""
+    """The listeners of `--set redpanda.kafka_api[0].port=…` (False) and of
+    `advertised_kafka_api` (True)."""
     parts: dict[bool, dict[str, dict[str, str]]] = {False: {}, True: {}}
     for is_advertised, index, key, value in _SET.findall(text):
         parts[bool(is_advertised)].setdefault(index, {})[key] = value.strip("\"'")
@@ -122,17 +123,17 @@ def _given(text: str) -> Mapping[bool, Listed]:
 
 
 def _listed(text: str) -> Listed:
-    """`internal://0.0.0.0:9092,external://0.0.0.0:19092`, or one without a name."""
-    found: Listed = {}
+    """Parses `internal://0.0.0.0:9092,external://0.0.0.0:19092`, or one without a name."""
+    addresses: Listed = {}
     for entry in text.split(","):
         match = _ENTRY.fullmatch(entry.strip()) if is_known(entry) else None
         name = entry.partition("://")[0] if "://" in entry else _UNNAMED
-        found[name] = match and Address(match["host"].strip("[]"), int(match["port"] or _PORT))
-    return found
+        addresses[name] = match and Address(match["host"].strip("[]"), int(match["port"] or _PORT))
+    return addresses
 
 
 def _of_file(text: str) -> tuple[Listed, Listed]:
-    """`kafka_api` and `advertised_kafka_api` of a redpanda.yaml; empty where it has none."""
+    """`kafka_api` and `advertised_kafka_api` of a redpanda.yaml, empty by default."""
     try:
         document = read_yaml_texts(text, "redpanda.yaml", unique=False) if text else None
     except EarshotError:
@@ -144,11 +145,11 @@ def _of_file(text: str) -> tuple[Listed, Listed]:
 
 
 def _items(value: object) -> Listed:
-    listed = value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
-    return dict(_item(item) for item in listed if isinstance(item, Mapping))
+    entries = value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
+    return dict(_item(entry) for entry in entries if isinstance(entry, Mapping))
 
 
-def _item(item: Mapping[str, object]) -> tuple[str, Address | None]:
-    host, port = str(item.get("address") or ""), str(item.get("port") or _PORT)
+def _item(entry: Mapping[str, object]) -> tuple[str, Address | None]:
+    host, port = str(entry.get("address") or ""), str(entry.get("port") or _PORT)
     known = host and is_known(host) and re.fullmatch(r"[0-9]{1,5}", port)
-    return str(item.get("name") or _UNNAMED), Address(host, int(port)) if known else None
+    return str(entry.get("name") or _UNNAMED), Address(host, int(port)) if known else None

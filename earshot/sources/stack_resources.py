@@ -1,7 +1,7 @@
-"""The resources of a stack as their inputs and outputs show them, and which belong together.
+"""The resources of a stack, and the references between them.
 
-A preview does not know the ids of what is still to be made; there a property points at whatever
-its value comes from.
+A preview does not know the ids of new resources. There a property refers to the resources that its
+value depends on.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ TYPES = frozenset(
         *(*SUBNETS, *VPCS, *GROUPS, *RULES, ZONE, ZONE_ASSOCIATION, RECORD),
     }
 )
-"""All resources that decide how an instance is reached."""
+"""The types of resources that decide how an instance is reached."""
 _IDS = ("id", "zoneId", "allocationId")
 
 
@@ -48,11 +48,11 @@ class RegisteredResource:
     type: str
     urn: str
     props: Mapping[str, Any]
-    """Outputs, in which the inputs are; a value of None is not known yet."""
+    """Outputs, which include the inputs; None is an unknown value."""
     inputs: Mapping[str, Any] | None = None
-    """What the program gave; None where that is not known apart."""
+    """The program's inputs; None if they are not known separately."""
     depends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By property, the URNs of the resources that its value comes from."""
+    """URNs of the resources that a property's value depends on, by property."""
 
     @property
     def name(self) -> str:
@@ -60,51 +60,51 @@ class RegisteredResource:
 
     @property
     def ids(self) -> frozenset[str]:
-        """What other resources' properties may call it."""
+        """The ids by which other resources refer to it."""
         arn = self.text("arn") or ""
         texts = (*map(self.text, _IDS), arn.rpartition("/")[2])
         return frozenset(filter(None, texts))
 
     def given(self, key: str) -> bool:
-        """Whether the program gave ``key``; where that is not known apart, whether it is there."""
+        """Whether the program set ``key``; without known inputs, whether ``key`` exists."""
         return key in (self.props if self.inputs is None else self.inputs)
 
     def text(self, key: str) -> str | None:
-        """The value of a text that is known; None for one that is not, or not there."""
+        """The text at ``key``; None if it is unknown or absent."""
         value = self.props.get(key)
         return value if isinstance(value, str) and value else None
 
 
 @dataclass(frozen=True)
 class References:
-    """What a property points at."""
+    """The resources that a property refers to."""
 
     resources: tuple[RegisteredResource, ...] = ()
     foreign_ids: tuple[str, ...] = ()
-    """Ids of what is no resource of this stack."""
+    """Ids of resources outside of this stack."""
     unknown: bool = False
-    """Something is not known yet, and nothing shows what it comes from."""
+    """A value is unknown, and so are the resources that it depends on."""
 
     @property
     def whole(self) -> bool:
-        """All that it points at is a resource of this stack."""
+        """Whether all references are known and in this stack."""
         return not self.foreign_ids and not self.unknown
 
     @property
     def keys(self) -> frozenset[str]:
-        """What identifies each thing pointed at: a URN, or the id of what is foreign."""
-        return frozenset({*(item.urn for item in self.resources), *self.foreign_ids})
+        """The URNs of ``resources``, and the foreign ids."""
+        return frozenset({*(resource.urn for resource in self.resources), *self.foreign_ids})
 
 
 class RegisteredStack:
-    """The resources of `TYPES` that a stack has."""
+    """The resources of a stack that are of `TYPES`."""
 
     def __init__(self, resources: Iterable[RegisteredResource]) -> None:
-        listed = list(resources)
-        self._by_type = by_key((item.type, item) for item in listed)
-        self._by_urn = {item.urn: item for item in listed}
-        self._by_id = by_key((id, item) for item in listed for id in item.ids)
-        # asked for every instance: the answers for all of them are found at once
+        resource_list = list(resources)
+        self._by_type = by_key((resource.type, resource) for resource in resource_list)
+        self._by_urn = {resource.urn: resource for resource in resource_list}
+        self._by_id = by_key((id, resource) for resource in resource_list for id in resource.ids)
+        # queried for every instance, so that all answers are computed at once
         self._referrers: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
 
     def all(self, *types: str) -> Iterator[RegisteredResource]:
@@ -118,16 +118,16 @@ class RegisteredStack:
     def references(
         self, holder: RegisteredResource, key: str, *types: str, inner: str = ""
     ) -> References:
-        """What ``key`` of ``holder`` points at, among ``types``.
+        """The resources of ``types`` that ``key`` of ``holder`` refers to.
 
-        ``inner`` is the key within that map, or within each map of that list.
+        ``inner`` is the key within the map, or within each map of the list, at ``key``.
         """
         texts, hidden = _texts(holder.props, key, inner)
-        found: dict[str, RegisteredResource] = {}
+        by_urn: dict[str, RegisteredResource] = {}
         foreign = []
         for text in texts:
-            own = [item for item in self._by_id.get(text, ()) if item.type in types]
-            found |= {item.urn: item for item in own}
+            own = [resource for resource in self._by_id.get(text, ()) if resource.type in types]
+            by_urn |= {resource.urn: resource for resource in own}
             foreign += [] if own else [text]
         if foreign or hidden:
             sources = [self._by_urn.get(urn) for urn in holder.depends.get(key, ())]
@@ -137,34 +137,34 @@ class RegisteredStack:
                 if source is not None and source.type in types
             }
             if more:
-                return References(tuple({**found, **more}.values()))
-        return References(tuple(found.values()), tuple(foreign), hidden)
+                return References(tuple({**by_urn, **more}.values()))
+        return References(tuple(by_urn.values()), tuple(foreign), hidden)
 
     def referrers(
         self, target: str, key: str, types: tuple[str, ...], at: tuple[str, ...]
     ) -> tuple[RegisteredResource, ...]:
-        """Resources of ``types`` whose ``key`` points at the resource with the URN ``target``,
-        which is one of the types ``at``."""
+        """The resources of ``types`` whose ``key`` refers to the URN ``target``, which is of one
+        of the types ``at``."""
         question = (key, types, at)
         if question not in self._referrers:
             self._referrers[question] = by_key(
-                (urn, item)
-                for item in self.all(*types)
-                for urn in self.references(item, key, *at).keys
+                (urn, resource)
+                for resource in self.all(*types)
+                for urn in self.references(resource, key, *at).keys
             )
         return tuple(self._referrers[question].get(target, ()))
 
 
 def _texts(props: Mapping[str, Any], key: str, inner: str) -> tuple[list[str], bool]:
-    """The texts at ``key``, and whether any is not known yet."""
+    """The texts at ``key``, and whether any is unknown."""
     if key not in props:
         return [], False
     value = props[key]
-    listed = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
     if inner:
-        listed = [
-            None if item is None else item.get(inner, "")
-            for item in listed
-            if item is None or isinstance(item, Mapping)
+        values = [
+            None if value is None else value.get(inner, "")
+            for value in values
+            if value is None or isinstance(value, Mapping)
         ]
-    return [item for item in listed if isinstance(item, str) and item], None in listed
+    return [value for value in values if isinstance(value, str) and value], None in values

@@ -35,41 +35,45 @@ class FoundKafka:
 
 
 def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
-    """Those in the documents of a file (`read_yaml_documents`), in their order.
+    """The `Kafka` resources of a file's documents (`read_yaml_documents`), in their order.
 
-    The second of one name is called `NAME#2`.
+    The second resource of one name is called `NAME#2`.
     """
-    listed = [
+    strimzi_resources = [
         (path, resource)
         for path, resource in resources(documents)
         if str(resource.get("apiVersion")).startswith(_GROUP)
     ]
-    pooled = any(item.get("kind") == "KafkaNodePool" for _, item in listed)
-    taken: set[str] = set()
+    pooled = any(resource.get("kind") == "KafkaNodePool" for _, resource in strimzi_resources)
+    used_names: set[str] = set()
     return tuple(
-        _found(path, item, pooled, taken) for path, item in listed if item.get("kind") == "Kafka"
+        _found(path, resource, pooled, used_names)
+        for path, resource in strimzi_resources
+        if resource.get("kind") == "Kafka"
     )
 
 
-def _found(path: Keys, resource: Resource, pooled: bool, taken: set[str]) -> FoundKafka:
+def _found(path: Keys, resource: Resource, pooled: bool, used_names: set[str]) -> FoundKafka:
     section = as_map(as_map(resource.get("spec")).get("kafka"))
-    listed = section.get("listeners")
-    listeners = tuple(_listeners(listed)) if isinstance(listed, list) else ()
+    listener_list = section.get("listeners")
+    listeners = tuple(_listeners(listener_list)) if isinstance(listener_list, list) else ()
     annotations = as_map(as_map(resource.get("metadata")).get("annotations"))
     alone = not pooled and is_off(annotations.get(_POOLS, "false"))
     brokers = _number(section.get("replicas")) if alone else None
-    kafka = StrimziKafka(free_name(name_of(resource), taken), listeners, brokers)
+    kafka = StrimziKafka(free_name(name_of(resource), used_names), listeners, brokers)
     version = str(resource.get("apiVersion")).removeprefix(_GROUP)
-    misshapen = _misshapen(listed, version)
-    return FoundKafka(kafka, path, "" if misshapen else _why_open(listed, listeners), misshapen)
+    misshapen = _misshapen(listener_list, version)
+    return FoundKafka(
+        kafka, path, "" if misshapen else _why_open(listener_list, listeners), misshapen
+    )
 
 
 def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
     """Resources whose listeners Kubernetes refuses: the resource, what was found, and what is
     allowed."""
-    for item in found:
-        if item.misshapen:
-            yield f"Kafka {item.kafka.name}", item.misshapen, "a list of listeners, each a map"
+    for kafka in found:
+        if kafka.misshapen:
+            yield f"Kafka {kafka.kafka.name}", kafka.misshapen, "a list of listeners, each a map"
 
 
 def _misshapen(listed: object, version: str) -> str:
@@ -100,11 +104,11 @@ def _why_open(listed: object, listeners: Sequence[StrimziListener]) -> str:
     return ""
 
 
-def _listeners(listed: list[object]) -> Iterator[StrimziListener]:
-    for i, item in enumerate(listed):
-        if not isinstance(item, Mapping):
+def _listeners(entries: list[object]) -> Iterator[StrimziListener]:
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
             continue
-        listener = as_map(item)
+        listener = as_map(entry)
         place = f"{_LISTENERS}[{i}]"
         configuration = listener.get("configuration")
         known = configuration is None or isinstance(configuration, Mapping)
@@ -123,20 +127,20 @@ def _listeners(listed: list[object]) -> Iterator[StrimziListener]:
         )
 
 
-def _brokers(listed: object, place: str) -> tuple[StrimziBroker, ...] | None:
-    if listed is None:
+def _brokers(entries: object, place: str) -> tuple[StrimziBroker, ...] | None:
+    if entries is None:
         return ()
-    if not isinstance(listed, list) or not all(isinstance(item, Mapping) for item in listed):
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         return None
     return tuple(
         StrimziBroker(
-            id=_number(item.get("broker")),
+            id=_number(entry.get("broker")),
             place=f"{place}.configuration.brokers[{i}]",
-            has_host=bool(item.get("host")),
-            advertised_host=_text(item, "advertisedHost"),
-            advertised_port=_number(item.get("advertisedPort")),
+            has_host=bool(entry.get("host")),
+            advertised_host=_text(entry, "advertisedHost"),
+            advertised_port=_number(entry.get("advertisedPort")),
         )
-        for i, item in enumerate(map(as_map, listed))
+        for i, entry in enumerate(map(as_map, entries))
     )
 
 
@@ -154,7 +158,7 @@ def _number(value: object) -> int | None:
 
 
 def _switch(value: object) -> bool | None:
-    """A listener has no TLS where nothing is said of it."""
+    """A boolean, False by default; None if unknown."""
     if value is None or is_off(value):
         return False
     return True if str(value).lower() in _ON else None

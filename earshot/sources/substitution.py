@@ -1,14 +1,13 @@
-"""Variables as Docker Compose replaces them, and the files of `NAME=value` lines that hold them.
+"""Variable substitution of Docker Compose, and files of `NAME=value` lines.
 
 Forms: `$X`, `${X}`, `${X:-default}` and `${X-default}` (where X is unset or, with the colon,
 empty), `${X:?message}` and `${X?message}` (required), `${X:+other}` and `${X+other}` (where X is
 set), and `$$` for a dollar sign. Defaults may hold variables themselves.
 
-Files are `.env`, and what a service names under `env_file`. In them `export` and blanks before the
-name are passed over, `#` begins a comment (inside a value only after a blank), single quotes keep
-the text as it is, double quotes know escapes, and other values may name variables. python-dotenv
-reads otherwise: 1.2.4 leaves `$NAME` and `${NAME:?...}` as they are and passes over `NAME: value`
-and lines that Compose refuses.
+Files are `.env` and those of `env_file`. `export` and blanks before the name are skipped, `#`
+begins a comment (inside a value only after a blank), single-quoted text is literal, double-quoted
+text has escapes and variables, and other values may contain variables. python-dotenv differs: 1.2.4
+does not replace `$NAME` and `${NAME:?...}`, and skips `NAME: value` and lines that Compose refuses.
 """
 
 import re
@@ -34,36 +33,36 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$$"}
 
 @dataclass
 class Variables:
-    """The variables that a file may name, and those that it named and that are not set."""
+    """The variables that a file may use, and those that it used and that are not set."""
 
     values: Mapping[str, str]
     missing: dict[str, None] = field(default_factory=dict)
     keep: bool = False
-    """Leave a variable that is not set as `${NAME}`: its value is not known here."""
+    """Leave an unset variable as `${NAME}`: its value is unknown."""
     malformed: dict[str, None] = field(default_factory=dict)
-    """The place of a form that Compose does not know, and the problem."""
+    """Places of invalid expressions, each with the problem."""
 
     def substitute(self, text: str, where: str = "") -> str:
-        """``text`` with every variable replaced; one that is not set becomes empty.
+        """``text`` with every variable replaced; an unset one becomes empty, or `${NAME}`.
 
-        Raises EarshotError for a form that compose does not know, and for a required variable.
+        Raises EarshotError for an invalid expression and an unset required variable.
         """
         if "$" not in text:
             return text
         return _Substitution(self, text, where).until("", 0)
 
     def value(self, name: str) -> str:
-        """That of one variable; if it is not set, it is missing and empty, or `${NAME}`."""
-        found = self.values.get(name)
-        if found is None:
+        """The value of one variable; an unset one is noted as missing, and empty or `${NAME}`."""
+        value = self.values.get(name)
+        if value is None:
             self.missing[name] = None
             return f"${{{name}}}" if self.keep else ""
-        if self.keep:  # a value may have been kept by another file, such as `.env`
-            self.missing.update(dict.fromkeys(_KEPT.findall(found)))
-        return found
+        if self.keep:  # another file, such as `.env`, may have kept a variable in the value
+            self.missing.update(dict.fromkeys(_KEPT.findall(value)))
+        return value
 
     def value_from_environment(self, name: str) -> str | None:
-        """The value of a variable that a file names without one; None where it is not set then."""
+        """The value of a variable that a file names without a value; None if it is not set."""
         return self.value(name) if self.keep or name in self.values else None
 
 
@@ -75,7 +74,7 @@ class _Substitution:
     at: int = 0
 
     def until(self, end: str, depth: int) -> str:
-        """The text up to ``end``, or to its own end where that is empty, replaced."""
+        """The replaced text up to ``end``, or up to its end if ``end`` is empty."""
         if depth > MAX_DEPTH:
             raise self._error("is nested too deeply")
         parts: list[str] = []
@@ -113,17 +112,17 @@ class _Substitution:
         missing = dict(self.variables.missing)
         rest = self.until("}", depth + 1)
         value = self.variables.values.get(name)
-        there = bool(value) if operator[0].startswith(":") else value is not None
+        is_set = bool(value) if operator[0].startswith(":") else value is not None
         kind = operator[0][-1]
-        if (kind == "+") is not there:
-            self.variables.missing = missing  # the unused part needs no variable
+        if (kind == "+") is not is_set:
+            self.variables.missing = missing  # variables of the unused part are not missing
         if kind == "-":
-            return str(value) if there else rest
+            return str(value) if is_set else rest
         if kind == "+":
-            return rest if there else ""
-        if not there and self.variables.keep:
+            return rest if is_set else ""
+        if not is_set and self.variables.keep:
             return self.variables.value(name)
-        if not there:
+        if not is_set:
             raise EarshotError(
                 self.where or f"variable {name}",
                 observed=f"the variable {name} is required, and not set"
@@ -148,17 +147,17 @@ class _Substitution:
 
 
 def is_env_file(name: str) -> bool:
-    """Whether a file of this name is one: `.env`, `.env.local`, `kafka.env`."""
+    """Whether the name is that of a file of variables: `.env`, `.env.local`, `kafka.env`."""
     return name.startswith(".env.") or name.endswith(".env")
 
 
 def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
-    """The variables of a file; ``known`` are those that its values may name besides its own.
+    """The variables of a file; its values may use those of ``known`` and its own.
 
-    A name alone on its line takes its value from ``known``, or is left out. What is missing, and
-    whether that is kept as `${NAME}`, is the business of ``known``. Raises EarshotError.
+    A name without a value takes it from ``known``, or is left out. ``known`` collects missing
+    variables and decides whether they stay as `${NAME}`. Raises EarshotError.
     """
-    found: dict[str, str] = {}
+    variables_read: dict[str, str] = {}
     lines = _lines(text)
     for number, line in lines:
         where = f"{shown}, line {number}"
@@ -167,31 +166,31 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
             raise _no_assignment(where)
         name, value = match["name"], match["value"]
         if match["sign"] is None:
-            found |= _handed_through(name, known)
+            variables_read |= _handed_through(name, known)
             continue
-        while _is_open(value):  # a quoted value may go on for lines
+        while _is_open(value):  # a quoted value may have several lines
             following = next(lines, None)
             if following is None:
                 raise EarshotError(where, observed="has a quote that is not closed")
             value += "\n" + following[1]
-        variables = Variables({**found, **known.values}, keep=known.keep)
-        found[name] = _value(value, variables, where)
+        variables = Variables({**variables_read, **known.values}, keep=known.keep)
+        variables_read[name] = _value(value, variables, where)
         known.missing.update(variables.missing)
-    return found
+    return variables_read
 
 
 def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
-    """The same of an `env_file` with `format: raw`: the text after `=` is the value, unchanged.
+    """The variables of an `env_file` with `format: raw`, whose values are unchanged text.
 
     Source: the Compose Specification, and kvfile of Docker's CLI. Raises EarshotError.
     """
-    found: dict[str, str] = {}
+    variables_read: dict[str, str] = {}
     for number, line in _lines(text):
         name, sign, value = line.lstrip().partition("=")
         if not name or re.search(r"\s", name):
             raise _no_assignment(f"{shown}, line {number}")
-        found |= {name: value} if sign else _handed_through(name, known)
-    return found
+        variables_read |= {name: value} if sign else _handed_through(name, known)
+    return variables_read
 
 
 def _no_assignment(where: str) -> EarshotError:
@@ -200,8 +199,7 @@ def _no_assignment(where: str) -> EarshotError:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, but for blank ones, comments and the mark that Windows puts
-    before UTF-8."""
+    """The lines with their numbers, without blank lines, comments and a byte order mark."""
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line
@@ -215,7 +213,7 @@ def _handed_through(name: str, known: Variables) -> dict[str, str]:
 def _is_open(value: str) -> bool:
     quote = value[:1]
     shape = {'"': _DOUBLE, "'": _SINGLE}.get(quote)
-    # what follows a closing quote compose takes as part of the value
+    # Compose reads text after a closing quote as part of the value
     is_closed = quote in re.sub(r"\\.", "", value[1:], flags=re.DOTALL)
     return shape is not None and shape.fullmatch(value) is None and not is_closed
 

@@ -1,7 +1,6 @@
 """The containers of an ECS task, from the JSON of `aws.ecs.TaskDefinition`.
 
-What the text does not hold (a secret, a file in S3) is not known. Source: the ECS API reference,
-ContainerDefinition.
+Secrets and files in S3 are unknown. Source: the ECS API reference, ContainerDefinition.
 """
 
 import json
@@ -15,14 +14,14 @@ from earshot.topology.container import Container
 
 @dataclass(frozen=True)
 class TaskContainer:
-    """One container of a task; ``path`` is its place, ``variables`` where each is set."""
+    """One container of a task; ``path`` is its place, ``variables`` the place of each variable."""
 
     service: Service
     path: str
     variables: Mapping[str, str]
 
     def place(self, names: Iterable[str]) -> str:
-        """Where the first of ``names`` is set: of broker properties, variables, keys."""
+        """The place of the first of ``names``: broker properties, variables, keys."""
         for name in names:
             for variable in sorted(spellings(name) & set(self.variables)):
                 return self.variables[variable]
@@ -32,52 +31,54 @@ class TaskContainer:
 
 
 def read_task(text: str) -> tuple[TaskContainer, ...]:
-    """The containers in ``text``; what has another shape is left out.
+    """The containers in ``text``, without malformed ones. Raises ValueError for invalid JSON.
 
-    Of two containers of one name, the second is called `NAME#2`. Raises ValueError for no JSON.
+    The second container of one name is called `NAME#2`.
     """
     try:
-        listed = json.loads(text)
+        definitions = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    found: dict[str, TaskContainer] = {}
-    for i, item in enumerate(listed if isinstance(listed, list) else ()):
-        if not isinstance(item, Mapping):
+    containers: dict[str, TaskContainer] = {}
+    for i, definition in enumerate(definitions if isinstance(definitions, list) else ()):
+        if not isinstance(definition, Mapping):
             continue
-        own = str(item.get("name") or i)
-        number = sum(name.partition("#")[0] == own for name in found) + 1
+        own = str(definition.get("name") or i)
+        number = sum(name.partition("#")[0] == own for name in containers) + 1
         name = own if number == 1 else f"{own}#{number}"
-        found[name] = _container(name, item, f"containerDefinitions[{i}]")
-    return tuple(found.values())
+        containers[name] = _container(name, definition, f"containerDefinitions[{i}]")
+    return tuple(containers.values())
 
 
-def _container(name: str, item: Mapping[str, object], path: str) -> TaskContainer:
+def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:
     env: dict[str, str] = {}
     places: dict[str, str] = {}
     for key, what in (("environment", "value"), ("secrets", "valueFrom")):
-        for i, entry in enumerate(_maps(item.get(key))):
+        for i, entry in enumerate(_maps(definition.get(key))):
             variable, value = str(entry.get("name") or ""), entry.get(what)
             known = key == "environment" and isinstance(value, str)
             env[variable] = str(value) if known else f"${{{variable}}}"
             places[variable] = f"{path}.{key}[{i}]"
     container = Container(
         name,
-        image=str(item.get("image") or ""),
+        image=str(definition.get("image") or ""),
         env=env,
-        mounts=tuple(str(it.get("containerPath") or "") for it in _maps(item.get("mountPoints"))),
-        unknown=("variables",) if item.get("environmentFiles") else (),
+        mounts=tuple(
+            str(mount.get("containerPath") or "") for mount in _maps(definition.get("mountPoints"))
+        ),
+        unknown=("variables",) if definition.get("environmentFiles") else (),
     )
     words = tuple(
         str(word)
         for key in ("entryPoint", "command")
-        if isinstance(listed := item.get(key), list)
-        for word in listed
+        if isinstance(words_of_key := definition.get(key), list)
+        for word in words_of_key
     )
     return TaskContainer(Service(name, container, words), path, places)
 
 
 def _maps(value: object) -> Iterator[Mapping[str, object]]:
     return (
-        item if isinstance(item, Mapping) else {}
-        for item in (value if isinstance(value, list) else ())
+        entry if isinstance(entry, Mapping) else {}
+        for entry in (value if isinstance(value, list) else ())
     )

@@ -1,7 +1,7 @@
-"""The way back: broker properties in anybody's user data, as far as a text alone shows them.
+"""Broker properties in EC2 user data of any author.
 
-Read are the `write_files` of a cloud-config and the here-documents of shell scripts, both also as
-parts of a MIME archive. Source: cloud-init's documentation of user-data formats.
+Supported are `write_files` of a cloud-config and here-documents of shell scripts, also as parts of
+a MIME archive. Source: cloud-init's documentation of user-data formats.
 """
 
 import base64
@@ -23,12 +23,12 @@ from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.yaml_document import read_cloud_config
 
 PLACE = "computed-{}.invalid"
-"""Placeholder for a host that an instance computes itself."""
+"""Placeholder for a host that an instance computes."""
 _PLACE = re.compile(r"computed-\d+\.invalid", re.ASCII)
 _MOST = 1 << 20
-"""Bytes that are unpacked, and read: user data have 16 KiB before."""
+"""Maximum size in bytes after unpacking; user data are limited to 16 KiB before."""
 _LAYERS = 8
-"""Archives and templates within each other that are opened."""
+"""Maximum nesting of archives and templates."""
 _UNREADABLE = (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError)
 _MIME = ("content-type:", "mime-version:")
 _JINJA_HEAD = "## template: jinja"
@@ -46,7 +46,7 @@ _SHELL = re.compile(
     r"|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`)"
 )
 _JINJA = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
-# both within bounds, so that what is never closed takes no quadratic time
+# bounded, so that unclosed expressions take linear time
 _HOST_ALONE = re.compile(rf"//({_PLACE.pattern}):")
 
 
@@ -55,34 +55,36 @@ class UserDataFile:
     """One broker's properties file."""
 
     path: str
-    """Where it is written, as the text has it; empty where that is unknown."""
+    """The target path as written; empty if unknown."""
     settings: NodeSettings
-    """Its known part; a host that the instance computes is a `PLACE`."""
+    """The known settings; a host that the instance computes is a `PLACE`."""
     computed: Mapping[str, str] = field(default_factory=dict)
-    """What the instance computes: by property that is left out, or by `PLACE` of a host."""
+    """Expressions that the instance computes, by omitted property or by `PLACE` of a host."""
     whole: bool = True
-    """False where it is added to a file that something else has made."""
+    """False if the text is appended to a file of unknown content."""
 
     @property
     def written(self) -> dict[str, str]:
-        """What is known of it, with hosts that the instance computes as the text has them."""
-        found = dict(self.settings.values)
+        """The known properties, with computed hosts as written."""
+        properties = dict(self.settings.values)
         for place in self.places:
-            found = {key: text.replace(place, self.computed[place]) for key, text in found.items()}
-        return found
+            properties = {
+                key: text.replace(place, self.computed[place]) for key, text in properties.items()
+            }
+        return properties
 
     def shown(self, key: str) -> str:
-        """What of `computed` may be shown for ``key``."""
+        """The computed expression of ``key``, with secrets masked."""
         return MASK if before_secret(f"{key}=") else without_secrets(self.computed[key])
 
     @property
     def places(self) -> frozenset[str]:
-        """The hosts among what is computed."""
+        """The placeholders of computed hosts."""
         return frozenset(key for key in self.computed if _PLACE.fullmatch(key))
 
 
 def decode_user_data(text: str) -> str:
-    """User data in base64, unpacked where gzip packed them; raises ValueError for anything else."""
+    """Decodes user data in base64, with or without gzip. Raises ValueError for other texts."""
     try:
         data = base64.b64decode(text, validate=False)
         return _unpacked(data).decode()
@@ -91,7 +93,7 @@ def decode_user_data(text: str) -> str:
 
 
 def broker_files(text: str) -> tuple[UserDataFile, ...]:
-    """The broker's properties files that user data write, in their order."""
+    """The brokers' properties files that user data write, in their order."""
     files: dict[str, _File] = {}
     for file in _files(text, _LAYERS):
         earlier = files.get(file.path)
@@ -99,17 +101,17 @@ def broker_files(text: str) -> tuple[UserDataFile, ...]:
             file = _File(file.path, f"{earlier.content}\n{file.content}", earlier.added,
                          {**earlier.computed, **file.computed})  # fmt: skip
         files[file.path] = file
-    found = map(_user_data_file, files.values())
-    return tuple(item for item in found if _is_broker(item))
+    broker_candidates = map(_user_data_file, files.values())
+    return tuple(file for file in broker_candidates if _is_broker(file))
 
 
 def is_user_data(text: str) -> bool:
-    """Whether an instance takes ``text`` for a cloud-config, a script or an archive of them."""
+    """Whether cloud-init accepts ``text``: a cloud-config, a script or an archive of them."""
     return text.lstrip()[:64].lower().startswith((*_MIME, _JINJA_HEAD, _CLOUD_HEAD, _SCRIPT_HEAD))
 
 
 def speaks_of_brokers(text: str) -> bool:
-    """Whether the text names Kafka's setting at all, however it is written."""
+    """Whether the text mentions `advertised.listeners`."""
     return "advertised.listeners" in text
 
 
@@ -121,26 +123,26 @@ class _File:
     computed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _is_broker(item: UserDataFile) -> bool:
-    return is_broker_configuration({**item.settings.values, **item.computed})
+def _is_broker(file: UserDataFile) -> bool:
+    return is_broker_configuration({**file.settings.values, **file.computed})
 
 
-def _user_data_file(item: _File) -> UserDataFile:
-    settings = read_properties(item.content)
+def _user_data_file(file: _File) -> UserDataFile:
+    settings = read_properties(file.content)
     values: dict[str, str] = {}
     computed: dict[str, str] = {}
     for key, value in settings.values.items():
-        marks = [mark for mark in item.computed if mark in value]
+        marks = [mark for mark in file.computed if mark in value]
         if not marks:
             values[key] = value
         elif key.endswith("listeners") and set(marks) <= set(_HOST_ALONE.findall(value)):
             values[key] = value
-            computed |= {mark: item.computed[mark] for mark in marks}
+            computed |= {mark: file.computed[mark] for mark in marks}
         else:
             computed[key] = value
             for mark in marks:
-                computed[key] = computed[key].replace(mark, item.computed[mark])
-    return UserDataFile(item.path, NodeSettings(values, settings.notes), computed, not item.added)
+                computed[key] = computed[key].replace(mark, file.computed[mark])
+    return UserDataFile(file.path, NodeSettings(values, settings.notes), computed, not file.added)
 
 
 def _files(text: str, layers: int) -> Iterator[_File]:
@@ -170,22 +172,22 @@ def _parts(archive: str) -> list[str]:
 
 def _cloud_config(text: str) -> Iterator[_File]:
     try:
-        found = read_cloud_config(text, "user data")
+        document = read_cloud_config(text, "user data")
     except EarshotError:
         return
-    config: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    config: Mapping[str, Any] = document if isinstance(document, dict) else {}
     files = config.get("write_files")
     for file in files if isinstance(files, list) else ():
         if isinstance(file, dict) and (content := _content(file)) is not None:
             yield _File(str(file.get("path", "")), content, bool(file.get("append")))
     for key in ("bootcmd", "runcmd"):
         commands = config.get(key)
-        listed = commands if isinstance(commands, list) else []
-        yield from _script("\n".join(item for item in listed if isinstance(item, str)))
+        command_list = commands if isinstance(commands, list) else []
+        yield from _script("\n".join(line for line in command_list if isinstance(line, str)))
 
 
-def _content(item: Mapping[str, Any]) -> str | None:
-    content, encoding = item.get("content"), str(item.get("encoding", ""))
+def _content(entry: Mapping[str, Any]) -> str | None:
+    content, encoding = entry.get("content"), str(entry.get("encoding", ""))
     data = content.encode() if isinstance(content, str) else content
     if not isinstance(data, bytes):
         return None
@@ -220,8 +222,8 @@ def _script(text: str) -> Iterator[_File]:
                 break
             body.append(inner)
         path, added = _target(line[: match.start()] + line[match.end() :])
-        found = _File(path, "\n".join(body), added)
-        yield found if bare is None else _expanded(found, assigned)
+        file = _File(path, "\n".join(body), added)
+        yield file if bare is None else _expanded(file, assigned)
 
 
 def _target(line: str) -> tuple[str, bool]:
@@ -233,7 +235,7 @@ def _target(line: str) -> tuple[str, bool]:
 
 
 def _assignments(script: str) -> dict[str, str]:
-    """Variables that are given one literal value, once."""
+    """Variables that are assigned once, with a literal value."""
     known = {}
     for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
         match = _LITERAL.fullmatch(value.strip())
@@ -242,8 +244,8 @@ def _assignments(script: str) -> dict[str, str]:
     return known
 
 
-def _expanded(item: _File, assigned: Mapping[str, str]) -> _File:
-    """What a shell makes of the text of a here-document that is not quoted."""
+def _expanded(file: _File, assigned: Mapping[str, str]) -> _File:
+    """An unquoted here-document as the shell expands it."""
     computed: dict[str, str] = {}
 
     def replace(match: re.Match[str]) -> str:
@@ -254,16 +256,16 @@ def _expanded(item: _File, assigned: Mapping[str, str]) -> _File:
         name = match["braced"] or match["name"] or ""
         return assigned[name] if name in assigned else _place(computed, match[0])
 
-    return _File(item.path, _SHELL.sub(replace, item.content), item.added, computed)
+    return _File(file.path, _SHELL.sub(replace, file.content), file.added, computed)
 
 
-def _templated(item: _File) -> _File:
-    computed = dict(item.computed)
-    content = _JINJA.sub(lambda match: _place(computed, match[0]), item.content)
-    return _File(item.path, content, item.added, computed)
+def _templated(file: _File) -> _File:
+    computed = dict(file.computed)
+    content = _JINJA.sub(lambda match: _place(computed, match[0]), file.content)
+    return _File(file.path, content, file.added, computed)
 
 
 def _place(computed: dict[str, str], text: str) -> str:
-    place = PLACE.format(zlib.crc32(text.encode()))  # one text, one place, in every file
+    place = PLACE.format(zlib.crc32(text.encode()))  # the same for one text in every file
     computed[place] = text
     return place

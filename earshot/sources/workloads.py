@@ -1,8 +1,8 @@
-"""The workloads of a manifest: the containers of their pods, of the template and of each replica.
+"""The workloads of a manifest: the containers of the pod template and of each replica.
 
-What the file does not hold (a Secret, a ConfigMap of another file) is not known: the variable stays
-there as `$(NAME)`, or `Container.unknown` names what is missing. A replica of a StatefulSet knows
-its name and its ordinal. Sources: the Kubernetes API reference, v1 Container, EnvVar,
+Values from elsewhere (a Secret, a ConfigMap of another file) are unknown: the variable stays as
+`$(NAME)`, or `Container.unknown` names the missing part. The name and ordinal of a StatefulSet's
+replica are known. Sources: the Kubernetes API reference, v1 Container, EnvVar,
 EnvFromSource, and the documentation on StatefulSets (ordinals, pod labels).
 """
 
@@ -35,20 +35,20 @@ POD_IN: Mapping[str, Keys] = {
     **dict.fromkeys(("ReplicationController", "DeploymentConfig", "Job"), _TEMPLATE_OF_POD),
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
 }
-KIND_OF = {item.lower(): item for item in POD_IN}
-"""By the kind in lower case: Kubernetes refuses `Statefulset`, and means a StatefulSet."""
+KIND_OF = {kind.lower(): kind for kind in POD_IN}
+"""Kinds by their lower case: a misspelt `Statefulset` is read as a StatefulSet."""
 _ENDS = ("Job", "CronJob")
-"""Their pods come to an end: no broker runs there."""
+"""Kinds whose pods end, so that they run no broker."""
 _GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
 _OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
 _SECRETS = "/etc/kafka/secrets"
 _REPLICATED = ("StatefulSet", "Deployment", "ReplicaSet", "ReplicationController")
 MAX_REPLICAS = 9
-"""Of one workload; more are read as their template alone."""
+"""Replicas of one workload; with more, only the template is read."""
 HIDDEN = "${"
-"""Begins a program's value that is not known."""
+"""Begins an unknown value of a program."""
 _WHOLE = re.compile(r"\$\{[^{}]*\}")
-"""A variable alone: a part of a command may be the shell's."""
+"""A whole unknown value; within a command it may be a shell variable."""
 _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 
 
@@ -56,7 +56,7 @@ _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 class PodContainer:
     """One container of a pod; its service is called WORKLOAD/CONTAINER.
 
-    ``variables`` says where each variable is set, ``path`` is the container's place.
+    ``path`` is the container's place in the file, ``variables`` that of each variable.
     """
 
     service: Service
@@ -64,21 +64,22 @@ class PodContainer:
     path: Keys
     variables: Mapping[str, Keys]
     can_run_broker: bool
-    """Neither of a job nor an init container: a broker may run in it."""
+    """False for jobs and init containers, which end."""
     has_service_links: bool
-    """Services of its namespace come in as variables (`KAFKA_PORT`)."""
+    """It gets variables for Services of its namespace (`KAFKA_PORT`)."""
     pod: Pod
     at_run_time: frozenset[str] = frozenset()
     """Variables that only a pod that runs can say: its fields, and what its shell sets."""
     template: str = ""
-    """The name of the container in the file, of which it is one replica."""
+    """For a replica, the name of its container in the file."""
 
     @property
     def name(self) -> str:
         return self.service.name
 
     def as_replica(self, pod: str, template: str) -> PodContainer:
-        """The container of one ``pod`` of the workload; without a name of ``template``'s name."""
+        """The container as a replica of ``template`` in the pod called ``pod``; with an empty
+        ``pod`` it keeps the template's name."""
         name = f"{pod}/{self.name.partition('/')[2]}" if pod else template
         container = replace(self.service.container, name=name)
         service = replace(self.service, name=name, container=container)
@@ -87,7 +88,7 @@ class PodContainer:
 
 @dataclass(frozen=True)
 class Workload:
-    """One workload: the `spec` of its pod, and the place of that in the file."""
+    """One workload, with the `spec` of its pod and its place in the file."""
 
     kind: str
     workload: str
@@ -101,14 +102,14 @@ class Workload:
     first: int = 0
     """The ordinal of the first replica of a StatefulSet."""
     is_ordered: bool = False
-    """A replica starts when the one before it is ready."""
+    """Each replica starts when the previous one is ready."""
     ordinal: int | None = None
-    """The ordinal of the one replica that it is; None for a template."""
+    """The ordinal of a single replica; None for the template."""
 
     def replicas_of(
         self, templates: Sequence[PodContainer], maps: Mapping[tuple[str, str], ConfigMap]
     ) -> Iterator[PodContainer]:
-        """The containers of each replica; of a number that is not known, the templates."""
+        """The containers of each replica; the templates if the number of replicas is unknown."""
         count = int(self.replicas) if re.fullmatch(r"[0-9]{1,3}", self.replicas) else 0
         if self.kind not in _REPLICATED or not 0 < count <= MAX_REPLICAS:
             yield from templates
@@ -123,11 +124,11 @@ class Workload:
             )
 
     def _with_pod(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
-        """``containers`` of one pod, which knows them."""
-        listed = list(containers)
-        pod = replace(self._pod(), containers=tuple(item.name for item in listed))
-        for item in listed:
-            yield replace(item, pod=pod)
+        """``containers`` with their common pod."""
+        members = list(containers)
+        pod = replace(self._pod(), containers=tuple(member.name for member in members))
+        for member in members:
+            yield replace(member, pod=pod)
 
     @property
     def name(self) -> str:
@@ -135,26 +136,26 @@ class Workload:
         return f"{self.workload}-{self.ordinal}".lower()
 
     def _fields(self) -> Mapping[str, str]:
-        """The fields of the pod that are known."""
-        found = {"metadata.namespace": self.namespace} if self.namespace else {}
+        """The known fields of the pod, by path."""
+        fields = {"metadata.namespace": self.namespace} if self.namespace else {}
         if self.ordinal is not None and self.kind == "StatefulSet":
-            found[NAME] = self.name
-            found["metadata.labels['apps.kubernetes.io/pod-index']"] = str(self.ordinal)
-        return found
+            fields[NAME] = self.name
+            fields["metadata.labels['apps.kubernetes.io/pod-index']"] = str(self.ordinal)
+        return fields
 
     def containers(
-        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+        self, maps: Mapping[tuple[str, str], ConfigMap], used_names: set[str]
     ) -> Iterator[PodContainer]:
-        yield from self._with_pod(self._containers(maps, taken))
+        yield from self._with_pod(self._containers(maps, used_names))
 
     def _pod(self) -> Pod:
-        listed = [
+        port_sections = [
             as_map(port)
-            for item in list_of(self.spec.get("containers"))
-            for port in list_of(as_map(item).get("ports"))
+            for entry in list_of(self.spec.get("containers"))
+            for port in list_of(as_map(entry).get("ports"))
         ]
         numbers = [
-            (port, number) for port in listed if (number := number_in(port, "containerPort"))
+            (port, number) for port in port_sections if (number := number_in(port, "containerPort"))
         ]
         return Pod(
             self.workload or self.kind,
@@ -174,13 +175,13 @@ class Workload:
             replica_labels=dict(self._replica_labels()),
             checks=tuple(
                 check
-                for item in list_of(self.spec.get("containers"))
-                for check in readiness_checks(as_map(item))
+                for entry in list_of(self.spec.get("containers"))
+                for check in readiness_checks(as_map(entry))
             ),
         )
 
     def _hostnames(self) -> Iterator[str]:
-        """The names of its pods, as far as they do not change."""
+        """The stable hostnames of its pods."""
         hostname = text_in(self.spec, "hostname").lower()
         if self.ordinal is not None and self.kind == "StatefulSet":
             yield self.name
@@ -196,15 +197,15 @@ class Workload:
             yield self.workload.lower()
 
     def _containers(
-        self, maps: Mapping[tuple[str, str], ConfigMap], taken: set[str]
+        self, maps: Mapping[tuple[str, str], ConfigMap], used_names: set[str]
     ) -> Iterator[PodContainer]:
         for key in ("initContainers", "containers"):
-            for i, item in enumerate(list_of(self.spec.get(key))):
-                section = as_map(item)
+            for i, entry in enumerate(list_of(self.spec.get(key))):
+                section = as_map(entry)
                 if not section:
                     continue
                 workload = self.workload or self.kind
-                name = free_name(f"{workload}/{text_in(section, 'name') or i}", taken)
+                name = free_name(f"{workload}/{text_in(section, 'name') or i}", used_names)
                 lasts = key == "containers" and self.kind not in _ENDS
                 yield self._container(name, section, (*self.path, key, i), lasts, maps)
 
@@ -249,12 +250,12 @@ class Workload:
         )
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
-        """Whether files from elsewhere may replace scripts and settings of the image."""
-        listed = map(as_map, list_of(self.spec.get("volumes")))
-        volumes = {text_in(item, "name"): set(item) for item in listed}
+        """Whether mounts may replace the image's scripts and settings."""
+        volume_sections = map(as_map, list_of(self.spec.get("volumes")))
+        volumes = {text_in(volume, "name"): set(volume) for volume in volume_sections}
         kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
-        for item in list_of(section.get("volumeMounts")):
-            mount = as_map(item)
+        for entry in list_of(section.get("volumeMounts")):
+            mount = as_map(entry)
             target = text_in(mount, "mountPath")
             if target.startswith(_SECRETS) or not _OF_KAFKA.match(target):
                 continue
@@ -263,8 +264,8 @@ class Workload:
         return False
 
     def _host_aliases(self) -> Iterator[tuple[str, str]]:
-        for item in list_of(self.spec.get("hostAliases")):
-            alias = as_map(item)
+        for entry in list_of(self.spec.get("hostAliases")):
+            alias = as_map(entry)
             for name in list_of(alias.get("hostnames")):
                 yield str(name).lower(), text_in(alias, "ip")
 
@@ -272,21 +273,21 @@ class Workload:
         return "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
 
     def _replica_labels(self) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
-        """What Kubernetes adds to the labels of a StatefulSet's replicas."""
+        """The labels that Kubernetes adds to a StatefulSet's replicas."""
         for name in self._hostnames() if self.kind == "StatefulSet" else ():
             number = name.rpartition("-")[2]
             yield name, frozenset({(_POD_NAME, name), ("apps.kubernetes.io/pod-index", number)})
 
     def _asks_cluster(self) -> bool:
         policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
-        wanted = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
-        return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
+        expected = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
+        return policy in (expected, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
 
 
 def _is_hidden(value: object) -> bool:
-    """True if a list, or an item of one, is a text: a program's value that is not known."""
+    """Whether ``value``, or an entry of it, is an unknown value of a program."""
     items = value if isinstance(value, list) else ()
-    hidden = any(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items)
+    hidden = any(isinstance(entry, str) and _WHOLE.fullmatch(entry) for entry in items)
     return isinstance(value, str) or hidden
 
 
@@ -294,9 +295,9 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
     kind = KIND_OF.get(text_in(resource, "kind").lower(), "")
     if not kind:
         return
-    held, spec = resource, resource
+    holder, spec = resource, resource
     for key in POD_IN[kind]:
-        held, spec = spec, as_map(spec.get(str(key)))
+        holder, spec = spec, as_map(spec.get(str(key)))
     outer = as_map(resource.get("spec"))
     replicas = outer.get("replicas")
     yield Workload(
@@ -305,7 +306,7 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
         namespace_of(resource),
         (*path, *POD_IN[kind]),
         spec,
-        as_map(as_map(held.get("metadata")).get("labels")),
+        as_map(as_map(holder.get("metadata")).get("labels")),
         "1" if replicas is None else str(replicas),
         text_in(outer, "serviceName") if kind == "StatefulSet" else "",
         number_in(as_map(outer.get("ordinals")), "start") or 0,
@@ -318,16 +319,16 @@ def number_in(section: Mapping[str, object], key: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
 
 
-def free_name(name: str, taken: set[str]) -> str:
-    """``name``, or `NAME#2` and so on where it is among those ``taken``, which gets it."""
-    numbered = (f"{name}#{number}" for number in range(2, len(taken) + 3))
-    found = next(item for item in (name, *numbered) if item not in taken)
-    taken.add(found)
-    return found
+def free_name(name: str, used_names: set[str]) -> str:
+    """``name``, or `NAME#2` and so on if ``taken`` contains it; adds the result to ``taken``."""
+    numbered = (f"{name}#{number}" for number in range(2, len(used_names) + 3))
+    free = next(candidate for candidate in (name, *numbered) if candidate not in used_names)
+    used_names.add(free)
+    return free
 
 
 def is_off(value: object) -> bool:
-    """Whether a boolean is false, as YAML 1.1 may write it; what is not there is not."""
+    """Whether ``value`` is false in a spelling of YAML 1.1; an absent value is not."""
     return str(value).lower() in ("false", "no", "off", "n")
 
 
@@ -337,5 +338,5 @@ def name_of(resource: Resource) -> str:
 
 
 def namespace_of(resource: Resource) -> str:
-    """`metadata.namespace`; an empty text where it is given when the file is applied."""
+    """`metadata.namespace`, empty by default."""
     return text_in(as_map(resource.get("metadata")), "namespace")

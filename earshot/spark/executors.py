@@ -104,10 +104,12 @@ def vantage_of(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
     """What ``seen`` (of `executor_probe`) says of ``routes``, those that it was asked about."""
     addresses = {route.key: route.address for route in routes}
     reached = []
-    for it in seen["reached"]:
-        fields = {key: it[key] for key in ("listener", "broker", "error", "cluster_id")}
-        fields |= {"resolved": tuple(it["resolved"]), "reached": not it["error"]}
-        reached.append(ReachedAddress(address=addresses[it["listener"], it["broker"]], **fields))
+    for address in seen["reached"]:
+        fields = {key: address[key] for key in ("listener", "broker", "error", "cluster_id")}
+        fields |= {"resolved": tuple(address["resolved"]), "reached": not address["error"]}
+        reached.append(
+            ReachedAddress(address=addresses[address["listener"], address["broker"]], **fields)
+        )
     return Vantage(
         name=f"executor-{seen['executor']}",
         kind="executor",

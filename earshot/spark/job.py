@@ -112,7 +112,7 @@ class Job:
         if not is_local(self.spark):
             # who is in plaintext may be asked something by anybody
             plaintext = {
-                it for it, way in self.entrances.items() if way.protocol is Protocol.PLAINTEXT
+                name for name, way in self.entrances.items() if way.protocol is Protocol.PLAINTEXT
             }
             try:
                 context = self.spark.sparkContext
@@ -166,7 +166,7 @@ class Job:
 
         def records(chosen: Sequence[Route]) -> DataFrame:
             reader = chosen[0].listener
-            partitions = sorted({it for route in chosen for it in homes[route.broker]})
+            partitions = sorted({home for route in chosen for home in homes[route.broker]})
             options = self.entrances[reader].options | dict(READING)
             begin = {str(partition): self.begin[partition] for partition in partitions}
             options["assign"] = json.dumps({self.topic: partitions})
@@ -197,7 +197,7 @@ class Job:
             for route in outcome.routes
             for partition in homes[route.broker]
         }
-        tallies = tuple(it for outcome in outcomes for it in outcome.result or ())
+        tallies = tuple(row for outcome in outcomes for row in outcome.result or ())
         return tallies, frozenset(reads), unproven(outcomes)
 
 

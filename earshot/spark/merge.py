@@ -42,7 +42,7 @@ def without_spark(
     def undecided(cell: Cell) -> Cell:
         return _changed(cell, Verdict.INCONCLUSIVE, reason=reason, cause=cause)
 
-    return tuple(undecided(it) if it.verdict is Verdict.PASS else it for it in cells)
+    return tuple(undecided(cell) if cell.verdict is Verdict.PASS else cell for cell in cells)
 
 
 class _Proofs:
@@ -59,8 +59,10 @@ class _Proofs:
             self.acknowledged[key] = delivery.acknowledged
             self.readers[key].append(delivery.read_through)
         # where and why Spark could not do its part
-        self.problems = {key: (Stage.CONSUME, it) for key, it in findings.unread.items()}
-        self.problems |= {key: (Stage.PRODUCE, it) for key, it in findings.unwritten.items()}
+        self.problems = {key: (Stage.CONSUME, problem) for key, problem in findings.unread.items()}
+        self.problems |= {
+            key: (Stage.PRODUCE, problem) for key, problem in findings.unwritten.items()
+        }
 
 
 def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
@@ -147,7 +149,7 @@ def _executor(model: Cell, executor: Vantage, seen: ReachedAddress, proofs: _Pro
         return checked
     elif key in proofs.acknowledged:
         stages += [
-            _passed(it, "by the executors together") for it in (Stage.PRODUCE, Stage.CONSUME)
+            _passed(stage, "by the executors together") for stage in (Stage.PRODUCE, Stage.CONSUME)
         ]
         return _changed(cell, Verdict.PASS, stages=tuple(stages))
     elif key in proofs.strange_there:
@@ -166,8 +168,8 @@ def _failed(cell: Cell, at: Stage, cause: Cause) -> Cell:
     order = list(Stage)
     before = [stage for stage in cell.stages if order.index(stage.stage) < order.index(at)]
     later = [
-        StageResult(stage=it, verdict=Verdict.SKIP, detail=f"{at} failed")
-        for it in order[order.index(at) + 1 :]
+        StageResult(stage=stage, verdict=Verdict.SKIP, detail=f"{at} failed")
+        for stage in order[order.index(at) + 1 :]
     ]
     here = StageResult(stage=at, verdict=Verdict.FAIL, detail=cause.observed)
     return _changed(cell, Verdict.FAIL, stages=(*before, here, *later), cause=cause)
@@ -198,13 +200,13 @@ _WORDS: Final[Mapping[str, str]] = {
 
 def _delivered(bad: Sequence[Delivery]) -> Cause:
     observed = [
-        f"of {item.acknowledged} records written through {item.written_through}, {count} {words} "
-        f"through {item.read_through}"
-        for item in bad
+        f"of {cell.acknowledged} records written through {cell.written_through}, {count} {words} "
+        f"through {cell.read_through}"
+        for cell in bad
         for field, words in _WORDS.items()
-        if (count := getattr(item, field))
+        if (count := getattr(cell, field))
     ]
-    kind = next(field for field in _WORDS if any(getattr(item, field) for item in bad))
+    kind = next(field for field in _WORDS if any(getattr(cell, field) for cell in bad))
     return Cause(
         kind=kind.replace("_", "-"),
         observed="; ".join(observed),

@@ -1,4 +1,4 @@
-"""Brokers with their listeners, and clients with the addresses that they begin with."""
+"""Brokers with their listeners, and clients with their bootstrap addresses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,15 +17,15 @@ class Endpoint:
     advertised: Address | None
     is_controller: bool = False
     protocol: Protocol | None = None
-    """Its security protocol, where the file shows it."""
+    """Its security protocol; None if the file does not show it."""
 
 
 @dataclass(frozen=True)
 class Broker:
     """A broker or controller of the file.
 
-    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` keeps
-    clusters apart; ``voters`` are those of its quorum.
+    ``endpoints`` are its listeners, None if the file does not show them all. ``cluster`` is equal
+    for members of one cluster; ``voters`` are those of its quorum.
     """
 
     service: str
@@ -40,25 +40,25 @@ class Broker:
     quorum_servers: tuple[Address, ...] = ()
     """`controller.quorum.bootstrap.servers`."""
     quorum_address: Address | None = None
-    """What a controller of a dynamic quorum advertises to the other nodes."""
+    """The address that a controller of a dynamic quorum advertises to other nodes."""
     quorum_protocol: Protocol | None = None
-    """The security protocol over which it talks to controllers."""
+    """The security protocol of its connections to controllers."""
     cluster_id: str | None = None
-    """Under which its image formats the storage: "" for a random one, None where not known."""
+    """The cluster id for which its image formats storage: "" is a random one, None unknown."""
     is_kafka: bool = True
-    """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
+    """False if it only speaks Kafka's protocol and has no Kafka properties, as Redpanda."""
     is_image_known: bool = True
-    """What its image makes of its settings is known."""
+    """Whether the image's handling of settings is known."""
     switched_off: tuple[tuple[str, Address], ...] = ()
-    """What it would advertise by entries in comments, each with its variable."""
+    """Advertised addresses in commented-out entries, each with its variable."""
 
     @property
     def for_clients(self) -> tuple[Endpoint, ...]:
-        """Its listeners, as far as they are known, without those of controllers."""
+        """Its known listeners without those of controllers."""
         return tuple(endpoint for endpoint in self.endpoints or () if not endpoint.is_controller)
 
     def named(self, listener: str) -> Endpoint | None:
-        """Its listener of that name."""
+        """The listener called ``listener``, or None."""
         return next(
             (endpoint for endpoint in self.endpoints or () if endpoint.name == listener), None
         )
@@ -66,18 +66,18 @@ class Broker:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """The addresses with which one service begins, and the setting that holds them."""
+    """The bootstrap addresses of one service, and the setting that contains them."""
 
     service: str
     setting: str
     addresses: tuple[Address, ...]
     protocol: Protocol | None = None
-    """The security protocol that it speaks, None where it is not known."""
+    """The client's security protocol; None if unknown."""
 
 
 @dataclass(frozen=True)
 class ReachedListener:
-    """A listener of a broker."""
+    """The broker and listener that an address leads to."""
 
     broker: Broker
     endpoint: Endpoint

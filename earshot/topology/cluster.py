@@ -1,4 +1,4 @@
-"""Pods and Services of Kubernetes, as a manifest shows them."""
+"""Pods and Services of a Kubernetes manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,46 +7,46 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class ReadinessCheck:
-    """One port that a readiness or startup probe asks."""
+    """One port that a readiness or startup probe connects to."""
 
     port: int
     is_kafka: bool
-    """One of Kafka's tools asks: it needs an answer of the broker, and not only a connection."""
+    """The probe runs one of Kafka's tools, which needs the broker's answer."""
 
 
 @dataclass(frozen=True)
 class Pod:
-    """The pod of one workload, whose containers share one network."""
+    """The pod of one workload."""
 
     workload: str
     namespace: str
     labels: Mapping[str, str]
     containers: tuple[str, ...]
-    """Their services."""
+    """The services of its containers."""
     hostnames: tuple[str, ...] = ()
-    """Its own name, one of each replica; none where Kubernetes makes it up."""
+    """The hostnames of its replicas; empty if Kubernetes generates them."""
     subdomain: str = ""
-    """The headless Service under which its hostnames resolve."""
+    """The headless Service of its hostnames."""
     ports: Mapping[str, int] = field(default_factory=dict)
-    """Its container ports by their names."""
+    """Container ports by name."""
     node_ports: Mapping[int, int] = field(default_factory=dict)
-    """Its ports by those that it takes of its node (`hostPort`)."""
+    """Container ports by node port (`hostPort`)."""
     is_one: bool = True
-    """It has no replicas."""
+    """The workload has one pod."""
     asks_cluster: bool = True
-    """Names mean what the cluster's DNS says, looked up in its own namespace first."""
+    """Names are resolved by the cluster's DNS, in the pod's namespace first."""
     is_ordered: bool = False
-    """A replica of its workload starts when the one before it is ready."""
+    """Each replica starts when the previous one is ready."""
     checks: tuple[ReadinessCheck, ...] = ()
-    """All that must answer before the pod is ready."""
+    """The ports that must answer before the pod is ready."""
     on_host: bool = False
-    """It has its node's network, with its node's names (`hostNetwork`)."""
+    """It uses its node's network (`hostNetwork`)."""
     replica_labels: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
-    """Labels that Kubernetes gives to single replicas of a StatefulSet, by their names."""
+    """Labels that Kubernetes adds to the replicas of a StatefulSet, by replica name."""
 
     @cached_property
     def every_label(self) -> frozenset[tuple[str, str]]:
-        """The labels that its replicas have, or one of them."""
+        """The labels of all replicas together."""
         return frozenset(self.labels.items()).union(*self.replica_labels.values())
 
     def labels_of(self, name: str) -> frozenset[tuple[str, str]]:
@@ -55,12 +55,12 @@ class Pod:
 
     @property
     def own_names(self) -> frozenset[str]:
-        """What the pod is called in the file, which is no name for other pods."""
+        """The pod's names in the file, which do not resolve for other pods."""
         return frozenset({self.workload.lower(), *self.hostnames})
 
     @property
     def full_names(self) -> tuple[str, ...]:
-        """What the kubelet writes into the pod's own hosts file, in full."""
+        """The full names in the pod's own hosts file."""
         if not (self.namespace and self.subdomain):
             return ()
         domain = f"{self.subdomain}.{self.namespace}.svc.cluster.local"
@@ -69,7 +69,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class ServicePort:
-    """One TCP port; ``target`` is that of the pods, as a number or a name of theirs."""
+    """One TCP port; ``target`` is the number or name of the pods' port."""
 
     port: int
     target: int | str
@@ -78,10 +78,10 @@ class ServicePort:
 
 @dataclass(frozen=True)
 class ClusterService:
-    """A Service; ``ports`` are its TCP ports, None where they are not all known.
+    """A Service; ``ports`` are its TCP ports, None if some are unknown.
 
-    A headless one has no address of its own: its name means the pods, its ports filter nothing,
-    and no variables tell of it.
+    A headless Service has no address: its name resolves to the pods at any port, and pods get no
+    variables for it.
     """
 
     name: str
@@ -90,15 +90,15 @@ class ClusterService:
     selector: Mapping[str, str] = field(default_factory=dict)
     is_headless: bool = False
     external_name: str = ""
-    """The name that its own name leads to (`ExternalName`); it selects no pods then."""
+    """The target name of an `ExternalName` Service, which selects no pods."""
     is_balanced: bool = False
-    """A load balancer outside of the cluster has its ports."""
+    """An external load balancer publishes its ports."""
     has_unready: bool = False
-    """Its name and address lead to pods that are not ready as well (publishNotReadyAddresses)."""
+    """It includes pods that are not ready (`publishNotReadyAddresses`)."""
     is_local_inside: bool = False
-    """Its address leads to pods of the client's node alone (`internalTrafficPolicy`)."""
+    """Its address leads only to pods on the client's node (`internalTrafficPolicy`)."""
     is_local_outside: bool = False
-    """Its ports of a node lead to pods of that node alone (`externalTrafficPolicy`)."""
+    """Its node ports lead only to pods on that node (`externalTrafficPolicy`)."""
 
     @property
     def is_external_name(self) -> bool:

@@ -1,7 +1,7 @@
-"""What a broker's container has, as far as rules need it: names, networks, ports, variables.
+"""A broker's container: names, networks, ports, variables.
 
-Docker gives every member of a user-defined network the names that the other members gave it:
-container name, hostname, aliases, and `name.network`. The default bridge resolves none of them.
+On user-defined networks Docker resolves container name, hostname, aliases and `name.network`. The
+default bridge resolves none of them.
 """
 
 from __future__ import annotations
@@ -19,64 +19,64 @@ HOST_NETWORK = "host"
 DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
 SHARED_CONFIG = "/mnt/shared/config"
 MOUNTED = "mounted files"
-"""In `Container.unknown`: files that may hold its settings, and that were not read."""
+"""In `Container.unknown`: mounted files that may contain its settings and were not read."""
 START_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts", "/etc/kafka/docker")
-"""Where the images have the scripts that read their variables."""
+"""Folders of the images' start scripts, which read the variables."""
 _LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether ``host`` means the machine or container that asks."""
+    """Whether ``host`` is `localhost` or a loopback address."""
     return kind_of(host) in _LOOPBACK
 
 
 def folded(host: str) -> str:
-    """``host`` as hosts are compared: a name in lower case, an address in its usual form."""
+    """``host`` for comparison: a name in lower case, an address in canonical form."""
     number = ip_of(host)
     return host.lower() if number is None else str(number)
 
 
 @dataclass(frozen=True)
 class JoinedNetwork:
-    """A user-defined network that the container has joined, with its names and address there."""
+    """A user-defined network of the container, with its names and address there."""
 
     name: str
     aliases: tuple[str, ...] = ()
     address: str = ""
     internal: bool = False
-    """It has no way out, and no published port leads into it."""
+    """It has no route to other networks, and no published ports."""
     is_named: bool = field(default=True, compare=False)
-    """Docker has it under ``name``: else Compose puts the project's name before it."""
+    """Docker calls it ``name``; otherwise Compose adds the project's name as a prefix."""
 
 
 @dataclass(frozen=True)
 class PublishedPort:
-    """One port of the container on its host; no ``host_port`` means that Docker chooses one."""
+    """A published port; Docker chooses the host's port if ``host_port`` is None."""
 
     container_port: int
     host_port: int | None
     host_ip: str = ""
-    """The host's address that it is bound to; an empty text means all of them."""
+    """The host's address that it is bound to; empty for all addresses."""
     protocol: str = "tcp"
 
     @property
     def for_host_only(self) -> bool:
-        """Whether only processes on the host itself reach it."""
+        """Whether only processes on the host can connect."""
         return bool(self.host_ip) and is_loopback(self.host_ip)
 
     @property
     def for_loopback(self) -> bool:
-        """`localhost` on the host leads to it."""
+        """Whether `localhost` on the host leads to it."""
         any_address = not self.host_ip or kind_of(self.host_ip) is NameKind.ANY_ADDRESS
         return any_address or self.for_host_only
 
     def excludes(self, other: PublishedPort) -> bool:
-        """Docker publishes only one of them: both take one port of one address."""
+        """Whether both need one port of one address, so that Docker publishes only one."""
         ips = (self.host_ip, other.host_ip)
         anywhere = any(not ip or kind_of(ip) is NameKind.ANY_ADDRESS for ip in ips)
         port, there = (self.host_port, self.protocol), (other.host_port, other.protocol)
         if self.host_port is None or {type(self), type(other)} == {NodePort}:
-            return False  # two nodes have the port twice
+            return False  # each node of a Swarm has the port
         return port == there and (anywhere or ips[0] == ips[1])
 
     def __str__(self) -> str:
@@ -89,19 +89,19 @@ class PublishedPort:
 
 @dataclass(frozen=True)
 class NodePort(PublishedPort):
-    """One that a Swarm publishes on the node that the container runs on, and nowhere else."""
+    """A port that a Swarm publishes only on the container's node."""
 
 
 class HiddenPort(PublishedPort):
-    """One whose port or address on the host is a variable that is not set."""
+    """A port whose host side is a variable that is not set."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """The inputs of one container that decide where its listeners can be reached.
+    """The inputs of one container that decide how its listeners can be reached.
 
-    ``image`` is what the image is called, an id if that is unknown; ``env`` are its variables as
-    given; ``mounts`` the paths inside the container at which something is mounted.
+    ``image`` is the image's name, or its id if the name is unknown; ``env`` the variables as
+    given; ``mounts`` the target paths of mounts.
     """
 
     name: str
@@ -113,78 +113,78 @@ class Container:
     mounts: tuple[str, ...] = ()
     network_mode: str = ""
     unknown: tuple[str, ...] = ()
-    """Inputs whose values are not known yet."""
+    """The inputs that are not known yet."""
     extra_hosts: Mapping[str, str] = field(default_factory=dict)
-    """Names that its own hosts file has, with their addresses."""
+    """Addresses by name in its hosts file."""
     open_networks: bool = False
-    """Its networks may have names that are not described."""
+    """Its networks may have names that are not described here."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """Services by the names, in lower case, that this container alone has for them."""
+    """Services by link name in lower case; only this container resolves these names."""
     profiles: tuple[str, ...] = ()
-    """Compose profiles of which one has to be chosen for it to run; none means always."""
+    """Compose profiles that start it; empty if it always starts."""
 
     @cached_property
     def family(self) -> Family:
-        """What the image makes of its variables."""
+        """The image's family, which decides what its variables set."""
         return family_by_settings(self.image, self.env)
 
     @property
     def settings(self) -> NodeSettings:
-        """The broker properties that the image makes of its variables, and the notes in them."""
+        """The broker properties that the image derives from its variables, with their notes."""
         return broker_settings(self.family, self.env, self.image)
 
     def property_of(self, variable: str) -> str:
-        """The broker property that ``variable`` sets; an empty text where it sets none."""
+        """The broker property that ``variable`` sets, or an empty string."""
         return broker_property(self.family, variable, self.image)
 
     @property
     def has_file(self) -> bool:
-        """A properties file may be mounted where apache/kafka reads one."""
+        """Whether a properties file may be mounted where apache/kafka reads one."""
         return any(path.startswith(SHARED_CONFIG) for path in self.mounts)
 
     @property
     def has_own_script(self) -> bool:
-        """Whether a start script of its image may have been replaced by a mounted one."""
+        """Whether a mount may replace a start script of its image."""
         return any(path.startswith(START_SCRIPTS) for path in self.mounts)
 
     @property
     def on_host_network(self) -> bool:
-        """Whether it has no network of its own, so that its ports are the host's."""
+        """Whether it uses the host's network, so that its ports are the host's."""
         return self.network_mode == HOST_NETWORK
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether all its networks are internal: nothing beyond them reaches it, nor it them."""
+        """Whether all its networks are internal, without routes to others."""
         return bool(self.networks) and all(network.internal for network in self.networks)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every name of the container inside its networks, in lower case."""
-        found = {self.name, self.hostname}
+        """The container's names on its networks, in lower case."""
+        names = {self.name, self.hostname}
         for network in self.networks:
-            found |= {*network.aliases}
+            names |= {*network.aliases}
             if network.is_named:
-                found |= {f"{alias}.{network.name}" for alias in (self.name, *network.aliases)}
-        return frozenset(name.lower() for name in found if name)
+                names |= {f"{alias}.{network.name}" for alias in (self.name, *network.aliases)}
+        return frozenset(name.lower() for name in names if name)
 
     @cached_property
     def addresses(self) -> frozenset[str]:
-        """Its own fixed addresses."""
+        """Its fixed addresses."""
         return frozenset(
             str(ip_of(network.address)) for network in self.networks if network.address
         )
 
     def names_on(self, network: JoinedNetwork) -> frozenset[str]:
-        """Its names, in lower case, and its fixed address on one of its networks."""
+        """Its names in lower case and its fixed address on ``network``."""
         there = replace(self, networks=(network,))
         return there.names | there.addresses
 
     def has_name(self, host: str) -> bool:
-        """Whether ``host`` is one of its names or addresses inside its networks."""
+        """Whether ``host`` is one of its names or addresses on its networks."""
         return folded(host) in (self.names if ip_of(host) is None else self.addresses)
 
     def published_at(self, container_port: int) -> tuple[PublishedPort, ...]:
-        """Where the host publishes a TCP port of the container."""
+        """The published ports of a TCP port of the container."""
         if self.on_host_network:
             return (PublishedPort(container_port, container_port),)
         return tuple(
@@ -194,7 +194,7 @@ class Container:
         )
 
     def ports_behind(self, host_port: int) -> tuple[PublishedPort, ...]:
-        """What a TCP port of the host leads to."""
+        """The published ports at a TCP port of the host."""
         return tuple(
             port
             for port in self.published
@@ -203,5 +203,5 @@ class Container:
 
 
 def may_be_configuration(target: str) -> bool:
-    """Whether apache/kafka may find its server.properties in what is mounted at ``target``."""
+    """Whether a mount at ``target`` may contain apache/kafka's server.properties."""
     return target.rstrip("/") in (SHARED_CONFIG, f"{SHARED_CONFIG}/server.properties")

@@ -1,6 +1,6 @@
-"""Containers of one file that may meet, the brokers among them, and where addresses lead.
+"""The containers of one file, its brokers, and where addresses lead.
 
-What containers of other files, DNS or the user's machine decide is not known.
+Containers of other files, DNS and the user's machine are unknown.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -19,22 +19,22 @@ from earshot.topology.ways import Hop, Outcome, Trace, Ways
 
 @dataclass(frozen=True)
 class Deployment:
-    """All containers by service, the brokers among them, and what clients begin with."""
+    """All containers by service, the brokers among them, and the clients' bootstraps."""
 
     containers: Mapping[str, Container]
     brokers: tuple[Broker, ...]
     bootstraps: tuple[Bootstrap, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
-    """Names and addresses that certainly are the machine's, each with the address it leads to."""
+    """Certain names and addresses of the machine, each with the address it resolves to."""
     health_checks: tuple[Bootstrap, ...] = ()
-    """What the health checks of brokers connect to, each in the container of its broker."""
+    """The addresses that health checks of brokers connect to, in the broker's container."""
 
     def way(self, place: str, address: Address) -> Outcome:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
         return self.trace(place, address).end
 
     def trace(self, place: str, address: Address) -> Trace:
-        """The same, hop by hop."""
+        """Like `way`, hop by hop."""
         own = self.containers.get(place)
         is_own = own is not None and own.has_name(address.host)
         is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
@@ -44,20 +44,20 @@ class Deployment:
         return self._traces[key]
 
     def shows_brokers(self, traces: Sequence[Trace]) -> bool:
-        """Whether it is known which brokers a client with ``traces`` may mean."""
+        """Whether the brokers are known that a client with ``traces`` may connect to."""
         return bool(self.brokers) or all(is_msk_broker(trace.address.host) for trace in traces)
 
     def is_certain(self, trace: Trace) -> bool:
-        """Whether a no of ``trace`` rests on nothing that is assumed."""
+        """Whether a failure of ``trace`` depends on no assumption."""
         host = trace.address.host.lower()
         if host in GATEWAYS:
             return not trace.doubt
-        # the machine may have a name that nothing in the file has
+        # the machine may have names that the file does not contain
         is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
         return is_shown or not self._ways.is_published(trace.address.port)
 
     def alternative_addresses(self, traces: Sequence[Trace]) -> Sequence[str]:
-        """The addresses to which the client of ``traces`` could bootstrap instead."""
+        """Addresses that the client of ``traces`` could bootstrap to instead."""
         if hosted := [
             str(right) for trace in traces if (right := corrected_address(trace.address))
         ]:
@@ -69,7 +69,7 @@ class Deployment:
         ]
 
     def host_of(self, broker: Broker, port: int) -> str | None:
-        """A host by which the other nodes reach ``broker`` at ``port``, None where it has none."""
+        """A name at which other nodes reach ``broker`` at ``port``, or None."""
         return broker.service
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
@@ -77,7 +77,7 @@ class Deployment:
         return self._ways.through(service, port)
 
     def members(self, broker: Broker) -> Iterator[Broker]:
-        """Brokers of the same cluster, itself too."""
+        """The brokers of the cluster of ``broker``, with ``broker`` itself."""
         may_part = self.names.has_profiles(broker.service)
         for other in self._clusters[broker.cluster]:
             parted = may_part and self.apart(broker.service, other.service)
@@ -89,32 +89,31 @@ class Deployment:
         return self.names.apart(one, other)
 
     def position(self, place: str) -> Hashable:
-        """What decides where an address leads from ``place``, if it is no name of its own.
+        """A key that is equal for places from which addresses lead to the same targets.
 
-        The same for services that are alike; that of a service with hosts of its own is its own.
+        It does not hold for a place's own names. A service with hosts or links has its own key.
         """
         return self._positions.get(place, place)
 
     @cached_property
     def by_service(self) -> Mapping[str, Broker]:
-        """The brokers and controllers by their services."""
         return {broker.service: broker for broker in self.brokers}
 
     @cached_property
     def names(self) -> Names:
-        """What hosts mean, place by place."""
+        """The resolver of hosts, by place."""
         return Names(self.containers, frozenset(self._machine_hosts()), self.own)
 
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
-        """Every host that a broker advertises, in lower case."""
+        """All advertised hosts in lower case."""
         endpoints = (endpoint for broker in self.brokers for endpoint in broker.endpoints or ())
         return frozenset(
             endpoint.advertised.host.lower() for endpoint in endpoints if endpoint.advertised
         )
 
     def _machine_hosts(self) -> Iterator[str]:
-        """Hosts that a broker advertises with a port that it publishes, and no container has."""
+        """Hosts that a broker advertises with a published port, and that no container has."""
         for broker in self.brokers:
             for endpoint in broker.for_clients:
                 if endpoint.advertised is None:
@@ -129,7 +128,7 @@ class Deployment:
 
     @cached_property
     def _traces(self) -> dict[Hashable, Trace]:
-        """Where addresses lead that were asked for, once for places that are alike."""
+        """Cached traces by `position` and address."""
         return {}
 
     @cached_property
@@ -142,9 +141,9 @@ class Deployment:
 
     @cached_property
     def _positions(self) -> Mapping[str, Hashable]:
-        found: dict[str, Hashable] = {}
+        positions: dict[str, Hashable] = {}
         for name, own in self.containers.items():
             flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
-            alike = (tuple(network.name for network in own.networks), *flags)
-            found[name] = name if own.extra_hosts or own.links else alike
-        return found
+            shared_key = (tuple(network.name for network in own.networks), *flags)
+            positions[name] = name if own.extra_hosts or own.links else shared_key
+        return positions

@@ -1,4 +1,4 @@
-"""Brokers of Amazon MSK, known by their names: at which ports they listen.
+"""The ports of Amazon MSK brokers, which are recognised by their names.
 
 Source: https://docs.aws.amazon.com/msk/latest/developerguide/port-info.html
 """
@@ -14,7 +14,7 @@ _MSK = re.compile(
 _PRIVATE = frozenset({9092, 9094, 9096, 9098})
 _PUBLIC = frozenset({9194, 9196, 9198})
 _BETWEEN = 100
-"""A public port is this much above the private one with the same login."""
+"""Difference between the public and the private port of one authentication type."""
 
 
 def is_msk_broker(host: str) -> bool:
@@ -23,8 +23,8 @@ def is_msk_broker(host: str) -> bool:
 
 
 def corrected_address(address: Address) -> Address | None:
-    """The address that was meant, where the broker's name is public and the port is not, or the
-    other way round; None where both fit, or it is no such broker."""
+    """The right address for an MSK broker whose name is public and whose port is private, or vice
+    versa; otherwise None."""
     match = _MSK.fullmatch(address.host)
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""What a host means at a place: this place itself, a container on a network, or the machine.
+"""Resolution of a host at a place: to the place itself, a container, or the machine.
 
-Docker's DNS answers on user-defined networks with the names of their members; a hosts file comes
-before it. Names of other DNS servers are not known.
+A hosts file has precedence over Docker's DNS, which resolves members of user-defined networks.
+Names of other DNS servers are unknown.
 """
 
 import re
@@ -25,7 +25,7 @@ GATEWAYS = frozenset(
         "host-gateway",
     }
 )
-"""Names of the machine that runs the containers, and Compose's word for its address."""
+"""Names of the machine that runs the containers, and Compose's keyword for its address."""
 HOST = ""
 """The place of a client on the machine itself; any other place is a service's name."""
 OUTSIDE = "another machine"
@@ -33,28 +33,28 @@ OUTSIDE = "another machine"
 _OF_SERVICE = "service:"
 _OF_CONTAINER = "container:"
 SHARED = (_OF_SERVICE, _OF_CONTAINER)
-"""What `network_mode` begins with where a container has the network of another, with its ports."""
+"""Prefixes of `network_mode` for a container in the network of another."""
 NO_NETWORK = "none"
 _DOCKERS = "{} is a name that Docker gives on its networks only"
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """The one answer for what cannot be told; ``fact`` is what would have to be known."""
+    """An unknown result; ``fact`` names the missing fact."""
 
     fact: str
 
 
 @dataclass(frozen=True)
 class Loopback:
-    """The loopback of the place that asks; no address for a name of it, such as localhost."""
+    """The client's own loopback; ``address`` is empty for a name such as localhost."""
 
     address: str = ""
 
 
 @dataclass(frozen=True)
 class Member:
-    """The address of a service's container on a network; no network for the default bridge."""
+    """A service's container on a network; ``network`` is empty for the default bridge."""
 
     service: str
     network: str = ""
@@ -62,7 +62,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Machine:
-    """An address of the machine that is not loopback; empty for the one that containers use."""
+    """An address of the machine that is not loopback; empty for the one that containers get."""
 
     address: str = ""
 
@@ -72,7 +72,7 @@ Target = Loopback | Member | Machine
 
 @dataclass(frozen=True)
 class Resolution:
-    """What a host means, and why; ``doubt`` is what is assumed and not known."""
+    """The targets of a host with the reason; ``doubt`` is an assumption, or empty."""
 
     targets: tuple[Target, ...]
     because: str
@@ -81,17 +81,16 @@ class Resolution:
 
 @dataclass(frozen=True)
 class UnresolvedName:
-    """Nothing has the name here; ``because`` says where it is known instead."""
+    """The name does not resolve here; ``because`` is the reason."""
 
     because: str
 
 
 class Names:
-    """The names of ``containers`` by service.
+    """Resolves the names of ``containers`` (by service) and of the machine.
 
-    ``machine`` holds hosts that brokers advertise together with a port that they publish: names and
-    addresses of the machine, as the file means it. ``own`` are those that certainly are, each with
-    the address that it leads to.
+    ``machine`` are hosts that brokers advertise with a published port, which are assumed to be the
+    machine's. ``own`` are certain names of the machine with their addresses.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class Names:
         self.own = own or {}
 
     def resolve(self, place: str, host: str) -> Resolution | UnresolvedName | Unknown:
-        """What ``host`` means at ``place`` (a service, or `HOST`)."""
+        """Resolves ``host`` at ``place``: a service, `HOST` or `OUTSIDE`."""
         place, host = self.owner(place), host.lower()
         own = self.containers.get(place)
         if own is not None and own.network_mode.startswith(SHARED):
@@ -125,12 +124,12 @@ class Names:
             return _gateway(host, own, is_given=by_hosts_file)
         if own is None or own.on_host_network:
             return self._on_machine(host)
-        if found := self._members(place, own, folded(host)):
-            return found
+        if resolution := self._members(place, own, folded(host)):
+            return resolution
         return self._unlisted_name(place, own, host)
 
     def owner(self, place: str) -> str:
-        """The service whose network ``place`` has: its own name, unless the file shows another."""
+        """The service whose network ``place`` uses: itself, or the target of `network_mode`."""
         return self._owners.get(place, place)
 
     @cached_property
@@ -149,7 +148,7 @@ class Names:
         return service in self._profiles
 
     def sharing(self, owner: str) -> Sequence[str]:
-        """The services that have the network of ``owner``, who comes first."""
+        """The services in the network of ``owner``, which comes first."""
         return self._sharing.get(owner, ())
 
     def _on_machine(self, host: str) -> Resolution | UnresolvedName | Unknown:
@@ -164,14 +163,14 @@ class Names:
                 return self._advertised(host)
             return Unknown(f"whose address {host} is")
         if "." not in host and host in self.all:
-            # a container's name means nothing to the machine; any other may mean anything
+            # the machine does not resolve names of containers
             return UnresolvedName(_DOCKERS.format(host))
         if host in self.machine:
             return self._advertised(host)
         return Unknown(f"what {host} means to the machine's resolver")
 
     def _outside(self, host: str) -> Resolution | UnresolvedName:
-        """The machine: a name that Docker does not give is assumed to resolve to it."""
+        """A name that Docker does not define is assumed to resolve to the machine."""
         if host in GATEWAYS or folded(host) in self._by_address:
             return UnresolvedName(f"{host} is known on the Docker host only")
         if host in self.all:
@@ -191,19 +190,18 @@ class Names:
         if own.hostname and host == own.hostname.lower():
             because = f"{host} is the hostname of {place}, in its hosts file"
             return Resolution(tuple(self._interfaces(place, own)), because)
-        found: dict[Member, None] = {}
+        members: dict[Member, None] = {}
         for network in own.networks:
             for name in self._by_network_name.get((network.name, host), ()):
-                found[Member(name, network.name)] = None
+                members[Member(name, network.name)] = None
         linked = own.links.get(host)
         if linked in self.containers and linked is not None:
-            found |= dict.fromkeys(self._link_members(own, linked))
-        if not found and self._is_own_name(place, own, host):
-            found |= dict.fromkeys(self._interfaces(place, own))
-        if not found:
+            members |= dict.fromkeys(self._link_members(own, linked))
+        if not members and self._is_own_name(place, own, host):
+            members |= dict.fromkeys(self._interfaces(place, own))
+        if not members:
             return None
-        # of alternatives that may be chosen together, nothing is certain
-        possible = [member for member in found if not self.apart(place, member.service)]
+        possible = [member for member in members if not self.apart(place, member.service)]
         if not possible:
             return Unknown(f"which of the profiles runs that has {host}")
         targets = _first_network_members(own, possible)
@@ -214,7 +212,7 @@ class Names:
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
 
     def _is_own_name(self, place: str, own: Container, host: str) -> bool:
-        """Its other names are Docker's, which it has on user-defined networks alone."""
+        """Whether ``host`` is one of the names that Docker gives it on user-defined networks."""
         return bool(own.networks) and (own.has_name(host) or host == place.lower())
 
     def _interfaces(self, place: str, own: Container) -> list[Member]:
@@ -232,7 +230,7 @@ class Names:
     def _unlisted_name(
         self, place: str, own: Container, host: str
     ) -> Resolution | UnresolvedName | Unknown:
-        """No name on a network of ``place``: what it may be all the same."""
+        """Resolves a host that is not a name on a network of ``place``."""
         if members := self._by_address.get(folded(host)) if ip_of(host) is not None else None:
             return Resolution(tuple(members), f"{host} is the address of a container")
         if ip_of(host) is not None and (address := self.own.get(host)):
@@ -257,7 +255,7 @@ class Names:
         )
 
     def _full_name(self, host: str) -> UnresolvedName | Unknown:
-        """A full name may be another DNS server's, unless one other network alone has it."""
+        """A full name may be another DNS server's, unless it is a name on another network."""
         holders = [container for container in self.containers.values() if container.has_name(host)]
         if holders and not any(holder.published for holder in holders):
             networks = [
@@ -270,7 +268,7 @@ class Names:
         return Unknown(f"what {host} means to other DNS servers")
 
     def _may_be_generated(self, host: str) -> bool:
-        """Compose calls containers `PROJECT-SERVICE-1`; a hostname may hold a variable."""
+        """Whether Compose may generate ``host`` (`PROJECT-SERVICE-1`), or a variable be it."""
         if any(not is_known(container.hostname) for container in self.containers.values()):
             return True
         head = re.fullmatch(r"(.+)[-_][0-9]+", host)
@@ -280,7 +278,7 @@ class Names:
 
     @cached_property
     def _by_network_name(self) -> Mapping[tuple[str, str], Sequence[str]]:
-        """Services by a network and what they are called there."""
+        """Services by network and name on it."""
         return by_key(
             ((network.name, name), service)
             for service, container in self.containers.items()
@@ -324,17 +322,19 @@ class Names:
 
     @cached_property
     def _sharing(self) -> Mapping[str, Sequence[str]]:
-        listed = by_key((owner, name) for name, owner in self._owners.items())
+        by_owner = by_key((owner, name) for name, owner in self._owners.items())
         return {
-            key: [key, *(name for name in names if name != key)] for key, names in listed.items()
+            key: [key, *(name for name in names if name != key)] for key, names in by_owner.items()
         }
 
 
-def _first_network_members(own: Container, found: Sequence[Member]) -> tuple[Member, ...]:
-    """Docker answers for the first network that has the name: internal ones come last, the others
-    by name. None where the project's name decides, and it makes a difference."""
+def _first_network_members(own: Container, members: Sequence[Member]) -> tuple[Member, ...]:
+    """The members on the network that Docker resolves first: not internal, then by name.
+
+    Empty if the project's name decides the order and the networks have different members.
+    """
     joined = {network.name: network for network in own.networks}
-    groups = by_key((member.network, member) for member in found)
+    groups = by_key((member.network, member) for member in members)
     outer = [name for name in groups if name in joined and not joined[name].internal]
     names = sorted(outer or groups)
     first = groups[names[0]]
@@ -344,7 +344,7 @@ def _first_network_members(own: Container, found: Sequence[Member]) -> tuple[Mem
 
 
 def _gateway(host: str, own: Container | None, *, is_given: bool) -> Resolution:
-    """A name of the machine: it exists where an entry of extra_hosts or Docker Desktop gives it."""
+    """A name of the machine, which extra_hosts or Docker Desktop define."""
     because = f"{host} is the machine that runs the containers"
     if is_given:
         return Resolution((Machine(),), because)

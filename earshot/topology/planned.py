@@ -1,4 +1,4 @@
-"""The nodes of a plan as brokers in containers: clients can walk to them before they run."""
+"""The nodes of a plan as brokers in containers, for walks before they run."""
 
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.topology.broker import Broker, Endpoint
@@ -6,7 +6,7 @@ from earshot.topology.container import Container
 
 
 def planned_broker(plan: ClusterPlan, node: Node, container: Container) -> Broker:
-    """``node`` as it will run in ``container``; a host that is not known yet is not advertised."""
+    """``node`` in ``container``; an unknown host is an unknown advertised address."""
     return Broker(
         service=container.name,
         container=container,

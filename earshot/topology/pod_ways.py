@@ -1,4 +1,4 @@
-"""The ways into pods: by Services and by ports of nodes, and who listens there."""
+"""The ways into pods: through Services and node ports, to the listeners."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,18 +13,18 @@ from earshot.topology.names import Unknown
 from earshot.topology.ways import Answer, Failure, Hop, Outcome, Stage
 
 BEYOND = ""
-"""The place of a client that is in no pod."""
+"""The place of a client outside of all pods."""
 
 
 @dataclass(frozen=True)
 class Leg:
-    """What the way to one target and its socket come to."""
+    """The hops to one target and their outcome."""
 
     end: Outcome
     hops: tuple[Hop, ...]
 
     def depending_on(self, fact: str) -> "Leg":
-        """The same where it also depends on ``fact``, which is not known."""
+        """The same leg, with a way that also depends on the unknown ``fact``."""
         way, *rest = self.hops
         is_sure = way.answer is Answer.YES
         return replace(self, hops=(Hop(Stage.WAY, Answer.UNKNOWN, fact) if is_sure else way, *rest))
@@ -32,15 +32,14 @@ class Leg:
 
 @dataclass(frozen=True)
 class PodWays:
-    """The pods by the service of each of their containers, the Services before them, and the
-    brokers in them."""
+    """The pods and brokers by the service of each container, and the Services."""
 
     pods: Mapping[str, Pod]
     services: tuple[ClusterService, ...]
     brokers: Mapping[str, Broker]
 
     def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
-        """The Services that ``host`` means for a pod in ``namespace``."""
+        """The Services that ``host`` resolves to in ``namespace``."""
         parts = in_cluster(host)
         if len(parts) > 2:
             return ()
@@ -48,7 +47,7 @@ class PodWays:
         return self._by_name.get(key, ())
 
     def stable_pods(self, host: str, namespace: str) -> list[tuple[Pod, ClusterService]]:
-        """The pod that has `HOSTNAME.SUBDOMAIN` for a name, where that Service is headless."""
+        """The pods called `HOSTNAME.SUBDOMAIN`, each with its headless Service."""
         name, *parts = in_cluster(host)
         if not 1 <= len(parts) <= 2:
             return []
@@ -64,21 +63,21 @@ class PodWays:
         ]
 
     def ways_by_service(self, service: ClusterService, port: int, place: str) -> list[Leg]:
-        """The ways by a Service to its pods."""
+        """The ways through a Service to its pods."""
         if service.is_external_name:
             return self._by_external_name(service, port, place)
         if service.is_headless:
             return self.ways_to_pods(service, ServicePort(port, port), place)
         if service.ports is None:
             return [_unknown(f"which ports the Service {service.name} has")]
-        found = [candidate for candidate in service.ports if candidate.port == port]
-        if not found and service.ports:
-            listed = ", ".join(
+        matching_ports = [candidate for candidate in service.ports if candidate.port == port]
+        if not matching_ports and service.ports:
+            port_list = ", ".join(
                 str(number) for number in sorted({candidate.port for candidate in service.ports})
             )
-            why = f"the Service {service.name} has no port but {listed}"
+            why = f"the Service {service.name} has no port but {port_list}"
             return [Leg(Failure.REFUSED, (Hop(Stage.WAY, Answer.NO, why),))]
-        asked = found[0] if found else ServicePort(port, port)
+        asked = matching_ports[0] if matching_ports else ServicePort(port, port)
         legs = self.ways_to_pods(service, asked, place)
         if service.is_local_inside:
             fact = f"whether a pod of the Service {service.name} runs on the client's node"
@@ -100,7 +99,7 @@ class PodWays:
         return legs
 
     def by_service(self, service: ClusterService, pod: Pod, port: int, place: str) -> Leg:
-        """The way to one pod that ``service`` selects."""
+        """The way to one pod of ``service``, with its readiness."""
         leg = self.way_to_pod(pod, port, place)
         unanswered = self._unanswered(pod)
         if service.has_unready or unanswered is None:
@@ -111,7 +110,7 @@ class PodWays:
         return leg.depending_on(fact)
 
     def way_to_pod(self, pod: Pod, port: int, place: str, *, loopback: bool = False) -> Leg:
-        """Who listens at ``port`` of ``pod``: one of its replicas is as good as another."""
+        """The way to ``port`` of ``pod``, whichever its replica."""
         is_own = place in pod.containers
         way = Hop(Stage.WAY, Answer.YES, "the pod itself" if is_own else f"to {pod.workload}")
         if not pod.is_one and not loopback:
@@ -123,17 +122,16 @@ class PodWays:
         return Leg(end, (way, Hop(Stage.SOCKET, answers.get(type(end), Answer.NO), why)))
 
     def selected(self, service: ClusterService) -> Sequence[Pod]:
-        """The pods of the file that ``service`` selects."""
         return self._selections[id(service)]
 
     @cached_property
     def by_node_port(self) -> Mapping[int, Sequence[Leg]]:
-        """By a port of every node, or of the node of a pod: what is behind it."""
+        """The legs behind each node port and each `hostPort`."""
         return by_key((*self._through_nodes(), *self._on_nodes()))
 
     @cached_property
     def all(self) -> Sequence[Pod]:
-        """Every pod once."""
+        """The pods, each once."""
         return list({pod.containers: pod for pod in self.pods.values()}.values())
 
     @cached_property
@@ -141,7 +139,7 @@ class PodWays:
         return by_key((name, pod) for pod in self.all for name in pod.hostnames)
 
     def _by_external_name(self, service: ClusterService, port: int, place: str) -> list[Leg]:
-        """A name of the cluster's own leads on to its Service."""
+        """The ways of an `ExternalName` that is a Service of the cluster."""
         meant = self.services_named(service.external_name, "") if service.external_name else ()
         if meant and not any(target_service.is_external_name for target_service in meant):
             return [
@@ -152,7 +150,7 @@ class PodWays:
         return [_unknown(f"where the external name of the Service {service.name} leads")]
 
     def _through_nodes(self) -> Iterator[tuple[int, Leg]]:
-        """The node ports of Services."""
+        """The legs of Services' node ports."""
         for service in self.services:
             fact = f"whether a pod of the Service {service.name} runs on that node"
             for port in service.ports or ():
@@ -164,7 +162,7 @@ class PodWays:
                         )
 
     def _on_nodes(self) -> Iterator[tuple[int, Leg]]:
-        """The ports that pods take of the nodes on which they run."""
+        """The legs of ports that pods bind on their nodes."""
         for pod in self.all:
             brokers = self._brokers_in(pod) if pod.on_host else ()
             own = {
@@ -215,7 +213,7 @@ class PodWays:
         ]
 
     def _unanswered(self, pod: Pod) -> int | None:
-        """A port of a pod's probes at which no broker in it listens."""
+        """A probed port of ``pod`` at which no broker listens, or None."""
         brokers = self._brokers_in(pod)
         if not brokers or any(broker.endpoints is None for broker in brokers):
             return None
@@ -229,17 +227,17 @@ class PodWays:
 
     @cached_property
     def _selections(self) -> Mapping[int, Sequence[Pod]]:
-        """The pods that each Service selects, by the identity of the Service."""
+        """The pods of each Service, by the Service's `id()`."""
         labelled = by_key(
             ((pod.namespace, *label), pod) for pod in self.all for label in pod.every_label
         )
-        found: dict[int, Sequence[Pod]] = {}
+        selections: dict[int, Sequence[Pod]] = {}
         for service in self.services:
-            wanted = service.selector.items()
-            first = next(iter(wanted), None)
+            labels = service.selector.items()
+            first = next(iter(labels), None)
             pods = labelled.get((service.namespace, *first), ()) if first is not None else ()
-            found[id(service)] = [pod for pod in pods if wanted <= pod.every_label]
-        return found
+            selections[id(service)] = [pod for pod in pods if labels <= pod.every_label]
+        return selections
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
@@ -247,10 +245,10 @@ class PodWays:
 
 
 def best(legs: Sequence[Leg]) -> Leg:
-    """A Service gives connections to all its pods: one that arrives will do."""
-    return min(legs, key=lambda it: (isinstance(it.end, Failure), isinstance(it.end, Unknown)))
+    """The best leg, as a Service connects to any of its pods."""
+    return min(legs, key=lambda leg: (isinstance(leg.end, Failure), isinstance(leg.end, Unknown)))
 
 
 def _unknown(fact: str) -> Leg:
-    """A way that depends on ``fact``."""
+    """A leg that depends on ``fact``."""
     return Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))

@@ -1,6 +1,6 @@
-"""Pods of one file, the Services before them, and where addresses lead: Kubernetes.
+"""Pods and Services of one manifest, and where addresses lead.
 
-What other files apply to the cluster is not known, and network policies are not read. Sources: the
+Other manifests of the cluster are unknown, and network policies are not read. Sources: the
 Kubernetes documentation on DNS for Services and Pods, on Services (ports, node ports, headless
 Services), and on hosts files of pods.
 """
@@ -29,7 +29,7 @@ _ANOTHER_POD = "another pod"
 
 @dataclass(frozen=True)
 class PodDeployment(Deployment):
-    """The containers of a file's pods by service, and the Services before them."""
+    """The containers of pods by service, and the Services."""
 
     pods: Mapping[str, Pod] = field(default_factory=dict)
     """By the service of each of their containers."""
@@ -51,26 +51,26 @@ class PodDeployment(Deployment):
         return not trace.doubt
 
     def alternative_addresses(self, traces: Sequence[Trace]) -> list[str]:
-        """The ports of the Services that were asked for, else of those before brokers."""
+        """The ports of the Services in ``traces``, or else of Services with brokers."""
         asked = [service for trace in traces for service in self.named(trace.address.host)]
         before = [
             service
             for service in self.services
             if any(map(self._has_broker, self._pod_ways.selected(service)))
         ]
-        found = (
+        addresses = (
             f"{service.name}:{port.port}"
             for service in asked or before
             for port in service.ports or ()
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(addresses))
 
     def services_named(self, host: str, namespace: str) -> Sequence[ClusterService]:
-        """The Services that ``host`` means for a pod in ``namespace``."""
+        """The Services that ``host`` resolves to in ``namespace``."""
         return self._pod_ways.services_named(host, namespace)
 
     def named(self, host: str) -> list[ClusterService]:
-        """The Services that ``host`` means in any namespace."""
+        """The Services that ``host`` resolves to in their own namespaces."""
         return [
             service
             for service in self.services
@@ -78,10 +78,10 @@ class PodDeployment(Deployment):
         ]
 
     def node_port_clients(self) -> Iterator[Bootstrap]:
-        """A client beyond the cluster for each port of the nodes behind which a broker listens."""
+        """A client outside the cluster for each node port that leads to a broker."""
         of_services = [port.node_port for service in self.services for port in service.ports or ()]
         of_pods = [port for pod in self._pod_ways.all for port in pod.node_ports]
-        # that a pod on its node's network can be reached at every port shows no client
+        # ports of a pod on its node's network show no clients
         for port in dict.fromkeys((*of_services, *of_pods)):
             if port is None:
                 continue
@@ -92,26 +92,28 @@ class PodDeployment(Deployment):
                 yield Bootstrap(OUTSIDE, setting, (address,), end.endpoint.protocol)
 
     def service_clients(self) -> Iterator[Bootstrap]:
-        """A client in another pod for each port of a Service behind which a broker listens.
+        """A client in another pod for each Service port that leads to a broker.
 
-        A broker that clients of the file reach, or clients beyond the cluster, has none of them.
-        Where one of its ports works, the others may be for clients elsewhere.
+        Brokers with clients in the file or outside the cluster are left out. If a client of one
+        port works, those of ports that fail are left out: they may serve clients elsewhere.
         """
-        met = {
+        reached = {
             broker for bootstrap in self.bootstraps for broker in self._reached_brokers(bootstrap)
         }
-        listed = by_key(
+        clients_by_broker = by_key(
             (broker, client)
             for service in self.services
             if not service.is_external_name
             for client in self._clients_of(service)
-            for broker in self._reached_brokers(client) - met
+            for broker in self._reached_brokers(client) - reached
         )
-        found: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
-        for clients in listed.values():
-            work = [client for client in clients if walk(self, client).answer is not Answer.NO]
-            found |= {(client.service, client.addresses): client for client in work or clients}
-        yield from found.values()
+        bootstraps: dict[tuple[str, tuple[Address, ...]], Bootstrap] = {}
+        for clients in clients_by_broker.values():
+            working = [client for client in clients if walk(self, client).answer is not Answer.NO]
+            bootstraps |= {
+                (client.service, client.addresses): client for client in working or clients
+            }
+        yield from bootstraps.values()
 
     def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
         place = other_pod(service.namespace)
@@ -128,14 +130,14 @@ class PodDeployment(Deployment):
                 yield Bootstrap(place, setting, (address,), end.endpoint.protocol)
 
     def _reached_brokers(self, client: Bootstrap) -> set[str]:
-        """The brokers that a client bootstraps to."""
+        """The services of the brokers that a client bootstraps to."""
         ends = [
             end for address in client.addresses for end in self.trace(client.service, address).ends
         ]
         return {end.broker.service for end in ends if isinstance(end, ReachedListener)}
 
     def services_of(self, place: str, host: str) -> Sequence[ClusterService]:
-        """The Services by which ``host`` leads to pods, from the pod of ``place``."""
+        """The Services through which ``host`` leads to pods, from the pod of ``place``."""
         pod, host = self.pods[place], host.lower()
         if is_loopback(host) or host in self.containers[place].extra_hosts:
             return ()
@@ -156,9 +158,8 @@ class PodDeployment(Deployment):
             if service.is_headless and service.name == pod.subdomain and len(pod.hostnames) == 1:
                 return f"{pod.hostnames[0]}.{service.name}"
         for service in services:
-            if len(self._pod_ways.selected(service)) == 1 and any(
-                it.port == port for it in service.ports or ()
-            ):
+            has_port = any(service_port.port == port for service_port in service.ports or ())
+            if has_port and len(self._pod_ways.selected(service)) == 1:
                 return service.name
         return None
 
@@ -191,20 +192,23 @@ class PodDeployment(Deployment):
                 for leg in self._pod_ways.ways_by_service(service, address.port, place)
             ]
             return _trace(address, f"{host} is the Service {services[0].name}", legs)
-        if found := self._pod_ways.stable_pods(host, pod.namespace):
-            legs = [self._pod_ways.by_service(it, one, address.port, place) for one, it in found]
-            return _trace(address, f"{host} is a pod of {found[0][0].workload}", legs)
+        if pods_with_services := self._pod_ways.stable_pods(host, pod.namespace):
+            legs = [
+                self._pod_ways.by_service(service, stable_pod, address.port, place)
+                for stable_pod, service in pods_with_services
+            ]
+            return _trace(address, f"{host} is a pod of {pods_with_services[0][0].workload}", legs)
         return self._unlisted_name(address, host, pod.namespace)
 
     def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:
-        """A name in the hosts file of the pod, or of one of its replicas."""
+        """Traces a name in the hosts file of the pod, or of one of its replicas."""
         if not pod.is_one:
             return _unknown(address, f"whether the client is the replica {address.host} itself")
         text = f"{address.host} is the pod's own name, in its hosts file"
         return _trace(address, text, [self._pod_ways.way_to_pod(pod, address.port, place)])
 
     def _unlisted_name(self, address: Address, host: str, namespace: str) -> Trace:
-        """A name that no Service of the namespace has; another file may have a Service of it."""
+        """Traces a name without a Service in the namespace; another file may define one."""
         if "." in host:
             return self._full_pod_name(address, host, namespace)
         fact = f"whether another file has a Service {host}"
@@ -222,7 +226,7 @@ class PodDeployment(Deployment):
         return _unresolved(address, why, fact)
 
     def _full_pod_name(self, address: Address, host: str, namespace: str) -> Trace:
-        """`POD.SERVICE`, where the pod has no name by this Service, or any other full name."""
+        """Traces a full name, or `POD.SERVICE` if that is not a name of the pod."""
         name, *parts = in_cluster(host)
         services = self.services_named(".".join(parts), namespace) if 1 <= len(parts) <= 2 else ()
         for service in services:
@@ -244,7 +248,7 @@ class PodDeployment(Deployment):
         return _unknown(address, f"what {host} means to other DNS servers")
 
     def _trace_from_outside(self, address: Address) -> Trace:
-        """From another machine, by a port of a node."""
+        """Traces an address from another machine, through a node port."""
         host = address.host.lower()
         doubt = f"whether {host} is a node"
         if is_loopback(host) and address.port in self._pod_ways.by_node_port:
@@ -286,7 +290,7 @@ class PodDeployment(Deployment):
 
 
 def other_pod(namespace: str) -> str:
-    """The place of a client in a pod that the file does not show."""
+    """The place of a client in a pod outside of the file."""
     return f"{_ANOTHER_POD} of {namespace}" if namespace else _ANOTHER_POD
 
 

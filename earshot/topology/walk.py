@@ -1,7 +1,7 @@
-"""A client's two connections: to what it bootstraps with, then to what each broker advertises.
+"""A client's two connections: to its bootstrap address, then to each advertised address.
 
-A broker answers with the addresses that all brokers of its cluster advertise on the listener that
-the client came in on. Each hop of a walk ends in yes, no because, or unknown because.
+A broker answers with the addresses that all brokers of its cluster advertise on the listener of
+the first connection. Each hop of a walk ends in yes, no or unknown, with a reason.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,9 +17,9 @@ from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
 
 @dataclass(frozen=True)
 class BrokerConnection:
-    """Where a client is sent for one broker, after it came in on ``listener``.
+    """A client's connection to one broker, at the address that it advertises on ``listener``.
 
-    ``trace`` is None where the broker has no such listener, or what it advertises is not known.
+    ``trace`` is None if the broker has no such listener or its advertised address is unknown.
     """
 
     broker: Broker
@@ -35,7 +35,7 @@ class BrokerConnection:
 
 @dataclass(frozen=True)
 class BootstrapConnection:
-    """One address of a client, the hops to it, and where it is sent from there."""
+    """The connection to one bootstrap address, and the broker connections that follow."""
 
     trace: Trace
     hops: tuple[Hop, ...]
@@ -43,42 +43,44 @@ class BootstrapConnection:
 
     @property
     def answer(self) -> Answer:
-        """Whether a broker answers there."""
+        """Whether a broker answers at the address."""
         return worst(self.hops)
 
 
 @dataclass(frozen=True)
 class Walk:
-    """All that a client meets."""
+    """All connections of a client."""
 
     client: Bootstrap
     connections: tuple[BootstrapConnection, ...]
 
     @property
     def answer(self) -> Answer:
-        """No where no address answers, or a broker is not reached; unknown where that may be."""
-        answers = [item.answer for item in self.connections]
+        """NO if no bootstrap address or not every broker is reached; UNKNOWN if that may be."""
+        answers = [bootstrap.answer for bootstrap in self.connections]
         if all(answer is Answer.NO for answer in answers):
             return Answer.NO
-        sent = [it.answer for item in self.connections for it in item.sent]
-        if Answer.NO in sent:
+        later = [
+            connection.answer for bootstrap in self.connections for connection in bootstrap.sent
+        ]
+        if Answer.NO in later:
             return Answer.NO
-        return Answer.UNKNOWN if Answer.UNKNOWN in (*answers, *sent) else Answer.YES
+        return Answer.UNKNOWN if Answer.UNKNOWN in (*answers, *later) else Answer.YES
 
 
 def failing(hops: Iterable[Hop]) -> Hop | None:
-    """The first hop that ends in no."""
+    """The first hop that ends in NO, or None."""
     return next((hop for hop in hops if hop.answer is Answer.NO), None)
 
 
 def worst(hops: Iterable[Hop]) -> Answer:
-    """One no is a no, whatever is not known beside it."""
+    """NO if any hop ends in NO, else UNKNOWN if any does, else YES."""
     answers = {hop.answer for hop in hops}
     return next((answer for answer in (Answer.NO, Answer.UNKNOWN) if answer in answers), Answer.YES)
 
 
 def walk(deployment: Deployment, client: Bootstrap) -> Walk:
-    """The walk of ``client``, each of its addresses by itself."""
+    """The walk of ``client``, with each of its addresses."""
     return Walk(
         client,
         tuple(_both_connections(deployment, client, address) for address in client.addresses),
@@ -102,7 +104,7 @@ def _both_connections(
 def bootstrap_connection(
     deployment: Deployment, client: Bootstrap, address: Address
 ) -> BootstrapConnection:
-    """The first connection of ``client`` alone."""
+    """The first connection of ``client``, without those that follow."""
     trace = deployment.trace(client.service, address)
     if not isinstance(trace.end, ReachedListener):
         return BootstrapConnection(trace, trace.hops)
@@ -112,7 +114,7 @@ def bootstrap_connection(
 def broker_connections(
     deployment: Deployment, client: Bootstrap, arrival: ReachedListener
 ) -> Iterator[BrokerConnection]:
-    """Where ``client`` is sent for every broker of the cluster that it came in at."""
+    """The connections of ``client`` to every broker of the cluster that it bootstrapped to."""
     for broker in deployment.members(arrival.broker):
         yield broker_connection(deployment, client, broker, arrival.endpoint.name)
 
@@ -120,7 +122,7 @@ def broker_connections(
 def broker_connection(
     deployment: Deployment, client: Bootstrap, broker: Broker, listener: str
 ) -> BrokerConnection:
-    """Where ``client`` is sent for one broker, having come in on ``listener``."""
+    """The connection of ``client`` to ``broker`` after a bootstrap on ``listener``."""
     endpoint = broker.named(listener)
     if endpoint is None and broker.endpoints:
         why = f"{broker.service} has no listener of that name"
@@ -135,7 +137,7 @@ def broker_connection(
 
 
 def _final_hops(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
-    """The protocol, and whether it is the broker that is meant."""
+    """The hops after the socket: security protocol, and identity of the broker."""
     if not isinstance(trace.end, ReachedListener):
         return
     yield _protocol_hop(client, trace.end)
@@ -145,20 +147,20 @@ def _final_hops(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop
 def failing_hop_to(
     deployment: Deployment, place: str, address: Address, broker: Broker
 ) -> Hop | None:
-    """The hop that fails between ``place`` and ``broker``, which shall be at ``address``."""
+    """The hop that fails between ``place`` and ``broker`` at ``address``, or None."""
     trace = deployment.trace(place, address)
     is_there = isinstance(trace.end, ReachedListener)
     return failing((*trace.hops, _broker_hop(place, broker, trace)) if is_there else trace.hops)
 
 
 def may_resolve(deployment: Deployment, place: str, address: Address) -> bool:
-    """Whether a name that does not resolve for ``place`` may exist by another file."""
+    """Whether another file may define a name that does not resolve at ``place``."""
     trace = deployment.trace(place, address)
     return trace.end is Failure.NOWHERE and bool(trace.doubt)
 
 
 def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
-    """Whether it is the broker that is meant."""
+    """Whether the reached broker is ``broker``."""
     others = {end.broker.service for end in trace.ends if isinstance(end, ReachedListener)}
     if others == {broker.service}:
         return Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
@@ -170,7 +172,7 @@ def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
 
 
 def _protocol_hop(client: Bootstrap, arrival: ReachedListener) -> Hop:
-    """Who connects and who listens must speak one security protocol."""
+    """Whether client and listener use the same security protocol."""
     name, protocol = arrival.endpoint.name, arrival.endpoint.protocol
     if protocol is None:
         fact = f"which security protocol {name} of {arrival.broker.service} speaks"
@@ -185,9 +187,9 @@ def _protocol_hop(client: Bootstrap, arrival: ReachedListener) -> Hop:
 
 
 def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
-    """A client on the machine for each published port behind which a broker listens.
+    """A client on the machine for each published port of a broker's listener.
 
-    It speaks the protocol of the listener that the port is published for.
+    It uses the listener's security protocol.
     """
     for broker in deployment.brokers:
         for endpoint in broker.for_clients:
@@ -203,20 +205,21 @@ def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
 
 @dataclass(frozen=True)
 class PublishedListener:
-    """A client on the machine that comes in by a published port, and where its listener sends it.
+    """A listener, its published ports, and the trace of a client on the machine to the advertised
+    address.
 
-    ``ports`` are all that lead to the listener; without one nothing shows such a client.
+    Without ``ports`` nothing shows that such a client exists.
     """
 
     endpoint: Endpoint
     ports: tuple[PublishedPort, ...]
     hops: tuple[Hop, ...]
-    """Those through the first of the ports."""
+    """The hops through the first of ``ports``."""
     sent: Trace
 
 
 def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[PublishedListener]:
-    """The clients on the machine that the listeners of ``broker`` may have, each to itself."""
+    """The listeners of ``broker`` with a known advertised address."""
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
             ports = broker.container.published_at(endpoint.bind.port)

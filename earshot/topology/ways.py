@@ -1,7 +1,8 @@
-"""Where an address leads from a place: what its host means, the way there, and who listens.
+"""Traces of an address from a place: name resolution, network way, and listening socket.
 
-Of Docker on Linux: networks are apart, a port is published on some addresses of the machine, and a
-container reaches those by the machine's address. What else runs on the machine is not known.
+The model is Docker on Linux: networks are isolated, ports are published on addresses of the
+machine, and containers connect to these at the machine's address. Other programs on the machine
+are unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class Stage(StrEnum):
 
 
 class Answer(StrEnum):
-    """What a hop ends in."""
+    """The result of a hop."""
 
     YES = "yes"
     NO = "no"
@@ -57,7 +58,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Hop:
-    """One step of a walk; ``because`` is the reason, or the fact that is not known."""
+    """One step of a walk; ``because`` is the reason, or the unknown fact."""
 
     stage: Stage
     answer: Answer
@@ -69,10 +70,10 @@ Outcome = ReachedListener | Failure | Unknown
 
 @dataclass(frozen=True)
 class Trace:
-    """Where ``address`` leads from a place; no text names the place, for others may be alike.
+    """The hops from a place to ``address``, without the place, as several places share a trace.
 
-    ``end`` is where it leads as far as the file shows it, ``ends`` where each address of the host
-    does. ``doubt`` is what is assumed in it, and an empty text where nothing is.
+    ``end`` is the outcome, ``ends`` that of each address of the host; ``doubt`` is an assumption,
+    or empty.
     """
 
     address: Address
@@ -91,7 +92,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class _Leg:
-    """What one target's way and socket come to."""
+    """The way to one target and its socket."""
 
     end: Outcome
     way: Hop
@@ -99,7 +100,7 @@ class _Leg:
 
 
 class Ways:
-    """Ways between ``containers``, of which some run ``brokers``; both by service."""
+    """The ways between ``containers`` and to ``brokers``, both by service."""
 
     def __init__(
         self, containers: Mapping[str, Container], brokers: Mapping[str, Broker], names: Names
@@ -109,7 +110,7 @@ class Ways:
         self._names = names
 
     def trace(self, place: str, address: Address) -> Trace:
-        """Where ``address`` leads from ``place`` (a service, or `HOST`), hop by hop."""
+        """Traces ``address`` from ``place``: a service, `HOST` or `OUTSIDE`."""
         if (right := corrected_address(address)) is not None:
             why = f"a broker of Amazon MSK with this name listens at {right.port} instead"
             named = Hop(Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
@@ -132,9 +133,9 @@ class Ways:
         ends = tuple(leg.end for leg in legs)
         return Trace(address, hops, chosen.end, ends, meant.doubt)
 
-    def through(self, service: str, item: PublishedPort) -> tuple[Hop, ...]:
-        """From the machine through a published port of ``service`` to who listens there."""
-        leg = self._published_leg(service, item, item.host_ip or "an address")
+    def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
+        """The hops from the machine through a published port of ``service`` to a listener."""
+        leg = self._published_leg(service, port, port.host_ip or "an address")
         return (leg.way, leg.socket) if leg.socket else (leg.way,)
 
     def _leg(self, place: str, target: Target, port: int) -> _Leg:
@@ -145,7 +146,7 @@ class Ways:
                 return _Leg(Failure.NO_WAY, _blocked("the client has no network"))
             leg = self._on_machine(port, target.address, is_loopback_way=False)
             if own is not None and own.is_cut_off and isinstance(leg.end, ReachedListener):
-                # Docker 20.10 does, and its documentation says that nothing beyond is reached
+                # Docker 20.10 does, and its documentation excludes it
                 fact = "whether this Docker lets internal networks reach the machine"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
             return leg
@@ -173,9 +174,9 @@ class Ways:
     def _inside(
         self, place: str, service: str, port: int, *, network: str = "", loopback: str | None = None
     ) -> _Leg:
-        """Who has ``port`` in the network of ``service``, as seen from ``place``.
+        """The leg from ``place`` to ``port`` in the network of ``service``.
 
-        ``loopback`` is the address of it that is used, empty for localhost, None for none.
+        ``loopback`` is the loopback address in use, empty for localhost, None for other addresses.
         """
         from_itself = place == service
         way = Hop(
@@ -202,12 +203,12 @@ class Ways:
             for endpoint in broker.endpoints or ():
                 if endpoint.bind.port != port:
                     continue
-                taken = self._accepts(broker, endpoint, network, loopback)
-                if taken is True:
+                is_accepted = self._accepts(broker, endpoint, network, loopback)
+                if is_accepted is True:
                     return ReachedListener(
                         broker, endpoint
                     ), f"{endpoint.name} of {broker.service} listens there"
-                if taken is None:
+                if is_accepted is None:
                     fact = f"on which address of {broker.service} {endpoint.bind} listens"
                     return Unknown(fact), fact
                 refusal = f"{endpoint.name} of {broker.service} listens on {endpoint.bind} alone"
@@ -226,10 +227,8 @@ class Ways:
     def _accepts(
         self, broker: Broker, endpoint: Endpoint, network: str, loopback: str | None
     ) -> bool | None:
-        """Whether a listener takes a connection to loopback, or to its address on ``network``.
-
-        On the machine's own network that is an address of the machine.
-        """
+        """Whether ``endpoint`` accepts a connection to ``loopback`` or to its address on
+        ``network``, which is the machine's address for host networking; None if unknown."""
         host = endpoint.bind.host
         if not host or kind_of(host) is NameKind.ANY_ADDRESS:
             return True
@@ -254,7 +253,7 @@ class Ways:
         return True if len(own.networks) < 2 else None
 
     def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> _Leg:
-        """Who gets a connection to a port of the machine: by its loopback, or another address."""
+        """The leg to a port of the machine, by its loopback or another address."""
         via = address or ("loopback" if is_loopback_way else "the address that containers use")
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine")
         loopback = address if is_loopback_way else None
@@ -264,52 +263,52 @@ class Ways:
             if not isinstance(end, Failure) or port in binds:
                 return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
         elsewhere: list[tuple[str, PublishedPort]] = []
-        for name, item in self._published.get(port, ()):
+        for name, published in self._published.get(port, ()):
             if self._containers[name].is_cut_off:
-                elsewhere.append((name, item))
+                elsewhere.append((name, published))
                 continue
-            taken = _is_published_at(item, address, is_loopback_way=is_loopback_way)
-            if taken is None:
-                fact = f"whether {item.host_ip} is the address of the machine that is used"
-                if is_loopback_way and is_loopback(item.host_ip):
-                    fact = f"whether localhost is {item.host_ip} here"
+            is_published = _is_published_at(published, address, is_loopback_way=is_loopback_way)
+            if is_published is None:
+                fact = f"whether {published.host_ip} is the address of the machine that is used"
+                if is_loopback_way and is_loopback(published.host_ip):
+                    fact = f"whether localhost is {published.host_ip} here"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
-            if taken:
-                return self._published_leg(name, item, via)
-            elsewhere.append((name, item))
+            if is_published:
+                return self._published_leg(name, published, via)
+            elsewhere.append((name, published))
         if elsewhere:
-            name, item = elsewhere[0]
+            name, published = elsewhere[0]
             if self._containers[name].is_cut_off:
-                return self._published_leg(name, item, via)
-            why = f"port {port} is published on {item.host_ip} alone"
+                return self._published_leg(name, published, via)
+            why = f"port {port} is published on {published.host_ip} alone"
             return _Leg(Failure.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
         fact = f"what listens at port {port} of the machine"
         return _Leg(Unknown(fact), way, Hop(Stage.SOCKET, Answer.UNKNOWN, fact))
 
-    def _published_leg(self, name: str, item: PublishedPort, via: str) -> _Leg:
-        """The way by a published port into the container, at its address on one network."""
+    def _published_leg(self, name: str, port: PublishedPort, via: str) -> _Leg:
+        """The leg through a published port into the container."""
         if self._containers[name].is_cut_off:
-            return _Leg(Failure.NO_WAY, _blocked(f"{item} of {name}, whose networks are internal"))
-        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {item} of {name}")
+            return _Leg(Failure.NO_WAY, _blocked(f"{port} of {name}, whose networks are internal"))
+        way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {port} of {name}")
         networks = [network for network in self._containers[name].networks if not network.internal]
         network = networks[0].name if len(networks) == 1 else ""
-        end, why = self._listens(name, item.container_port, False, network, None)
+        end, why = self._listens(name, port.container_port, False, network, None)
         return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
 
     @cached_property
     def _published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
-        """By a port of the machine: the services behind it."""
-        found: dict[int, list[tuple[str, PublishedPort]]] = {}
+        """The services that publish each port of the machine."""
+        services_by_port: dict[int, list[tuple[str, PublishedPort]]] = {}
         for name, container in self._containers.items():
             for port in container.published:
                 if port.host_port is not None and port.protocol == "tcp":
-                    found.setdefault(port.host_port, []).append((name, port))
-        return found
+                    services_by_port.setdefault(port.host_port, []).append((name, port))
+        return services_by_port
 
     @cached_property
     def _on_host_network(self) -> Mapping[int | None, Sequence[str]]:
-        """By port: who has the machine's network and may listen there; None: at any port."""
-        found: dict[int | None, list[str]] = {}
+        """Services on the machine's network by the port that they may listen at; None: any."""
+        services_by_port: dict[int | None, list[str]] = {}
         for name in (
             name for name, container in self._containers.items() if container.on_host_network
         ):
@@ -323,32 +322,33 @@ class Ways:
             }
             is_open = any(broker.endpoints is None for broker in sharing)
             for port in (None,) if is_open else ports:
-                found.setdefault(port, []).append(name)
-        return found
+                services_by_port.setdefault(port, []).append(name)
+        return services_by_port
 
     def is_published(self, port: int) -> bool:
-        """Whether a container publishes ``port`` of the machine, or has all of its ports."""
+        """Whether a container publishes ``port`` of the machine, or uses the machine's network."""
         return port in self._published or any(
             container.on_host_network for container in self._containers.values()
         )
 
 
-def _is_published_at(item: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:
-    """Whether a connection to the machine's loopback or to ``address`` gets to a published port."""
-    if not item.host_ip or kind_of(item.host_ip) is NameKind.ANY_ADDRESS:
+def _is_published_at(port: PublishedPort, address: str, *, is_loopback_way: bool) -> bool | None:
+    """Whether a connection to the machine's loopback or to ``address`` reaches a published port;
+    None if unknown."""
+    if not port.host_ip or kind_of(port.host_ip) is NameKind.ANY_ADDRESS:
         return True
-    if not is_known(item.host_ip):
+    if not is_known(port.host_ip):
         return None
     if is_loopback_way:
-        return is_loopback(item.host_ip) and _is_same_loopback(item.host_ip, address)
-    if is_loopback(item.host_ip):
+        return is_loopback(port.host_ip) and _is_same_loopback(port.host_ip, address)
+    if is_loopback(port.host_ip):
         return False
     # another address may be translated to this one
-    return True if ip_of(address) == ip_of(item.host_ip) else None
+    return True if ip_of(address) == ip_of(port.host_ip) else None
 
 
 def _is_same_loopback(host: str, address: str) -> bool | None:
-    """Whether a connection to ``address``, none for localhost, gets to a port at ``host``.
+    """Whether a connection to ``address`` (empty: localhost) reaches a port at ``host``.
 
     localhost is 127.0.0.1 everywhere, and ::1 on most machines.
     """
@@ -359,7 +359,7 @@ def _is_same_loopback(host: str, address: str) -> bool | None:
 
 
 def _best(legs: Sequence[_Leg]) -> _Leg:
-    """Clients try every address of a host: one that arrives will do."""
+    """The best leg, as clients try every address of a host."""
 
     def rank(leg: _Leg) -> int:
         if isinstance(leg.end, ReachedListener):

@@ -191,7 +191,7 @@ class Errors:
     def first(self) -> Failure | None:
         """The first specific error."""
         with self._lock:
-            return next((item for item in self._seen if item.error != "unreachable"), None)
+            return next((failure for failure in self._seen if failure.error != "unreachable"), None)
 
     def explain(self, error: BaseException) -> Failure:
         """The first specific error, or ``error`` itself (of librdkafka) where there is none."""

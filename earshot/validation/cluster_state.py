@@ -51,9 +51,11 @@ class ClusterState:
         With ``led``, only those with a leader: the others depend on another broker.
         """
         return [
-            item
-            for item in self.partitions
-            if id in item.replicas and id not in item.in_sync and (item.leader >= 0 or not led)
+            partition
+            for partition in self.partitions
+            if id in partition.replicas
+            and id not in partition.in_sync
+            and (partition.leader >= 0 or not led)
         ]
 
 
@@ -78,7 +80,9 @@ def cluster_state(exchange: Exchange) -> ClusterState:
     cluster_id = answer.text()
     answer.number(4)  # the controller, as far as clients are concerned
     topics = [_partitions(answer) for _ in range(answer.count(9))]
-    return ClusterState(brokers, tuple(it for found in topics for it in found), cluster_id)
+    return ClusterState(
+        brokers, tuple(partition for found in topics for partition in found), cluster_id
+    )
 
 
 def _broker(answer: Answer) -> int:
@@ -110,7 +114,7 @@ def quorum(exchange: Exchange) -> Quorum:
     answer = exchange.request(DESCRIBE_QUORUM, 1, body)
     answer.skip_tags()
     _check(answer)
-    found = [item for topics in _listed(answer, _topic) for item in topics]
+    found = [topic for topics in _listed(answer, _topic) for topic in topics]
     if not found:
         raise ExchangeError("not-kafka", "the quorum is not in the answer")
     return found[0]

@@ -143,7 +143,9 @@ class Contract(Frozen):
         kept = tuple(listener for listener in self.listeners if listener.name in wanted)
         brokers = []
         for broker in self.brokers:
-            advertised = {name: it for name, it in broker.advertised.items() if name in wanted}
+            advertised = {
+                name: address for name, address in broker.advertised.items() if name in wanted
+            }
             if advertised:
                 brokers.append(broker.model_copy(update={"advertised": advertised}))
         return self.model_copy(update={"listeners": kept, "brokers": tuple(brokers)})
@@ -176,8 +178,11 @@ class Contract(Frozen):
             )
             listeners.append(listener)
         for node in plan.brokers:
-            public = [item for item in node.listeners if item.name != plan.controller]
-            advertised = {it.name: Advertised(host=it.host, port=it.port) for it in public}
+            public = [listener for listener in node.listeners if listener.name != plan.controller]
+            advertised = {
+                listener.name: Advertised(host=listener.host, port=listener.port)
+                for listener in public
+            }
             brokers.append(ContractBroker(id=node.id, advertised=advertised))
         return cls(
             cluster=cluster,

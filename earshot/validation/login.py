@@ -39,7 +39,7 @@ class Login:
         if mechanism != "PLAIN" and mechanism not in _HASHES:
             return None
         return cls(
-            mechanism, *(str(values.get(f"sasl.{it}", "")) for it in ("username", "password"))
+            mechanism, *(str(values.get(f"sasl.{key}", "")) for key in ("username", "password"))
         )
 
     def show(self, exchange: Exchange) -> None:

@@ -123,7 +123,7 @@ def ask(
             patience *= 2
             continue
         listed = metadata.brokers.values()
-        brokers = {item.id: Address(str(item.host), int(item.port or 0)) for item in listed}
+        brokers = {broker.id: Address(str(broker.host), int(broker.port or 0)) for broker in listed}
         took = time.monotonic() - begun
         return MetadataAnswer(address, metadata.cluster_id or NOT_SAID, brokers, took)
     return errors.first() or late
@@ -160,11 +160,11 @@ def match_listener(contract: Contract, asked: Address, answer: MetadataAnswer | 
     """
     known = contract.places
     if answer is not None:
-        agreeing = Counter(it.name for it, id, at in known if answer.brokers.get(id) == at)
+        agreeing = Counter(place.name for place, id, at in known if answer.brokers.get(id) == at)
         if agreeing:  # of several with as many the contract's first
             return agreeing.most_common(1)[0][0]
-    exact = {it.name for it, _, address in known if address == asked}
-    by_port = {it.name for it, _, address in known if address.port == asked.port}
+    exact = {place.name for place, _, address in known if address == asked}
+    by_port = {place.name for place, _, address in known if address.port == asked.port}
     return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
 
 
@@ -177,5 +177,5 @@ def majority_cluster(answers: Iterable[MetadataAnswer]) -> str:
 def unexpected(answers: Sequence[MetadataAnswer], expected: Iterable[int]) -> dict[int, Address]:
     """Brokers that a listener's ``answers`` list although the contract does not."""
     known = set(expected)
-    listed = (item for answer in answers for item in sorted(answer.brokers.items()))
+    listed = (broker for answer in answers for broker in sorted(answer.brokers.items()))
     return {id: address for id, address in listed if id not in known}

@@ -69,9 +69,9 @@ def ends(
         wait(futures.values(), timeout=timeout + 0.5)
         if not all(future.done() for future in futures.values()):
             raise TopicError(Failure("timeout", f"no offsets within {timeout:g} s"))
-        failed = next((why for it in futures.values() if (why := it.exception())), None)
+        failed = next((why for future in futures.values() if (why := future.exception())), None)
         if failed is None:
-            return {item.partition: it.result().offset for item, it in futures.items()}
+            return {spot.partition: future.result().offset for spot, future in futures.items()}
         failure = failure_of(failed)
         if failure.error not in _NEW:
             break
@@ -127,6 +127,6 @@ def _grow(
     Another run may have done so meanwhile, or a broker may have shown too few: a number that is
     not higher than the true one changes nothing.
     """
-    new = NewPartitions(name, count + len(missing), [list(item) for item in missing])
+    new = NewPartitions(name, count + len(missing), [list(replicas) for replicas in missing])
     futures = admin.create_partitions([new], operation_timeout=timeout, request_timeout=timeout)
     await_change(admin, futures, timeout, KafkaError.INVALID_PARTITIONS)

@@ -77,8 +77,8 @@ def leftovers(names: Iterable[str], cluster: str, now: float | None = None) -> l
     """Those of ``names`` that runs against ``cluster`` left behind: ours by name, and expired."""
     moment = time.time() if now is None else now
     matches = [match for name in names if (match := _NAME.fullmatch(name))]
-    ours = [it for it in matches if it["cluster"] == plain(cluster)]
-    return sorted(it[0] for it in ours if int(it["expires"]) < moment)
+    ours = [match for match in matches if match["cluster"] == plain(cluster)]
+    return sorted(topic[0] for topic in ours if int(topic["expires"]) < moment)
 
 
 def create_topic(

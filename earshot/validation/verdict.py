@@ -79,23 +79,23 @@ def verdict_of(
 def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> Delivery:
     home = shares[0].partition
     own = [tally for tally in tallies if tally.share in shares]
-    checked = [item for item in own if item.share is not None and item.share.acknowledged]
+    checked = [tally for tally in own if tally.share is not None and tally.share.acknowledged]
     strays = [tally for tally in tallies if tally.share is None and tally.partition == home]
     acknowledged = sum(share.records for share in shares if share.acknowledged)
-    distinct = sum(file.distinct for file in checked)
+    distinct = sum(tally.distinct for tally in checked)
     return Delivery(
         written_through=shares[0].listener,
         read_through=reader,
         broker=shares[0].broker,
         acknowledged=acknowledged,
         unknown=sum(share.records for share in shares if not share.acknowledged),
-        read=sum(item.records for item in own),
+        read=sum(tally.records for tally in own),
         lost=acknowledged - distinct,
-        duplicated=sum(file.records for file in checked) - distinct,
-        out_of_order=sum(file.descents for file in checked),
-        corrupt=sum(item.corrupt for item in [*own, *strays]),
-        misrouted=sum(item.records for item in own if item.partition != home),
-        foreign=sum(item.records for item in strays if not item.own),
+        duplicated=sum(tally.records for tally in checked) - distinct,
+        out_of_order=sum(tally.descents for tally in checked),
+        corrupt=sum(tally.corrupt for tally in [*own, *strays]),
+        misrouted=sum(tally.records for tally in own if tally.partition != home),
+        foreign=sum(stray.records for stray in strays if not stray.own),
         examples=tuple(islice(_examples(shares, own, strays), EXAMPLES)),
     )
 

@@ -163,7 +163,7 @@ def test_a_word_or_a_role_tells_before_anything_else() -> None:
         "listeners": f"{BROKER['listeners']},CONTROLLER://:9093",
         "process.roles": "broker,controller",
     }
-    found = parsed_listeners(values, lambda *_: NOBODY, "b1", said=scopes)
+    found = parsed_listeners(values, lambda *_: NOBODY, "b1", scopes_by_name=scopes)
     assert {it.name: (it.audience.scopes, it.audience.why) for it in found} == {
         "INTERNAL": ((Scope.HOST, Scope.EXTERNAL), "said so"),
         "EXTERNAL": ((), ""),

@@ -1,8 +1,8 @@
 """For each rule, a short file that breaks it, and the corrected file.
 
-They lie beside this module: `KL006.bad.yaml` and `KL006.good.yaml`, a Compose file or manifest, or
-`KL004.bad.properties`, where a blank line begins the properties of the next broker. A comment says
-what the properties alone do not show.
+The files are next to this module: `KL006.bad.yaml` and `KL006.good.yaml` (a Compose file or
+manifest), or `KL004.bad.properties`, in which a blank line separates brokers and comments add
+further facts.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Example:
 
 
 def example_of(rule: str) -> Example:
-    """The example of the rule of this id; FileNotFoundError where it has none."""
-    paths = [item for form in ("yaml", "properties") for item in FOLDER.glob(f"{rule}.bad.{form}")]
+    """The example of the rule with this id. Raises FileNotFoundError without one."""
+    paths = [path for form in ("yaml", "properties") for path in FOLDER.glob(f"{rule}.bad.{form}")]
     if not paths:
         raise FileNotFoundError(2, "No example", f"{FOLDER / rule}.bad.yaml")
     (bad,) = paths
