@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError, SpecError
 from earshot.extras import folder_of
-from earshot.listeners.problems import describe, shown
+from earshot.listeners.problems import describe, shown, unknown_key
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import CLIENT_SCOPES
 from earshot.validation.contract import Contract
@@ -34,7 +34,7 @@ from earshot_pulumi.provider.kind import (
     Properties,
     changed,
 )
-from earshot_pulumi.provider.resource import EarshotResource
+from earshot_pulumi.provider.resource import EarshotResource, snake_case
 from earshot_pulumi.validation import REPORT, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
@@ -86,6 +86,10 @@ class Proof(EarshotResource):
         self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         inputs = read_inputs(args, name)
+        known = list(ProofArgs.__annotations__)
+        for key in inputs:
+            if snake_case(key) not in known:  # else `record: 3000` would send no record
+                raise pulumi.RunError(f"{name}: {key}: {unknown_key(key, known)}")
         if (client := inputs.get("client")) is not None:
             inputs["client"] = pulumi.Output.secret(client)
         self._register(name, inputs, opts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from typing import Any
 
+import pulumi
 import pytest
 from earshot_pulumi.given import proof
-from earshot_pulumi.given.proof import DEFAULTS, ProofKind
+from earshot_pulumi.given.proof import DEFAULTS, Proof, ProofKind
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation, OperationFailed
 
 CONTRACT: dict[str, Any] = {
@@ -24,6 +26,15 @@ CONTRACT: dict[str, Any] = {
     ],
     "brokers": [{"id": 1, "advertised": {"HOST": {"host": "localhost", "port": 9092}}}],
 }
+
+
+def test_an_input_that_would_be_ignored_is_refused() -> None:
+    args: Any = {"contract": CONTRACT, "record": 3000}
+    message = (
+        "proof: record: is no key that earshot knows; did you mean records?; allowed: contract"
+    )
+    with pytest.raises(pulumi.RunError, match=re.escape(message)):
+        Proof("proof", args)
 
 
 def checked(**inputs: Any) -> dict[str, Any]:
