@@ -14,6 +14,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import FOLDER, own_access
+from earshot.names.kinds import ip_of
 from earshot.users.access import login_failure
 from earshot.validation.failure import Failure
 from earshot_pulumi import driver
@@ -69,7 +70,9 @@ class LocalDriver(ListeningNode):
 
     @functools.cached_property
     def _admin(self) -> AdminClient:
-        return _admin(str(self._address), access(self._values, self._client))
+        host = self._address.host if self._address is not None else ""
+        family = _family(self._values, self._listener) if host == "localhost" else {}
+        return _admin(str(self._address), access(self._values, self._client) | family)
 
     def check_alive(self) -> None:
         if running(self._directory) is None:
@@ -148,6 +151,19 @@ def wait_for(
     """
     drivers = [LocalDriver(root, id, cluster_id, client or {}, progress) for id in nodes]
     driver.wait_for(drivers, deadline, progress, AGAIN)
+
+
+def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:
+    """Librdkafka's setting to ask `localhost` at its address of the family that ``listener`` binds.
+
+    It often is `::1`, too, where another user's process can listen beside the node's.
+    """
+    text = values.get("listeners")
+    bound = dict(parse_entries(text)).get(listener) if text else None
+    ip = ip_of(bound.host) if bound is not None else None
+    if ip is None or ip.is_unspecified:
+        return {}  # both families, or not known
+    return {"broker.address.family": f"v{ip.version}"}
 
 
 def _admin(address: str, access: Mapping[str, Any]) -> AdminClient:

@@ -111,6 +111,32 @@ def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) ->
         wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
 
 
+@pytest.mark.parametrize(
+    ("bound", "advertised", "family"),
+    [
+        ("127.0.0.1", "localhost", "v4"),
+        ("[::1]", "localhost", "v6"),
+        ("", "localhost", None),
+        ("0.0.0.0", "localhost", None),
+        ("localhost", "localhost", None),
+        ("127.0.0.1", "kafka.example.com", None),
+    ],
+)
+def test_localhost_is_asked_at_the_address_that_the_node_binds(
+    bound: str, advertised: str, family: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the other one another user's process may listen."""
+    asked: list[Any] = []
+    monkeypatch.setattr(readiness, "_admin", lambda _, settings: asked.append(settings))
+    started_with(
+        quorum.node_directory(tmp_path, 1),
+        f"inter.broker.listener.name=A\nlisteners=A://{bound}:1\n"
+        f"advertised.listeners=A://{advertised}:1\nlistener.security.protocol.map=A:PLAINTEXT\n",
+    )
+    _ = readiness.LocalDriver(tmp_path, 1, CLUSTER, {}, print)._admin
+    assert asked == [{"broker.address.family": family} if family else {}]
+
+
 @pytest.mark.parametrize("roles", ["broker", "controller"])
 def test_another_process_at_the_port_of_a_node_is_not_asked(
     roles: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
