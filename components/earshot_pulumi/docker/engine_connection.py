@@ -73,6 +73,9 @@ class EngineConnection:
     def close(self) -> None:
         self._opened.close()
         self._socket.close()
+        # of an engine with TLS, the response keeps the socket open
+        if (response := getattr(self._opened, "_response", None)) is not None:
+            response.close()
 
 
 class TlsConnection:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from earshot_pulumi.docker.engine_connection import EngineConnection
 from earshot_pulumi.docker.inner_listener import (
     MOST_FILE_BYTES,
     InnerListener,
@@ -204,3 +205,21 @@ def test_keys_that_are_lost_are_named(root: Path) -> None:
     (root / "security" / "node-1.pem").unlink()
     with pytest.raises(ExchangeError, match=r"node-1\.pem: cannot be read"):
         asked(engine, root)
+
+
+class TlsSocket(sockets.socket):
+    """As of an engine with TLS: open as long as the response reads from it."""
+
+
+def test_no_socket_to_an_engine_with_tls_stays_open() -> None:
+    here, there = sockets.socketpair()
+    opened: Any = TlsSocket(fileno=here.detach())
+    reader = opened.makefile("rb")
+    opened._response = SimpleNamespace(close=reader.close)
+    api = SimpleNamespace(
+        exec_create=lambda *_, **__: {"Id": "exec"}, exec_start=lambda *_, **__: opened
+    )
+    client: Any = SimpleNamespace(api=api)
+    with there:
+        EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
+        assert opened.fileno() == -1
