@@ -1,7 +1,7 @@
-"""Compose files as sections: variables replaced, `extends` and `include` followed, files merged.
+"""Compose files as sections: variables, `extends` and `include` resolved, files merged.
 
-Pure: files that a Compose file names are asked for from `Read`, by their path as written (relative
-to the Compose file). Source: the Compose Specification.
+`Read` returns the files that a Compose file names, by their path as written (relative to the
+Compose file). Source: the Compose Specification.
 """
 
 import posixpath
@@ -27,22 +27,22 @@ Read = Callable[[str], str]
 MAX_EXTENDS = 20
 """Services in one chain of `extends`."""
 MAX_INCLUDED = 50
-"""Files that are read for one Compose file by way of `include`."""
+"""Included files that are read for one Compose file."""
 _OF_OTHER_TOOLS = re.compile(r"\$\{[A-Za-z][\w-]*(?:\.[\w-]+)+\}", re.ASCII)
 """A property of Maven, Gradle or Spring, which replace it before Compose reads the file."""
 UNKNOWN = "x-earshot-unknown"
-"""Where a section remembers what could not be read of it."""
+"""The key of a section for its unreadable parts."""
 GONE = "x-earshot-gone"
-"""Where a section remembers which keys of what it extends it takes away."""
+"""The key of a section for the keys of the extended service that it removes (`!reset`)."""
 KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
 
 
 @dataclass
 class ComposeFiles:
-    """What a Compose file and those that it names hold, read as Compose reads them.
+    """Reads a Compose file and the files that it names, as Compose does.
 
-    ``roots`` are the names of the file itself and of those that are laid over it. Where it is
-    ``lenient``, what cannot be read is noted, and nothing is raised for it.
+    ``roots`` are the names of the file and of its overriding files. If ``lenient``, unreadable
+    parts are noted instead of raising EarshotError.
     """
 
     roots: Sequence[str]
@@ -50,11 +50,11 @@ class ComposeFiles:
     read: Read
     lenient: bool
     is_whole: bool = True
-    """No other file has services that these may meet."""
+    """No other file has services on the same networks."""
     texts_included: dict[str, str] = field(default_factory=dict)
     not_included: dict[str, None] = field(default_factory=dict)
     _includes: list[tuple[str, object]] = field(default_factory=list)
-    """Entries of `include` that are yet to be read, each with the file that has it."""
+    """Entries of `include` that are not read yet, each with its file."""
     _others: dict[str, dict[str, object]] = field(default_factory=dict)
     configs: dict[str, object] = field(default_factory=dict)
 
@@ -64,8 +64,8 @@ class ComposeFiles:
     def sections(
         self, text: str, shown: str
     ) -> tuple[dict[str, object], Section, tuple[Keys, ...]]:
-        """The services of a file as sections, and its networks, with variables replaced; and what
-        of the files below it is taken away."""
+        """The service sections and networks of a file with variables replaced, and the keys of
+        overridden files that it removes."""
         document = read_yaml_texts(text, shown, unique=not self.lenient)
         if not isinstance(document, Mapping) or not document:
             raise EarshotError(shown, observed="holds no services", allowed="a compose file")
@@ -76,7 +76,7 @@ class ComposeFiles:
                 remedy="adopt the output of `docker compose config` instead",
             )
         entries = list_of(document.get("include"), f"{shown}: include")
-        self._includes += [(shown, item) for item in entries]
+        self._includes += [(shown, entry) for entry in entries]
         services = document.get("services")
         if "services" not in document and not KNOWN_TOP & set(document):
             services = document  # the oldest format: services without a heading
@@ -124,7 +124,7 @@ class ComposeFiles:
     def resolve_extends(
         self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
     ) -> Section:
-        """A service's section, with what it extends below it."""
+        """A service's section, merged into the one that it extends."""
         where, mark = f"{shown}: services.{name}", f"{shown}#{name}"
         if mark in seen:
             raise EarshotError(where, observed="extends itself, by way of others")
@@ -162,7 +162,7 @@ class ComposeFiles:
         return merged_section(without(base, noted(section, GONE)), own)
 
     def _substituted(self, value: object, shown: str, path: tuple[str, ...]) -> object:
-        """``value`` with variables replaced in every text; keys are left alone."""
+        """``value`` with variables replaced in texts, not in keys."""
         if isinstance(value, str):
             try:
                 return self.variables.substitute(value, f"{shown}: {'.'.join(path)}")
@@ -200,7 +200,7 @@ class ComposeFiles:
 
 
 def noted(section: Section, key: str) -> tuple[Any, ...]:
-    """What `UNKNOWN` or `GONE` has, which no file can: its lists are no tuples."""
+    """The tuple at `UNKNOWN` or `GONE`; values of a file are never tuples."""
     found = section.get(key)
     return found if isinstance(found, tuple) else ()
 

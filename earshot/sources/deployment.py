@@ -55,9 +55,9 @@ _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """An address in a list of listeners; the host may be a variable."""
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
-"""Images that add no listener, role or protocol of their own to what is set."""
+"""Images that add no listeners, roles or protocols to the given settings."""
 UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
-"""Where a container has variables, or a script that sets some, that was not read."""
+"""Values of `Container.unknown` that may set further variables."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
 """Mount targets that replace the configuration which bitnami's script generates."""
 
@@ -190,7 +190,7 @@ def _derives_no_more(container: Container) -> bool:
 
 
 def _has_unread_variables(container: Container) -> bool:
-    """Whether some of its variables are set in a place that was not read, or not known yet."""
+    """Whether some of its variables are set in a place that is not read, or are unknown."""
     return bool(UNREAD & set(container.unknown)) or container.has_own_script
 
 
@@ -257,7 +257,7 @@ def _runs_broker(service: Service) -> bool:
 
 
 def broker_of(service: Service) -> Broker:
-    """The broker that runs in ``service``, in a cluster of its own."""
+    """The broker in ``service``, not yet joined with others of its cluster."""
     settings = settings_of(service)
     view = settings.read()
     values = settings.values
@@ -289,7 +289,7 @@ def broker_of(service: Service) -> Broker:
 
 
 def _switched_off(service: Service) -> Iterator[tuple[str, Address]]:
-    """Addresses in comments, each with the variable that would advertise it."""
+    """Commented-out advertised addresses, each with its variable."""
     container = service.container
     for name, values in service.commented.items():
         key = container.property_of(name)

@@ -1,7 +1,7 @@
-"""Brokers whose listeners a file leaves open, and why: a value that is not known, or a source of
-settings that could not be read.
+"""Brokers with unknown listeners, and the reason: an unknown value, or an unreadable source of
+settings.
 
-A field of a pod, or what a shell computes when it starts, is no gap of the file.
+Fields of a pod and values that a shell computes at its start do not count.
 """
 
 import re
@@ -19,19 +19,19 @@ LISTENER_KEYS = (
     "listeners",
     "listener.security.protocol.map",
 )
-"""Properties that say the listeners of a broker."""
+"""Properties that define a broker's listeners."""
 MAX_SHOWN = 100
 """Characters of a value in a reason."""
 _OF_FILE = frozenset(UNREAD) - {"variables"}
-"""Sources that the file names. That a file of variables may not be all is no gap of it."""
+"""Unreadable sources that the file names."""
 _COMPUTED = re.compile(r"_\{(?:HOSTNAME|PORT)_COMMAND\}")
-"""What wurstmeister's image computes when it starts."""
+"""A value that wurstmeister's image computes at its start."""
 
 
 def open_values(values: Mapping[str, str], names: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The listener properties among ``values`` whose text holds a placeholder, as reasons.
+    """A reason for each listener property in ``values`` with a placeholder.
 
-    ``names`` has the name that the file uses for a property, where that is another one.
+    ``names`` maps properties to the names that the file uses.
     """
     for key in LISTENER_KEYS:
         if not is_known(value := values.get(key, "")):
@@ -42,16 +42,16 @@ def open_values(values: Mapping[str, str], names: Mapping[str, str] | None = Non
 def open_listeners(
     services: Sequence[Service], at_run_time: Mapping[str, Collection[str]] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The brokers among ``services`` whose listeners are open: the service's name, and why.
+    """(service, reason) for each broker among ``services`` with unknown listeners.
 
-    ``at_run_time`` has, by service, the variables `$(NAME)` that only the running machine can say.
+    ``at_run_time`` are the variables `$(NAME)` that only the running machine knows, by service.
     """
     for service in brokers_among(services):
         if why := _why_open(service, (at_run_time or {}).get(service.name, ())):
             yield service.name, why
     for service in redpanda_among(services):
         broker = redpanda_broker(service, services)
-        flags = [it for it in addresses_in_flags(service) if not is_known(it)]
+        flags = [address for address in addresses_in_flags(service) if not is_known(address)]
         unread = sorted(_OF_FILE & {*service.container.unknown})
         if flags:
             yield service.name, f"an address in its command is not known: {flags[0]}"

@@ -18,7 +18,7 @@ _GROUP = "kafka.strimzi.io/"
 _POOLS = "strimzi.io/node-pools"
 _LISTENERS = "spec.kafka.listeners"
 _OLD_VERSIONS = ("v1alpha1", "v1beta1")
-"""Of the resource, in which the older form was allowed."""
+"""Versions of the resource that allowed the older form."""
 _ON = ("true", "yes", "on", "y")
 
 
@@ -29,9 +29,9 @@ class FoundKafka:
     kafka: StrimziKafka
     path: Keys
     open: str = ""
-    """Why its listeners are not known, if they are not."""
+    """The reason for unknown listeners, or empty."""
     misshapen: str = ""
-    """What is no list, or no map in one, so that Kubernetes refuses the resource."""
+    """The value of a wrong type for which Kubernetes refuses the resource, or empty."""
 
 
 def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
@@ -69,11 +69,14 @@ def _found(path: Keys, resource: Resource, pooled: bool, used_names: set[str]) -
 
 
 def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
-    """Resources whose listeners Kubernetes refuses: the resource, what was found, and what is
-    allowed."""
-    for kafka in found:
-        if kafka.misshapen:
-            yield f"Kafka {kafka.kafka.name}", kafka.misshapen, "a list of listeners, each a map"
+    """(resource, observed, allowed) for each resource whose listeners Kubernetes refuses."""
+    for resource in found:
+        if resource.misshapen:
+            yield (
+                f"Kafka {resource.kafka.name}",
+                resource.misshapen,
+                "a list of listeners, each a map",
+            )
 
 
 def _misshapen(listed: object, version: str) -> str:
