@@ -1,7 +1,7 @@
-"""What one address answers: its cluster's metadata, and which broker is behind it.
+"""Asks one address for the cluster's metadata, and which broker answers there.
 
-A forwarder may take each connection to another broker, and a name may have an address of each. So
-the question which broker answers is asked on several fresh connections.
+A forwarder may lead each connection to a different broker, and a name may have the IP addresses of
+several brokers. earshot therefore asks on several new connections.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from earshot.validation.wire import (
 )
 
 CONNECTIONS: Final = 5
-"""Connections to one address on which the broker is asked who it is. A forwarder that draws one of
-two brokers for each is missed once in thirty-two runs, one that takes turns never."""
+"""Connections to one address on which the broker is asked for its id. A forwarder that picks one of
+two brokers at random is missed in 1 of 32 runs, one that takes turns never."""
 MOST_IPS: Final = 8
 """IP addresses of one name that are tried."""
 IDENTIFY_LIMIT: Final = 2.0
@@ -38,15 +38,15 @@ IDENTIFY_LIMIT: Final = 2.0
 AGAIN_AFTER: Final = 0.2
 """Seconds before the one further try where a connection was closed: a broker may be starting."""
 UNSTEADY: Final = 2
-"""Connections without an answer, beside others with one, that are no accident any more."""
+"""This many connections without an answer are reported, if others were answered."""
 NOT_TOLD: Final = "it does not say which broker it is (that takes DescribeConfigs on the cluster)"
-ALONE: Final = "it answered on the first connection alone, and on no further one in time"
+ALONE: Final = "only the first connection was answered in time"
 _BROKEN: Final = frozenset({"disconnected", "refused"})
 
 
 @dataclass(frozen=True)
-class Peer:
-    """An address that accepts connections, and how a client gets in there."""
+class ReachableAddress:
+    """An address that accepts connections, with the TLS settings and the login for it."""
 
     address: Address
     ips: tuple[str, ...]
@@ -56,7 +56,7 @@ class Peer:
 
     @contextlib.contextmanager
     def opened(self, number: int, end: Deadline) -> Iterator[Exchange]:
-        """A fresh connection, logged in; by the IP addresses in turn. Raises ExchangeError."""
+        """A new connection after the login, to the IP addresses in turn. Raises ExchangeError."""
         ip = self.ips[number % len(self.ips)]
         with connect(ip, self.address, self.context, end) as connection:
             exchange = Exchange(connection, end)
@@ -74,14 +74,14 @@ class AnsweringBrokers:
     """Which brokers answered at one address, over several connections."""
 
     ids: tuple[int, ...] = ()
-    """The broker on each connection that told."""
+    """The id of the broker, for each connection on which it answered with one."""
     broken: int = 0
     """Connections that ended without an answer."""
     unknown: str = ""
     """Why it is not known which broker answers."""
 
-    def stray(self, address: Address, expected: int) -> str:
-        """Which other brokers than ``expected`` answered at ``address``, in words; empty where none
+    def other_brokers(self, address: Address, expected: int) -> str:
+        """Text about other brokers than ``expected`` that answered at ``address``; empty if none
         did."""
         others = Counter(id for id in self.ids if id != expected)
         if not others:
@@ -92,38 +92,40 @@ class AnsweringBrokers:
         count = f"{others.total()} of {len(self.ids)} connections to {address}"
         return f"{count} reached {which}, and not broker {expected}"
 
-    def unsteady(self, address: Address) -> str:
-        """How many connections to ``address`` got no answer, in words; empty where that may be an
-        accident."""
+    def unanswered(self, address: Address) -> str:
+        """Text about connections to ``address`` without an answer; empty if there were fewer than
+        `UNSTEADY`."""
         if self.broken < UNSTEADY:
             return ""
         count = f"{self.broken} of {self.broken + len(self.ids)}"
         return f"{count} connections to {address} got no answer"
 
 
-UNASKED: Final = AnsweringBrokers()
+NOT_ASKED: Final = AnsweringBrokers()
 
 
-def question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
-    """The metadata that ``peer`` gives, and which broker gives it."""
+def ask_address(
+    peer: ReachableAddress, end: Deadline
+) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
+    """The metadata that ``peer`` answers with, and which broker answers."""
     try:
-        return _question(peer, end)
+        return _ask_once(peer, end)
     except ExchangeError as error:
         if error.failure.error not in _BROKEN or end.stop.wait(min(AGAIN_AFTER, end.left())):
-            return error.failure, UNASKED
+            return error.failure, NOT_ASKED
     try:
-        return _question(peer, end)
+        return _ask_once(peer, end)
     except ExchangeError as error:
-        return error.failure, UNASKED
+        return error.failure, NOT_ASKED
 
 
-def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
+def _ask_once(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
     begun = time.monotonic()
     with peer.opened(0, end) as exchange:
         cluster, brokers = metadata(exchange)
         answer = MetadataAnswer(peer.address, cluster, brokers, time.monotonic() - begun)
         if not brokers:
-            return answer, UNASKED
+            return answer, NOT_ASKED
         own = (id for id, address in brokers.items() if address == peer.address)
         candidate = next(own, min(brokers))
         limit = end.within(IDENTIFY_LIMIT)
@@ -133,11 +135,13 @@ def _question(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, AnsweringBroke
             who = None
     if who is None:
         return answer, AnsweringBrokers(unknown=NOT_TOLD)
-    return answer, _on_others(peer, who, candidate, limit)
+    return answer, _ask_again(peer, who, candidate, limit)
 
 
-def _on_others(peer: Peer, first: int, candidate: int, end: Deadline) -> AnsweringBrokers:
-    """``first``, and which brokers answer on further connections."""
+def _ask_again(
+    peer: ReachableAddress, first: int, candidate: int, end: Deadline
+) -> AnsweringBrokers:
+    """The broker ``first``, and those that answer on further connections."""
     ids, broken, silent = [first], 0, False
     for number in range(1, peer.connections):
         if not end.left():
@@ -157,10 +161,13 @@ def _on_others(peer: Peer, first: int, candidate: int, end: Deadline) -> Answeri
     return AnsweringBrokers(tuple(ids), broken, unknown)
 
 
-def strangers(peer: Peer, topic: str, partition: int, end: Deadline) -> tuple[int, int]:
-    """How many of how many fresh connections reach a broker that does not lead ``partition``.
+def wrong_brokers(
+    peer: ReachableAddress, topic: str, partition: int, end: Deadline
+) -> tuple[int, int]:
+    """The number of new connections that reached a broker that does not lead ``partition``, and the
+    number of connections that were answered.
 
-    For users who may not ask a broker who it is.
+    It serves users without the permission to ask a broker for its id.
     """
     answers: list[bool] = []
     for number in range(peer.connections):

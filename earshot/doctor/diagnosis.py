@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.certificates.names import SubjectNames
-from earshot.doctor.asking import UNASKED, AnsweringBrokers, Peer
+from earshot.doctor.asking import NOT_ASKED, AnsweringBrokers, ReachableAddress
 from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
 from earshot.listeners.address import Address
 from earshot.listeners.listed import numbered, shortened
@@ -72,9 +72,9 @@ class Observation:
     """Another address of the same listener that answered."""
     late: str = ""
     """Why nothing can be said: the deadline came before it could answer, or it was not asked."""
-    answering: AnsweringBrokers = UNASKED
+    answering: AnsweringBrokers = NOT_ASKED
     """Which brokers answered at the target's own address."""
-    peer: Peer | None = None
+    peer: ReachableAddress | None = None
     """The way to ask there again."""
     cluster_id: str = ""
     """The cluster that the target should belong to: the contract's, else that of most addresses."""
@@ -243,12 +243,16 @@ def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage 
     elif live is not None and (sharing := answer.sharing(broker)):
         together = numbered("broker", (broker, *sharing))
         error, seen = "shared", f"{together} advertise one address to {name}: {live}"
-    elif own and live is not None and (stray := facts.answering.stray(target.address, broker)):
-        error, seen = "misrouted", stray
+    elif (
+        own
+        and live is not None
+        and (others := facts.answering.other_brokers(target.address, broker))
+    ):
+        error, seen = "misrouted", others
     elif own and facts.disputed:
         error, seen = "disputed", _disputed(facts)
-    elif own and (unsteady := facts.answering.unsteady(target.address)):
-        error, seen = "unsteady", unsteady
+    elif own and (unanswered := facts.answering.unanswered(target.address)):
+        error, seen = "unsteady", unanswered
     else:
         return None
     return FailedStage(Stage.METADATA, error, seen)

@@ -22,12 +22,12 @@ from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
     MOST_UNEXPECTED,
     USUAL_DEADLINE,
+    AddressResult,
     ListenerAddress,
-    Sighting,
     bootstraps_of,
+    connect_to_all,
     facts_of,
     failed_bootstraps,
-    look,
     targets_of,
     targets_seen,
 )
@@ -142,15 +142,17 @@ def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, st
     return spoken.pop() if len(spoken) == 1 else protocol_of(client)
 
 
-def _seed_note(address: Address, name: str | None, sighting: Sighting, expected: str | None) -> str:
-    if sighting.answer is None:
+def _seed_note(
+    address: Address, name: str | None, result: AddressResult, expected: str | None
+) -> str:
+    if result.answer is None:
         return f"{address} gave no metadata{f'; it belongs to {name}' if name else ''}"
-    cluster_id = sighting.answer.cluster_id
+    cluster_id = result.answer.cluster_id
     if expected is not None and cluster_id == NOT_SAID:
         return f"{address} names no cluster id, and the contract is of cluster {expected}"
     if expected is not None and cluster_id != expected:
         return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
-    listed = sighting.answer.listed
+    listed = result.answer.listed
     named = f"broker {listed}" if listed else "no broker"
     led = f"is listener {name}" if name else "is none of the contract's listeners"
     return f"{address} {led}; it advertises {named}"
@@ -181,27 +183,27 @@ class _Examination:
         given = [(address, _seed_protocol(contract, address, self.client)) for address in bootstrap]
         shared = bootstraps_of(contract)
         addresses += [(item.address, item.protocol) for item in shared]
-        sightings = look([*addresses, *given], self.client, self.end, self.pool)
+        results = connect_to_all([*addresses, *given], self.client, self.end, self.pool)
         for place in given:
-            name = match_listener(contract, place[0], sightings[place].answer)
-            note = _seed_note(place[0], name, sightings[place], contract.cluster_id)
+            name = match_listener(contract, place[0], results[place].answer)
+            note = _seed_note(place[0], name, results[place], contract.cluster_id)
             self.draft.notes.append(note)
 
-        def judged(sightings: Mapping[ListenerAddress, Sighting]) -> list[Observation]:
+        def judged(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
             seeds: dict[str, list[MetadataAnswer]] = {}
             for place in given:
-                answer = sightings[place].answer
+                answer = results[place].answer
                 name = match_listener(contract, place[0], answer)
                 if name is not None and answer is not None:
                     seeds.setdefault(name, []).append(answer)
             for item in shared:
-                answer = sightings[item.address, item.protocol].answer
+                answer = results[item.address, item.protocol].answer
                 if answer and match_listener(contract, item.address, answer) == item.listener:
                     seeds.setdefault(item.listener, []).append(answer)
-            facts = facts_of(targets, sightings, seeds, contract)
-            return facts + failed_bootstraps(shared, sightings, contract)
+            facts = facts_of(targets, results, seeds, contract)
+            return facts + failed_bootstraps(shared, results, contract)
 
-        facts = self._settled(sightings, judged)
+        facts = self._settled(results, judged)
         self.draft.notes += _not_compared(contract, facts)
         return facts
 
@@ -210,48 +212,46 @@ class _Examination:
         that only the answers there list."""
         protocol = protocol_of(self.client)
         places = [(seed, protocol) for seed in seeds]
-        sightings = look(places, self.client, self.end, self.pool)
-        answers = [
-            sighting.answer for sighting in sightings.values() if sighting.answer is not None
-        ]
+        results = connect_to_all(places, self.client, self.end, self.pool)
+        answers = [result.answer for result in results.values() if result.answer is not None]
         targets = targets_seen(seeds, protocol, answers)
         seen = len(targets)
         while True:
-            new = [it for target in targets if (it := (target.address, protocol)) not in sightings]
-            sightings |= look(new, self.client, self.end, self.pool)
-            added = targets_added(targets, sightings)[: seen + MOST_UNEXPECTED - len(targets)]
+            new = [it for target in targets if (it := (target.address, protocol)) not in results]
+            results |= connect_to_all(new, self.client, self.end, self.pool)
+            added = targets_added(targets, results)[: seen + MOST_UNEXPECTED - len(targets)]
             if not added:
                 break
             targets += added
 
-        def judged(sightings: Mapping[ListenerAddress, Sighting]) -> list[Observation]:
+        def judged(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
             groups = {
                 name: [
                     answer
                     for seed in places
-                    if (answer := sightings[seed].answer) and str(seed[0]) in name.split(",")
+                    if (answer := results[seed].answer) and str(seed[0]) in name.split(",")
                 ]
                 for name in (target.listener for target in targets)
             }
-            return facts_of(targets, sightings, groups, None)
+            return facts_of(targets, results, groups, None)
 
-        return self._settled(sightings, judged)
+        return self._settled(results, judged)
 
     def _settled(
         self,
-        sightings: dict[ListenerAddress, Sighting],
-        judged: Callable[[Mapping[ListenerAddress, Sighting]], list[Observation]],
+        results: dict[ListenerAddress, AddressResult],
+        judged: Callable[[Mapping[ListenerAddress, AddressResult]], list[Observation]],
     ) -> list[Observation]:
-        """What ``judged`` makes of ``sightings``, once answers that do not list a broker have been
+        """What ``judged`` makes of ``results``, once answers that do not list a broker have been
         asked for again: a broker that just joined reaches the others' metadata within a moment."""
-        facts = judged(sightings)
+        facts = judged(results)
         for pause in AGREE_AFTER:
-            places = to_ask_again(facts, sightings)
+            places = to_ask_again(facts, results)
             if not places or self.end.left() < pause or self.end.stop.wait(pause):
                 break
-            again = look(places, self.client, self.end, self.pool)
-            sightings |= {place: it for place, it in again.items() if it.answer is not None}
-            facts = judged(sightings)
+            again = connect_to_all(places, self.client, self.end, self.pool)
+            results |= {place: it for place, it in again.items() if it.answer is not None}
+            facts = judged(results)
         return facts
 
     def decide(self, facts: Sequence[Observation], produce: bool, cluster: str) -> None:

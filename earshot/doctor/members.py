@@ -5,12 +5,12 @@ from dataclasses import replace
 from itertools import islice
 
 from earshot.doctor.diagnosis import CellTarget, Observation
-from earshot.doctor.survey import MOST_UNEXPECTED, ListenerAddress, Sighting
+from earshot.doctor.survey import MOST_UNEXPECTED, AddressResult, ListenerAddress
 from earshot.validation.metadata import MetadataAnswer, majority_cluster, unexpected
 
 
 def targets_added(
-    targets: Sequence[CellTarget], sightings: Mapping[ListenerAddress, Sighting]
+    targets: Sequence[CellTarget], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[CellTarget]:
     """The targets that answers at ``targets`` list and that are none of them yet; at most
     `MOST_UNEXPECTED` for each listener.
@@ -25,7 +25,7 @@ def targets_added(
         group = [
             answer
             for target in own
-            if (answer := sightings[target.address, target.protocol].answer) is not None
+            if (answer := results[target.address, target.protocol].answer) is not None
             and answer.brokers.get(target.broker) == target.address
         ]
         cluster = majority_cluster(group)
@@ -39,7 +39,7 @@ def targets_added(
 
 
 def to_ask_again(
-    facts: Sequence[Observation], sightings: Mapping[ListenerAddress, Sighting]
+    facts: Sequence[Observation], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[ListenerAddress]:
     """The places whose answers do not list a broker that answers itself; at most
     `MOST_UNEXPECTED`."""
@@ -49,4 +49,4 @@ def to_ask_again(
         if isinstance(fact.own, MetadataAnswer)
         for answer in fact.disputed
     }
-    return [place for place in sightings if place[0] in addresses][:MOST_UNEXPECTED]
+    return [place for place in results if place[0] in addresses][:MOST_UNEXPECTED]

@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from earshot.doctor import exchange
-from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, strangers
+from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, wrong_brokers
 from earshot.doctor.diagnosis import Observation, SentRecord
 from earshot.doctor.exchange import Destination
 from earshot.doctor.survey import PATIENCE
@@ -115,7 +115,7 @@ class Records:
         broker = item.target.broker
         assert item.peer is not None
         limit = self.end.within(IDENTIFY_LIMIT)
-        others, count = strangers(item.peer, self.topic, self.partitions[broker], limit)
+        others, count = wrong_brokers(item.peer, self.topic, self.partitions[broker], limit)
         if others:
             where = f"{others} of {count} connections to {item.target.address}"
             text = f"{where} reached another broker than broker {broker}"

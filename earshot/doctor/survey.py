@@ -1,4 +1,7 @@
-"""Every address looked at once, at the same time; then, purely, what that says of each broker."""
+"""Connects to every address in parallel, and derives from the results what is known of each broker.
+
+Only `connect_to_all` does input and output.
+"""
 
 import math
 import ssl
@@ -11,11 +14,11 @@ from threading import Semaphore
 from earshot.doctor.asking import (
     IDENTIFY_LIMIT,
     MOST_IPS,
+    NOT_ASKED,
     NOT_TOLD,
-    UNASKED,
     AnsweringBrokers,
-    Peer,
-    question,
+    ReachableAddress,
+    ask_address,
 )
 from earshot.doctor.diagnosis import CellTarget, Observation
 from earshot.doctor.probe import (
@@ -52,39 +55,39 @@ from earshot.validation.terms import Verdict
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
 USUAL_DEADLINE = 10.0
-"""Seconds of a run that the limits of resolving, connecting and asking are made for."""
+"""Seconds of a run for which the limits of resolving, connecting and asking are chosen."""
 MOST_TIMES = 6.0
-"""How many times these limits a run with a longer deadline has at most."""
+"""The largest factor by which a longer deadline raises these limits."""
 SPOKEN_LIMIT = 2.0
-"""Seconds for finding out what a listener speaks that gave none."""
+"""Seconds to detect the protocol of a listener that returned no metadata."""
 NATIVE_AT_ONCE = 2
-"""Clients of librdkafka that ask at the same time, each with a thread per broker that it learns of:
-only for logins that are not spoken here."""
+"""Clients of librdkafka that ask at the same time, each with a thread per broker that it learns of.
+They are used only for SASL mechanisms that earshot does not implement."""
 NATIVE_CONNECTIONS = 3
 """Clients of librdkafka that ask one address which broker it is."""
 MOST_UNEXPECTED = 200
 """Brokers of one listener that the contract does not know and that get a cell."""
 PATIENCE = 1.0
-"""Seconds below which silence says nothing of who is silent."""
+"""If fewer seconds than this were left, a missing answer proves nothing."""
 
 ListenerAddress = tuple[Address, Protocol]
 
 
 @dataclass(frozen=True)
-class Sighting:
-    """One address: the way to it, and what it said when it could be reached."""
+class AddressResult:
+    """The result for one address: the connection to it, and what it answered."""
 
     contact: Contact
     reply: MetadataAnswer | Failure | None
     waited: float = math.inf
-    """Seconds that were left for what last happened, be it resolving, connecting or answering."""
-    answering: AnsweringBrokers = UNASKED
-    peer: Peer | None = None
-    """Where to ask again; None where earshot does not speak its login."""
+    """Seconds that were left for the last step: resolving, connecting or answering."""
+    answering: AnsweringBrokers = NOT_ASKED
+    peer: ReachableAddress | None = None
+    """To ask again; None if earshot does not implement the SASL mechanism."""
 
     @property
     def undecided(self) -> str:
-        """Why its answer, or its silence, proves nothing; empty where it does."""
+        """Why the answer, or the missing answer, proves nothing; empty if it proves something."""
         contact = self.contact
         if isinstance(self.reply, Failure) and self.reply.error == "too-many":
             return f"{contact.address} was not looked at: {self.reply.text}"
@@ -106,26 +109,26 @@ class Sighting:
         return self.reply if isinstance(self.reply, MetadataAnswer) else None
 
 
-def look(
+def connect_to_all(
     addresses: Iterable[ListenerAddress], client: Mapping[str, str], end: Deadline, pool: Executor
-) -> dict[ListenerAddress, Sighting]:
-    """A sighting of every place, each once, all at the same time and bounded by ``end``.
+) -> dict[ListenerAddress, AddressResult]:
+    """The result for every address, each once. All are tried in parallel, until ``end``.
 
     Raises EarshotError for client properties that cannot be used.
     """
-    wanted = list(dict.fromkeys(addresses))
+    distinct = list(dict.fromkeys(addresses))
     values = translate(client)
-    tls = any(protocol.tls for _, protocol in wanted)
-    if client and wanted:  # the doctor's other clients would refuse them later
-        admin_client("", wanted[0][1], client)
-    asker = _Asker(client, Login.of(values), tls_context(values) if tls else None, end)
-    futures = {it: pool.submit(asker.look, it) for it in wanted}
+    tls = any(protocol.tls for _, protocol in distinct)
+    if client and distinct:  # the doctor's other clients would refuse them later
+        admin_client("", distinct[0][1], client)
+    check = _AddressCheck(client, Login.of(values), tls_context(values) if tls else None, end)
+    futures = {address: pool.submit(check.run, address) for address in distinct}
     return {address: future.result() for address, future in futures.items()}
 
 
 @dataclass(frozen=True)
-class _Asker:
-    """What all addresses are asked with."""
+class _AddressCheck:
+    """Connects to an address and asks for metadata, with the same client properties for all."""
 
     client: Mapping[str, str]
     login: Login | None
@@ -133,10 +136,10 @@ class _Asker:
     end: Deadline
     turns: Semaphore = field(default_factory=lambda: Semaphore(NATIVE_AT_ONCE))
 
-    def look(self, asked: ListenerAddress) -> Sighting:
-        address, protocol = asked
+    def run(self, listener_address: ListenerAddress) -> AddressResult:
+        address, protocol = listener_address
         if not self.end.left():
-            return Sighting(
+            return AddressResult(
                 Contact(address, unanswered(address.host, SYSTEM_LABEL, 0.0)), None, 0.0
             )
         context = self.context if protocol.tls else None
@@ -145,34 +148,36 @@ class _Asker:
         lookup = resolve([address.host], left)[address.host]
         lookup = explained(lookup, self.end.left(EXPLAIN_LIMIT))
         if not lookup.ok:
-            return Sighting(Contact(address, lookup), None, left)
+            return AddressResult(Contact(address, lookup), None, left)
         left = self.end.left(CONNECT_LIMIT * times)
         contact = reach(address, lookup, context, max(0.05, left), self.end)
         answer: MetadataAnswer | Failure | None = None
-        answering, peer = UNASKED, None
+        answering, peer = NOT_ASKED, None
         if contact.connected and not isinstance(contact.security, Failure):
             ips = lookup.addresses[len(contact.attempts) - 1 :][:MOST_IPS]
-            peer = Peer(address, ips, context, self.login if protocol.sasl else None)
+            peer = ReachableAddress(address, ips, context, self.login if protocol.sasl else None)
             left = self.end.left(ASK_LIMIT * times)
             native = protocol.sasl and self.login is None
             answer, answering = (
-                self._native(asked, left) if native else question(peer, self.end.within(left))
+                self._ask_with_librdkafka(listener_address, left)
+                if native
+                else ask_address(peer, self.end.within(left))
             )
             peer = None if native else peer
-        met = contact.security if isinstance(contact.security, Failure) else answer
-        if isinstance(met, Failure):
-            contact, answer = _understood(contact, protocol, met, answer, self.end)
-        return Sighting(contact, answer, left, answering, peer)
+        failure = contact.security if isinstance(contact.security, Failure) else answer
+        if isinstance(failure, Failure):
+            contact, answer = _with_detected_protocol(contact, protocol, failure, answer, self.end)
+        return AddressResult(contact, answer, left, answering, peer)
 
-    def _native(
-        self, asked: ListenerAddress, limit: float
+    def _ask_with_librdkafka(
+        self, listener_address: ListenerAddress, limit: float
     ) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
-        """The same by librdkafka, which knows more logins."""
-        address, protocol = asked
+        """The same with librdkafka, which implements more SASL mechanisms."""
+        address, protocol = listener_address
         with self.turns:
             answer = ask(address, protocol, self.client, limit, self.end.stop)
             if isinstance(answer, Failure) or not answer.brokers:
-                return answer, UNASKED
+                return answer, NOT_ASKED
             own = (id for id, at in answer.brokers.items() if at == address)
             candidate = next(own, min(answer.brokers))
             left = self.end.left(IDENTIFY_LIMIT)
@@ -184,19 +189,19 @@ class _Asker:
         return answer, AnsweringBrokers(known, unknown="" if known else NOT_TOLD)
 
 
-def _understood(
+def _with_detected_protocol(
     contact: Contact,
     protocol: Protocol,
-    met: Failure,
+    failure: Failure,
     answer: MetadataAnswer | Failure | None,
     end: Deadline,
 ) -> tuple[Contact, MetadataAnswer | Failure | None]:
-    """``contact`` and ``answer``, with what listens there instead of ``protocol`` if that shows."""
-    if met.error == "no-login":  # it need not be asked, and may want to see a certificate first
+    """``contact`` and ``answer``, with the protocol of the server if it is not ``protocol``."""
+    if failure.error == "no-login":  # it need not be asked, and may want to see a certificate first
         return _speaks(contact, protocol, SpokenSecurity(protocol.tls, ())), answer
     left = end.left(SPOKEN_LIMIT)
     # these errors come from a server that speaks the expected protocol, or none that is asked for
-    known = "certificate" in met.error or met.error in ("mechanism", "too-many", "http")
+    known = "certificate" in failure.error or failure.error in ("mechanism", "too-many", "http")
     if known or left < PATIENCE:
         return contact, answer
     ip = contact.lookup.addresses[len(contact.attempts) - 1]
@@ -269,7 +274,7 @@ NO_ID = -1
 
 def facts_of(
     targets: Sequence[CellTarget],
-    sightings: Mapping[ListenerAddress, Sighting],
+    results: Mapping[ListenerAddress, AddressResult],
     seeds: Mapping[str, Sequence[MetadataAnswer]],
     contract: Contract | None,
 ) -> list[Observation]:
@@ -280,7 +285,7 @@ def facts_of(
     answers: dict[str, list[MetadataAnswer]] = {target.listener: [] for target in targets}
     strange: set[Address] = set()
     for target in targets:
-        answer = sightings[target.address, target.protocol].answer
+        answer = results[target.address, target.protocol].answer
         if answer is not None and not _answers_as(contract, target, answer):
             answers[target.listener].append(answer)
             if answer.brokers.get(target.broker) != target.address:
@@ -289,7 +294,7 @@ def facts_of(
         answers.setdefault(name, []).extend(given)
     expected = contract.cluster_id if contract is not None else None
     # an answer of another listener counts only where there is no other
-    answered = [answer for it in sightings.values() if (answer := it.answer) is not None]
+    answered = [answer for it in results.values() if (answer := it.answer) is not None]
     cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(answered)
     ours = {
         name: [answer for answer in group if answer.cluster_id == cluster]
@@ -304,16 +309,16 @@ def facts_of(
     }
     facts = []
     for target in targets:
-        sighting = sightings[target.address, target.protocol]
-        own, name = sighting.answer, target.listener
+        result = results[target.address, target.protocol]
+        own, name = result.answer, target.listener
         seen = Observation(
             target,
-            contact=sighting.contact,
-            own=sighting.reply,
+            contact=result.contact,
+            own=result.reply,
             via=_best(ours[target.listener], target.broker) if own is None else None,
-            late=sighting.undecided,
-            answering=sighting.answering,
-            peer=sighting.peer,
+            late=result.undecided,
+            answering=result.answering,
+            peer=result.peer,
             cluster_id=cluster,
             promised=expected is not None,
             elsewhere=tuple(it for it in listing if it != name and target.broker in listing[it]),
@@ -325,19 +330,19 @@ def facts_of(
             ),
         )
         facts.append(seen)
-    return facts + (_surplus(contract, targets, ours) if contract is not None else [])
+    return facts + (_unexpected_brokers(contract, targets, ours) if contract is not None else [])
 
 
 def failed_bootstraps(
     targets: Sequence[CellTarget],
-    sightings: Mapping[ListenerAddress, Sighting],
+    results: Mapping[ListenerAddress, AddressResult],
     contract: Contract,
 ) -> list[Observation]:
     """What was observed of those bootstrap addresses that do not lead to their listener.
 
     One that does lead there has no cell of its own: brokers have them.
     """
-    facts = facts_of(targets, sightings, {}, contract)
+    facts = facts_of(targets, results, {}, contract)
     return [
         fact
         for fact in facts
@@ -364,7 +369,7 @@ def _answers_as(contract: Contract | None, target: CellTarget, answer: MetadataA
     return "" if matched in (None, target.listener) else str(matched)
 
 
-def _surplus(
+def _unexpected_brokers(
     contract: Contract,
     targets: Sequence[CellTarget],
     answers: Mapping[str, Sequence[MetadataAnswer]],

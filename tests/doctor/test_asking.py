@@ -15,12 +15,12 @@ from earshot.doctor import asking
 from earshot.doctor.asking import (
     ALONE,
     CONNECTIONS,
+    NOT_ASKED,
     NOT_TOLD,
-    UNASKED,
     AnsweringBrokers,
-    Peer,
-    question,
-    strangers,
+    ReachableAddress,
+    ask_address,
+    wrong_brokers,
 )
 from earshot.doctor.doctor import examine
 from earshot.listeners.address import Address
@@ -34,12 +34,14 @@ from tests.doubles.answers import contract
 from tests.doubles.peer import Reply, broker, forwarder, kafka, listening, reply, text
 
 
-def peer_at(address: Address) -> Peer:
-    return Peer(address, ("127.0.0.1",), None, None)
+def peer_at(address: Address) -> ReachableAddress:
+    return ReachableAddress(address, ("127.0.0.1",), None, None)
 
 
 @contextlib.contextmanager
-def behind(advertised: dict[int, Address]) -> Iterator[tuple[doubles.Peer, doubles.Peer]]:
+def behind(
+    advertised: dict[int, Address],
+) -> Iterator[tuple[doubles.Peer, doubles.Peer]]:
     """Brokers 1 and 2, which advertise what ``advertised`` holds by the time they are asked."""
 
     def listed(connection: socket.socket, request: bytes) -> None:
@@ -56,7 +58,7 @@ def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
     advertised: dict[int, Address] = {}
     with behind(advertised) as (first, second):
         advertised |= {1: first.address, 2: second.address}
-        said, who = question(peer_at(second.address), Deadline(5))
+        said, who = ask_address(peer_at(second.address), Deadline(5))
     assert isinstance(said, MetadataAnswer) and said.brokers == advertised
     assert who == AnsweringBrokers((2,) * CONNECTIONS)
     assert second.connections == CONNECTIONS and second.keys.count(3) == 1
@@ -70,12 +72,12 @@ def test_a_forwarder_to_two_brokers_is_found_out() -> None:
         forwarder(first.address, second.address) as way,
     ):
         advertised |= {1: way.address, 2: second.address}
-        _, who = question(peer_at(way.address), Deadline(5))
+        _, who = ask_address(peer_at(way.address), Deadline(5))
         expected = contract(EXTERNAL=[str(way.address), str(second.address)])
         report = examine(expected, produce=False)
     assert who.ids == (1, 2, 1, 2, 1)
     known = f"2 of 5 connections to {way.address} reached broker 2, and not broker 1"
-    assert who.stray(way.address, 1) == known
+    assert who.other_brokers(way.address, 1) == known
     crossed, well = report.cells
     assert crossed.failed_stage is Stage.METADATA and crossed.cause is not None
     assert crossed.cause.kind == "misrouted"
@@ -94,7 +96,7 @@ def test_a_forwarder_to_two_brokers_is_found_out() -> None:
     ],
 )
 def test_who_answered_in_words(ids: tuple[int, ...], reported: str) -> None:
-    assert AnsweringBrokers(ids).stray(Address("k", 1), 1) == reported
+    assert AnsweringBrokers(ids).other_brokers(Address("k", 1), 1) == reported
 
 
 @pytest.mark.parametrize(("every", "unsteady"), [(2, True), (5, False)])
@@ -132,7 +134,7 @@ def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
         kafka(broker(1, {1: peer.address}))(connection, peer)
 
     with listening(serve) as peer:
-        _, who = question(peer_at(peer.address), Deadline(5))
+        _, who = ask_address(peer_at(peer.address), Deadline(5))
         done.set()
     assert who == AnsweringBrokers((1,), 0, ALONE)
 
@@ -149,7 +151,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
         kafka({3: reply(doubles.metadata({1: peer.address})), **replies})(connection, peer)
 
     with listening(serve) as peer:
-        said, who = question(peer_at(peer.address), Deadline(5))
+        said, who = ask_address(peer_at(peer.address), Deadline(5))
         assert peer.connections == 1
         report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
     assert isinstance(said, MetadataAnswer) and who == AnsweringBrokers(unknown=NOT_TOLD)
@@ -158,8 +160,8 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
 
 def test_a_broker_that_lists_nobody_is_not_asked_who_it_is() -> None:
     with listening(kafka({3: reply(doubles.metadata({}))})) as peer:
-        said, who = question(peer_at(peer.address), Deadline(5))
-    assert isinstance(said, MetadataAnswer) and said.brokers == {} and who == UNASKED
+        said, who = ask_address(peer_at(peer.address), Deadline(5))
+    assert isinstance(said, MetadataAnswer) and said.brokers == {} and who == NOT_ASKED
     assert peer.keys == [3]
 
 
@@ -169,11 +171,11 @@ def test_a_connection_that_is_closed_is_tried_once_more() -> None:
             kafka(broker(1, {1: peer.address}))(connection, peer)
 
     with listening(serve) as peer:
-        said, _ = question(peer_at(peer.address), Deadline(5))
+        said, _ = ask_address(peer_at(peer.address), Deadline(5))
     assert isinstance(said, MetadataAnswer)
     with listening(kafka({})) as peer:
-        said, who = question(peer_at(peer.address), Deadline(5))
-    assert isinstance(said, Failure) and (said.error, who) == ("disconnected", UNASKED)
+        said, who = ask_address(peer_at(peer.address), Deadline(5))
+    assert isinstance(said, Failure) and (said.error, who) == ("disconnected", NOT_ASKED)
     assert peer.connections == 2
 
 
@@ -189,11 +191,13 @@ def test_every_address_of_a_name_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(asking, "Exchange", lambda ip, end: ip)
     monkeypatch.setattr(asking, "metadata", lambda ip: ("C", {1: Address("k", 1)}))
     monkeypatch.setattr(asking, "answering_broker", lambda ip, broker: int(ip[-1]))
-    two = Peer(Address("k", 1), ("192.0.2.1", "192.0.2.2"), None, None)
-    _, who = question(two, Deadline(5))
+    two = ReachableAddress(Address("k", 1), ("192.0.2.1", "192.0.2.2"), None, None)
+    _, who = ask_address(two, Deadline(5))
     assert who.ids == (1, 2, 1, 2, 1)
-    seven = Peer(Address("k", 1), tuple(f"192.0.2.{n}" for n in range(1, 8)), None, None)
-    _, who = question(seven, Deadline(5))
+    seven = ReachableAddress(
+        Address("k", 1), tuple(f"192.0.2.{n}" for n in range(1, 8)), None, None
+    )
+    _, who = ask_address(seven, Deadline(5))
     assert who.ids == (1, 2, 3, 4, 5, 6, 7)
 
 
@@ -201,8 +205,8 @@ def test_connections_that_reach_no_leader_are_counted(monkeypatch: pytest.Monkey
     leading: Iterator[bool | None] = itertools.cycle([True, False, None])
     monkeypatch.setattr(asking, "leads", lambda *given: next(leading))
     with listening(kafka({})) as peer:
-        assert strangers(peer_at(peer.address), "t", 0, Deadline(5)) == (2, 4)
-        assert strangers(peer_at(peer.address), "t", 0, Deadline(0)) == (0, 0)
+        assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(5)) == (2, 4)
+        assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(0)) == (0, 0)
 
 
 MANY = {id: Address("127.0.0.1", 1 + id) for id in range(10_000)}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from earshot.doctor import doctor, draft, exchange, records, survey
-from earshot.doctor.asking import AnsweringBrokers, Peer
+from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
 from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
@@ -93,7 +93,7 @@ def test_what_an_address_of_the_users_is_stands_in_a_note(
     said = (
         answer("localhost:9092", "a:1", "b:2", cluster=reported) if reported is not None else None
     )
-    found = doctor._seed_note(HERE, name, survey.Sighting(contact, said), expected)
+    found = doctor._seed_note(HERE, name, survey.AddressResult(contact, said), expected)
     assert found.removesuffix(" at b:2") == f"{HERE} {note.removesuffix(' at b:2')}"
 
 
@@ -229,8 +229,8 @@ class ClusterDouble:
         for _, it in sent:
             yield it.partition, self.back
 
-    def strangers(self, *given: object) -> tuple[int, int]:
-        self.asked.append(("strangers", *given[:3]))
+    def wrong_brokers(self, *given: object) -> tuple[int, int]:
+        self.asked.append(("wrong_brokers", *given[:3]))
         return self.strange
 
 
@@ -240,7 +240,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterDouble:
     monkeypatch.setattr(doctor, "RunTopic", double.topic)
     monkeypatch.setattr(exchange, "produce", double.produce)
     monkeypatch.setattr(exchange, "consume", double.consume)
-    monkeypatch.setattr(records, "strangers", double.strangers)
+    monkeypatch.setattr(records, "wrong_brokers", double.wrong_brokers)
     return double
 
 
@@ -359,12 +359,12 @@ def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) ->
 def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
     strange: tuple[int, int], cluster: ClusterDouble
 ) -> None:
-    peer = Peer(address("b1:9092"), ("192.0.2.1",), None, None)
+    peer = ReachableAddress(address("b1:9092"), ("192.0.2.1",), None, None)
     facts = replace(observed(1), peer=peer, answering=AnsweringBrokers(unknown="not told"))
     cluster.strange = strange
     notes: list[str] = []
     (cell,) = examined([facts], notes=notes)
-    assert ("strangers", peer, "t", 4) in cluster.asked
+    assert ("wrong_brokers", peer, "t", 4) in cluster.asked
     if strange[0]:
         assert cell.cause is not None and cell.cause.kind == "misrouted"
         assert f"{strange[0]} of 5 connections to b1:9092 reached another" in cell.cause.observed
@@ -484,20 +484,22 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         "b:1": answer("b:1", "b:1", cluster="D"),
     }
 
-    def look(places: Sequence[survey.ListenerAddress], *rest: object) -> dict[Any, survey.Sighting]:
+    def look(
+        places: Sequence[survey.ListenerAddress], *rest: object
+    ) -> dict[Any, survey.AddressResult]:
         looked.append([str(at) for at, _ in places])
         assert {protocol for _, protocol in places} <= {Protocol.PLAINTEXT}
         there = Lookup("there", "test", Diagnosis.OK)
         made, refused = Attempt("there", "", 0.0), Attempt("there", "refused", 0.0)
         return {
-            place: survey.Sighting(
+            place: survey.AddressResult(
                 Contact(place[0], there, (refused if place[0].host == "gone" else made,)),
                 said.get(str(place[0]), Failure("timeout", "silent")),
             )
             for place in places
         }
 
-    monkeypatch.setattr(doctor, "look", look)
+    monkeypatch.setattr(doctor, "connect_to_all", look)
     monkeypatch.setattr(draft, "nameservers", tuple)
     monkeypatch.setattr(doctor, "mark_inconclusive", lambda report, *rest: report)
     return looked

@@ -13,7 +13,7 @@ from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
 from earshot.doctor.members import targets_added
 from earshot.doctor.probe import Contact
-from earshot.doctor.survey import Sighting
+from earshot.doctor.survey import AddressResult
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
@@ -116,12 +116,14 @@ def test_no_more_brokers_are_examined_than_the_bound(monkeypatch: pytest.MonkeyP
 def test_which_answers_add_brokers(own: list[str], added: list[int]) -> None:
     targets = [CellTarget("L", PLAIN, id, address(f"a:{id}")) for id in (1, 2)]
     lookup = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
-    sightings = {
-        (it.address, PLAIN): Sighting(Contact(it.address, lookup), answer(str(it.address), *own))
+    results = {
+        (it.address, PLAIN): AddressResult(
+            Contact(it.address, lookup), answer(str(it.address), *own)
+        )
         for it in targets[:1]
     }
-    sightings[targets[1].address, PLAIN] = Sighting(Contact(targets[1].address, lookup), None)
-    assert [it.broker for it in targets_added(targets, sightings)] == added
+    results[targets[1].address, PLAIN] = AddressResult(Contact(targets[1].address, lookup), None)
+    assert [it.broker for it in targets_added(targets, results)] == added
 
 
 def test_one_answer_adds_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,5 +131,5 @@ def test_one_answer_adds_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch)
     target = CellTarget("L", PLAIN, 1, address("a:1"))
     said = answer("a:1", *(f"a:{id}" for id in range(1, 50)))
     lookup = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
-    sightings = {(target.address, PLAIN): Sighting(Contact(target.address, lookup), said)}
-    assert len(targets_added([target], sightings)) == 3
+    results = {(target.address, PLAIN): AddressResult(Contact(target.address, lookup), said)}
+    assert len(targets_added([target], results)) == 3

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from earshot.doctor import exchange, records
-from earshot.doctor.asking import AnsweringBrokers, Peer
+from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord, diagnose
 from earshot.doctor.exchange import Destination
 from earshot.doctor.records import Records, cut_short
@@ -114,7 +114,7 @@ def test_what_is_slow_is_not_waited_for_and_read_later(
     assert found[1].consumed == 0.1
 
 
-PEER = Peer(Address("a1", 9092), ("192.0.2.1",), None, None)
+PEER = ReachableAddress(Address("a1", 9092), ("192.0.2.1",), None, None)
 
 
 @pytest.mark.parametrize(
@@ -141,12 +141,14 @@ def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
 ) -> None:
     asked: list[object] = []
 
-    def strangers(peer: Peer, topic: str, partition: int, end: Deadline) -> tuple[int, int]:
+    def wrong_brokers(
+        peer: ReachableAddress, topic: str, partition: int, end: Deadline
+    ) -> tuple[int, int]:
         asked.append((peer, topic, partition))
         return others
 
     slow.set()
-    monkeypatch.setattr(records, "strangers", strangers)
+    monkeypatch.setattr(records, "wrong_brokers", wrong_brokers)
     silent = replace(FOUR[0], peer=PEER, answering=AnsweringBrokers(unknown="not told"))
     known = replace(FOUR[1], peer=PEER, answering=AnsweringBrokers((2, 2)))
     found = exchanged(waiting={0: silent, 1: known})

@@ -1,4 +1,4 @@
-"""What sightings of addresses say about brokers."""
+"""What results of addresses say about brokers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from earshot.doctor import survey
-from earshot.doctor.asking import NOT_TOLD, AnsweringBrokers, Peer
+from earshot.doctor.asking import NOT_TOLD, AnsweringBrokers, ReachableAddress
 from earshot.doctor.diagnosis import Observation, diagnose, ready
 from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
 from earshot.doctor.spoken import SpokenSecurity
 from earshot.doctor.survey import (
+    AddressResult,
     ListenerAddress,
-    Sighting,
     bootstraps_of,
+    connect_to_all,
     facts_of,
     failed_bootstraps,
-    look,
     targets_of,
     targets_seen,
 )
@@ -40,16 +40,16 @@ EXTERNAL = ["e:1", "e:2"]
 TWO = contract(INTERNAL=INTERNAL, EXTERNAL=EXTERNAL)
 
 
-def sighting(place: str, said: MetadataAnswer | Failure | None, error: str = "") -> Sighting:
+def result(place: str, said: MetadataAnswer | Failure | None, error: str = "") -> AddressResult:
     host = place.partition(":")[0]
     lookup = Lookup(host, "test", Diagnosis.OK, ("192.0.2.1",))
-    return Sighting(Contact(address(place), lookup, (Attempt(place, error, 0.0),)), said)
+    return AddressResult(Contact(address(place), lookup, (Attempt(place, error, 0.0),)), said)
 
 
-def seen(**changed: Sighting) -> dict[ListenerAddress, Sighting]:
+def seen(**changed: AddressResult) -> dict[ListenerAddress, AddressResult]:
     """A healthy cluster of TWO, but for the places changed (`i1` is i:1)."""
     healthy = {
-        place: sighting(place, answer(place, *listener))
+        place: result(place, answer(place, *listener))
         for listener in (INTERNAL, EXTERNAL)
         for place in listener
     }
@@ -58,10 +58,10 @@ def seen(**changed: Sighting) -> dict[ListenerAddress, Sighting]:
 
 
 def facts(
-    sightings: dict[ListenerAddress, Sighting], cluster: Contract = TWO, **seeds: MetadataAnswer
+    results: dict[ListenerAddress, AddressResult], cluster: Contract = TWO, **seeds: MetadataAnswer
 ) -> dict[tuple[str, int], Observation]:
     given = {name: [item] for name, item in seeds.items()}
-    found = facts_of(targets_of(cluster), sightings, given, cluster)
+    found = facts_of(targets_of(cluster), results, given, cluster)
     return {(item.target.listener, item.target.broker): item for item in found}
 
 
@@ -94,9 +94,9 @@ def test_a_bootstrap_of_its_own_has_a_cell_only_if_it_fails(
     said: MetadataAnswer | None, kind: str | None
 ) -> None:
     cluster = at_one_address("lb:9")
-    found = sighting("lb:9", said, "" if said else "refused")
-    sightings = {**seen(), (address("lb:9"), PLAIN): found}
-    failed = failed_bootstraps(bootstraps_of(cluster), sightings, cluster)
+    found = result("lb:9", said, "" if said else "refused")
+    results = {**seen(), (address("lb:9"), PLAIN): found}
+    failed = failed_bootstraps(bootstraps_of(cluster), results, cluster)
     causes = [diagnose(item, "host").cause for item in failed]
     assert [it and it.kind for it in causes] == ([kind] if kind else [])
 
@@ -120,30 +120,30 @@ def test_all_is_well() -> None:
 
 
 def test_a_dead_broker_fails_its_own_cells_only() -> None:
-    dead = {"i2": sighting("i:2", None, "refused"), "e2": sighting("e:2", None, "refused")}
+    dead = {"i2": result("i:2", None, "refused"), "e2": result("e:2", None, "refused")}
     assert kinds(facts(seen(**dead))) == {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
     gone = {
-        "i1": sighting("i:1", answer("i:1", "i:1")),
-        "e1": sighting("e:1", answer("e:1", "e:1")),
+        "i1": result("i:1", answer("i:1", "i:1")),
+        "e1": result("e:1", answer("e:1", "e:1")),
     }
     assert kinds(facts(seen(**dead, **gone))) == {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
 
 
 def test_drift_of_a_broker_that_left_its_address() -> None:
     moved = {
-        "e2": sighting("e:2", None, "refused"),
-        "e1": sighting("e:1", answer("e:1", "e:1", "e:9")),
+        "e2": result("e:2", None, "refused"),
+        "e1": result("e:1", answer("e:1", "e:1", "e:9")),
     }
     assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
 
 
 def test_a_broker_without_the_listener_is_missing() -> None:
-    lacking = {"e2": sighting("e:2", None, "refused"), "e1": sighting("e:1", answer("e:1", "e:1"))}
+    lacking = {"e2": result("e:2", None, "refused"), "e1": result("e:1", answer("e:1", "e:1"))}
     assert kinds(facts(seen(**lacking))) == {"EXTERNAL 2": "missing"}
 
 
 def test_a_seed_stands_in_for_addresses_that_nobody_reaches() -> None:
-    lost = {"e1": sighting("e:1", None, "refused"), "e2": sighting("e:2", None, "refused")}
+    lost = {"e1": result("e:1", None, "refused"), "e2": result("e:2", None, "refused")}
     alone = facts(seen(**lost))
     assert alone["EXTERNAL", 1].via is None
     helped = facts(seen(**lost), EXTERNAL=answer("localhost:1", "e:1", "e:7"))
@@ -151,7 +151,7 @@ def test_a_seed_stands_in_for_addresses_that_nobody_reaches() -> None:
 
 
 def test_crossed_listeners() -> None:
-    crossed = {"e1": sighting("e:1", answer("e:1", *INTERNAL))}
+    crossed = {"e1": result("e:1", answer("e:1", *INTERNAL))}
     found = facts(seen(**crossed))
     assert kinds(found) == {"EXTERNAL 1": "crossed-listeners"}
     # its answer says nothing about EXTERNAL
@@ -161,7 +161,7 @@ def test_crossed_listeners() -> None:
 @pytest.mark.parametrize("cluster", ["C", NOT_SAID])
 def test_two_listeners_that_are_crossed_at_every_address(cluster: str) -> None:
     every = {
-        f"{place[0]}{place[2]}": sighting(place, answer(place, *others, cluster=cluster))
+        f"{place[0]}{place[2]}": result(place, answer(place, *others, cluster=cluster))
         for listener, others in ((INTERNAL, EXTERNAL), (EXTERNAL, INTERNAL))
         for place in listener
     }
@@ -172,7 +172,7 @@ def test_two_listeners_that_are_crossed_at_every_address(cluster: str) -> None:
 
 
 def test_an_address_of_another_cluster() -> None:
-    other = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
+    other = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
     assert kinds(facts(seen(**other))) == {"EXTERNAL 1": "foreign-cluster"}
 
 
@@ -180,7 +180,7 @@ OWN = TWO.identified("C")
 
 
 def test_an_address_of_another_cluster_than_the_contracts() -> None:
-    other = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
+    other = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
     assert kinds(facts(seen(**other), OWN)) == {"EXTERNAL 1": "another-cluster"}
 
 
@@ -201,7 +201,7 @@ def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
 
 
 def test_what_another_cluster_lists_counts_for_nobody() -> None:
-    lost = {"e2": sighting("e:2", None, "refused"), "i2": sighting("i:2", None, "refused")}
+    lost = {"e2": result("e:2", None, "refused"), "i2": result("i:2", None, "refused")}
     found = facts(seen(**lost), TWO.identified("D"), EXTERNAL=answer("s:1", "e:1", "e:2", "e:3"))
     assert found["EXTERNAL", 2].via is None and found["EXTERNAL", 2].elsewhere == ()
     assert kinds(found) == {
@@ -216,14 +216,14 @@ def test_what_another_cluster_lists_counts_for_nobody() -> None:
 def test_an_answer_without_the_id_that_others_give_is_none_of_the_cluster(
     cluster: Contract,
 ) -> None:
-    silent = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster=NOT_SAID))}
+    silent = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster=NOT_SAID))}
     assert kinds(facts(seen(**silent), cluster)) == {"EXTERNAL 1": "no-cluster-id"}
 
 
 def test_what_an_answer_without_the_id_lists_does_not_count() -> None:
     moved = {
-        "e1": sighting("e:1", answer("e:1", "e:1", "e:9", cluster=NOT_SAID)),
-        "e2": sighting("e:2", None, "refused"),
+        "e1": result("e:1", answer("e:1", "e:1", "e:9", cluster=NOT_SAID)),
+        "e2": result("e:2", None, "refused"),
     }
     expected = {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"}
     assert kinds(facts(seen(**moved))) == expected
@@ -232,21 +232,21 @@ def test_what_an_answer_without_the_id_lists_does_not_count() -> None:
 def test_answers_none_of_which_gives_an_id_are_compared_with_none() -> None:
     places = ((place, listener) for listener in (INTERNAL, EXTERNAL) for place in listener)
     silent = {
-        place.replace(":", ""): sighting(place, answer(place, *listener, cluster=NOT_SAID))
+        place.replace(":", ""): result(place, answer(place, *listener, cluster=NOT_SAID))
         for place, listener in places
     }
     assert kinds(facts(seen(**silent))) == {}
 
 
 def test_a_broker_that_another_answer_does_not_list_is_disputed() -> None:
-    fewer = {"e1": sighting("e:1", answer("e:1", "e:1"))}
+    fewer = {"e1": result("e:1", answer("e:1", "e:1"))}
     found = facts(seen(**fewer))
     assert kinds(found) == {"EXTERNAL 2": "disputed-broker"}
     cell = diagnose(found["EXTERNAL", 2], "host")
     assert cell.cause is not None and cell.cause.observed == (
         "answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 does not list it"
     )
-    moved = {"e1": sighting("e:1", answer("e:1", "e:1", "e:9"))}
+    moved = {"e1": result("e:1", answer("e:1", "e:1", "e:9"))}
     cell = diagnose(facts(seen(**moved))["EXTERNAL", 2], "host")
     assert cell.cause is not None and cell.cause.observed == (
         "answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 lists it at e:9"
@@ -255,8 +255,8 @@ def test_a_broker_that_another_answer_does_not_list_is_disputed() -> None:
 
 def test_a_dead_broker_is_not_disputed() -> None:
     fewer = {
-        "e1": sighting("e:1", answer("e:1", "e:1")),
-        "e2": sighting("e:2", None, "refused"),
+        "e1": result("e:1", answer("e:1", "e:1")),
+        "e2": result("e:2", None, "refused"),
     }
     assert kinds(facts(seen(**fewer), EXTERNAL=answer("s:1", *EXTERNAL))) == {
         "EXTERNAL 2": "refused"
@@ -264,14 +264,14 @@ def test_a_dead_broker_is_not_disputed() -> None:
 
 
 def test_an_answer_that_is_wrong_about_itself_disputes_no_other() -> None:
-    wrong = {"e1": sighting("e:1", answer("e:1", "e:9"))}
+    wrong = {"e1": result("e:1", answer("e:1", "e:9"))}
     assert kinds(facts(seen(**wrong))) == {"EXTERNAL 1": "drift"}
 
 
 def test_a_broker_with_a_listener_more_gets_a_cell() -> None:
     fewer = contract(INTERNAL=INTERNAL, EXTERNAL=["e:1", ""])
-    sightings = {it: item for it, item in seen().items() if str(it[0]) != "e:2"}
-    found = facts_of(targets_of(fewer), sightings, {}, fewer)
+    results = {it: item for it, item in seen().items() if str(it[0]) != "e:2"}
+    found = facts_of(targets_of(fewer), results, {}, fewer)
     cells = {(it.target.listener, it.target.broker): diagnose(it, "host") for it in found}
     cause = cells["EXTERNAL", 2].cause
     assert cause is not None and cause.observed == "EXTERNAL lists broker 2 at e:2"
@@ -285,14 +285,14 @@ def test_a_login_that_a_listener_asks_nobody_for_is_another_protocol(
     contact = Contact(address("e:1"), lookup, (Attempt("192.0.2.1", "", 0.0),))
     monkeypatch.setattr(survey, "spoken", lambda *given: pytest.fail("asked"))
     met = Failure("no-login", "x")
-    found, said = survey._understood(contact, Protocol.SASL_SSL, met, met, Deadline(10))
+    found, said = survey._with_detected_protocol(contact, Protocol.SASL_SSL, met, met, Deadline(10))
     assert said is met and found.security == Failure(
         "protocol", "it speaks SSL, and this client SASL_SSL"
     )
 
 
 def test_an_unexpected_broker_gets_a_cell() -> None:
-    more = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, "e:3"))}
+    more = {"e1": result("e:1", answer("e:1", *EXTERNAL, "e:3"))}
     found = facts(seen(**more))
     assert kinds(found) == {"EXTERNAL 3": "unexpected"}
     cell = diagnose(found["EXTERNAL", 3], "host")
@@ -301,7 +301,7 @@ def test_an_unexpected_broker_gets_a_cell() -> None:
 
 def test_an_expected_shared_address_fails_both() -> None:
     shared = contract(EXTERNAL=["e:1", "e:1"])
-    both = {(address("e:1"), PLAIN): sighting("e:1", answer("e:1", "e:1", "e:1"))}
+    both = {(address("e:1"), PLAIN): result("e:1", answer("e:1", "e:1", "e:1"))}
     assert kinds(facts(both, shared)) == {
         "EXTERNAL 1": "shared-address",
         "EXTERNAL 2": "shared-address",
@@ -331,7 +331,7 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     ids=["foreign", "crossed"],
 )
 def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataAnswer) -> None:
-    found = facts(seen(e1=sighting("e:1", other), e2=sighting("e:2", None, "refused")))
+    found = facts(seen(e1=result("e:1", other), e2=result("e:2", None, "refused")))
     assert kinds(found)["EXTERNAL 2"] == "refused"
     assert found["EXTERNAL", 2].via is None
     assert not any(broker == 3 for _, broker in found)
@@ -339,27 +339,27 @@ def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataA
 
 def test_an_answer_of_a_foreign_cluster_does_not_list_a_broker_elsewhere() -> None:
     other = answer("e:1", *EXTERNAL, cluster="D")
-    lost = {"e1": sighting("e:1", other), "e2": sighting("e:2", None, "refused")}
+    lost = {"e1": result("e:1", other), "e2": result("e:2", None, "refused")}
     assert facts(seen(**lost))["INTERNAL", 2].elsewhere == ()
 
 
 def test_crossed_answers_do_not_count_for_the_majority() -> None:
     crossed = {
-        "e1": sighting("e:1", answer("e:1", *INTERNAL, cluster="D")),
-        "e2": sighting("e:2", answer("e:2", *INTERNAL, cluster="D")),
-        "i2": sighting("i:2", None, "refused"),
+        "e1": result("e:1", answer("e:1", *INTERNAL, cluster="D")),
+        "e2": result("e:2", answer("e:2", *INTERNAL, cluster="D")),
+        "i2": result("i:2", None, "refused"),
     }
     assert facts(seen(**crossed))["INTERNAL", 1].cluster_id == "C"
 
 
 def test_an_address_is_asked_for_the_best_answer_of_its_listener() -> None:
     three = contract(EXTERNAL=["e:1", "e:2", "e:3"])
-    sightings = {
-        "e:1": sighting("e:1", answer("e:1", "e:1", "e:2")),
-        "e:2": sighting("e:2", answer("e:2", "e:1", "e:2", "e:3")),
-        "e:3": sighting("e:3", None, "refused"),
+    results = {
+        "e:1": result("e:1", answer("e:1", "e:1", "e:2")),
+        "e:2": result("e:2", answer("e:2", "e:1", "e:2", "e:3")),
+        "e:3": result("e:3", None, "refused"),
     }
-    found = facts({(address(place), PLAIN): item for place, item in sightings.items()}, three)
+    found = facts({(address(place), PLAIN): item for place, item in results.items()}, three)
     via = found["EXTERNAL", 3].via
     assert via is not None and str(via.asked) == "e:2"
 
@@ -370,17 +370,17 @@ SILENT = Failure("timeout", "no metadata within 0.4 s")
 @pytest.mark.parametrize(
     ("place", "waited", "late"),
     [
-        (sighting("e:2", None, "timeout"), 0.4, True),
-        (sighting("e:2", SILENT), 0.4, True),
-        (sighting("e:2", None, "timeout"), 2.0, False),
-        (sighting("e:2", SILENT), 4.0, False),
-        (sighting("e:2", None, "refused"), 0.4, False),
-        (sighting("e:2", answer("e:2", *EXTERNAL)), 0.4, False),
-        (sighting("e:2", Failure("tls", "alert")), 0.4, False),
+        (result("e:2", None, "timeout"), 0.4, True),
+        (result("e:2", SILENT), 0.4, True),
+        (result("e:2", None, "timeout"), 2.0, False),
+        (result("e:2", SILENT), 4.0, False),
+        (result("e:2", None, "refused"), 0.4, False),
+        (result("e:2", answer("e:2", *EXTERNAL)), 0.4, False),
+        (result("e:2", Failure("tls", "alert")), 0.4, False),
     ],
 )
 def test_silence_says_nothing_where_there_was_no_time_to_answer(
-    place: Sighting, waited: float, late: bool
+    place: AddressResult, waited: float, late: bool
 ) -> None:
     found = facts(seen(e2=replace(place, waited=waited)))["EXTERNAL", 2]
     cell = diagnose(found, "host")
@@ -393,14 +393,14 @@ def test_silence_says_nothing_where_there_was_no_time_to_answer(
 @pytest.mark.parametrize("name", ["e", "192.0.2.1"])
 def test_a_name_that_there_was_no_time_to_look_up(name: str) -> None:
     lookup = Lookup(name, "test", Diagnosis.TIMEOUT)
-    assert Sighting(Contact(address(f"{name}:1"), lookup), None, 0.0).undecided
-    assert not Sighting(Contact(address(f"{name}:1"), lookup), None, 3.0).undecided
+    assert AddressResult(Contact(address(f"{name}:1"), lookup), None, 0.0).undecided
+    assert not AddressResult(Contact(address(f"{name}:1"), lookup), None, 3.0).undecided
 
 
 def test_what_another_address_told_stands_though_there_was_no_time() -> None:
     moved = {
-        "e2": replace(sighting("e:2", None, "timeout"), waited=0.1),
-        "e1": sighting("e:1", answer("e:1", "e:1", "e:9")),
+        "e2": replace(result("e:2", None, "timeout"), waited=0.1),
+        "e1": result("e:1", answer("e:1", "e:1", "e:9")),
     }
     assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
 
@@ -408,15 +408,15 @@ def test_what_another_address_told_stands_though_there_was_no_time() -> None:
 def test_without_a_contract_an_answer_is_held_against_none() -> None:
     said = answer("s:1", "a:1", "a:2")
     targets = targets_seen([address("s:1")], PLAIN, [said])
-    sightings = {
-        (address("a:1"), PLAIN): sighting("a:1", answer("a:1", "b:1", "b:2", "b:3")),
-        (address("a:2"), PLAIN): sighting("a:2", None, "refused"),
+    results = {
+        (address("a:1"), PLAIN): result("a:1", answer("a:1", "b:1", "b:2", "b:3")),
+        (address("a:2"), PLAIN): result("a:2", None, "refused"),
     }
-    first, second = facts_of(targets, sightings, {"s:1": [said]}, None)
+    first, second = facts_of(targets, results, {"s:1": [said]}, None)
     assert (first.answers_as, first.via, first.cluster_id, first.promised) == ("", None, "C", False)
     assert (second.answers_as, second.via, second.own) == (
         "",
-        sightings[targets[0].address, PLAIN].reply,
+        results[targets[0].address, PLAIN].reply,
         None,
     )
 
@@ -430,7 +430,7 @@ class Unmoved(Deadline):
 
 def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
     text = "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"
-    found = facts(seen(e2=sighting("e:2", Failure("too-many", text))))["EXTERNAL", 2]
+    found = facts(seen(e2=result("e:2", Failure("too-many", text))))["EXTERNAL", 2]
     cell = diagnose(found, "host")
     assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready(found)
     assert cell.reason == f"e:2 was not looked at: {text}"
@@ -441,7 +441,7 @@ def test_when_the_time_is_over_an_address_is_not_looked_at(
 ) -> None:
     monkeypatch.delattr(survey, "resolve")
     with ThreadPoolExecutor(1) as pool:
-        found = look([(address("e:1"), PLAIN)], {}, Deadline(0), pool)
+        found = connect_to_all([(address("e:1"), PLAIN)], {}, Deadline(0), pool)
     assert found[address("e:1"), PLAIN].undecided
 
 
@@ -456,7 +456,7 @@ def test_what_is_no_listener_for_clients_is_named(
     contact = Contact(address("e:1"), lookup, attempts, tls)
     other = Failure(error, "something else")
     monkeypatch.setattr(survey, "spoken", lambda *given: SpokenSecurity(foreign=other))
-    found, said = survey._understood(contact, Protocol.SSL, tls, None, Deadline(10))
+    found, said = survey._with_detected_protocol(contact, Protocol.SSL, tls, None, Deadline(10))
     facts = Observation(targets_of(TWO)[2], contact=found, own=said)
     cell = diagnose(facts, "host")
     assert cell.failed_stage is Stage.BOOTSTRAP and cell.cause is not None
@@ -509,15 +509,15 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
     monkeypatch.setattr(survey, "explained", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
     who = AnsweringBrokers((1,))
-    monkeypatch.setattr(survey, "question", lambda *given: (said, who))
+    monkeypatch.setattr(survey, "ask_address", lambda *given: (said, who))
     with ThreadPoolExecutor(1) as pool:
-        found = look([place, place], {}, Unmoved(10), pool)
+        found = connect_to_all([place, place], {}, Unmoved(10), pool)
     asked = waited == survey.ASK_LIMIT
     context: Any = "context" if protocol is Protocol.SSL else None
-    peer = Peer(place[0], ("192.0.2.1",), context, None)
-    expected = Sighting(contact, None, waited)
+    peer = ReachableAddress(place[0], ("192.0.2.1",), context, None)
+    expected = AddressResult(contact, None, waited)
     if asked:
-        expected = Sighting(contact, said, waited, who, peer)
+        expected = AddressResult(contact, said, waited, who, peer)
     assert found == {place: expected}
     assert looked == ([(place[0], lookup, context, CONNECT_LIMIT)] if lookup.ok else [])
 
@@ -539,16 +539,16 @@ def test_a_longer_deadline_gives_each_step_longer(
         limits.append(limit)
         return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
 
-    def asked(peer: Peer, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
+    def asked(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
         limits.append(end.seconds)
         return answer("e:1", "e:1"), AnsweringBrokers()
 
     monkeypatch.setattr(survey, "resolve", resolved)
     monkeypatch.setattr(survey, "explained", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
-    monkeypatch.setattr(survey, "question", asked)
+    monkeypatch.setattr(survey, "ask_address", asked)
     with ThreadPoolExecutor(1) as pool:
-        look([place], {}, Unmoved(deadline), pool)
+        connect_to_all([place], {}, Unmoved(deadline), pool)
     assert limits == [RESOLVE_LIMIT * more, CONNECT_LIMIT * more, survey.ASK_LIMIT * more]
 
 
@@ -565,7 +565,9 @@ def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, KNOWN_NAME))
     monkeypatch.setattr(survey, "reach", reached)
     with ThreadPoolExecutor(1) as pool:
-        look([(address("e:1"), PLAIN), (address("e:2"), Protocol.SSL)], {}, Unmoved(60), pool)
+        connect_to_all(
+            [(address("e:1"), PLAIN), (address("e:2"), Protocol.SSL)], {}, Unmoved(60), pool
+        )
     assert looked == [("e:1", None), ("e:2", "context")]
 
 
@@ -596,7 +598,7 @@ def test_logins_that_are_not_spoken_here_are_left_to_a_few_clients_at_a_time(
     monkeypatch.setattr(survey, "ask", asked)
     monkeypatch.setattr(survey, "identify", identify)
     with ThreadPoolExecutor(16) as pool:
-        found = look(places, {"sasl.mechanism": "OAUTHBEARER"}, Unmoved(10), pool)
+        found = connect_to_all(places, {"sasl.mechanism": "OAUTHBEARER"}, Unmoved(10), pool)
     assert len(seen) == 20 and max(seen) <= survey.NATIVE_AT_ONCE
     assert identified.count(("b0:9092", 2)) == survey.NATIVE_CONNECTIONS
     assert found[places[0]].answering == AnsweringBrokers((3, 3, 3))
@@ -651,7 +653,7 @@ def test_a_listener_is_asked_what_it_speaks_where_that_may_be_wrong(
     monkeypatch.setattr(survey, "spoken", spoken)
     place = (address("e:1"), Protocol.SSL)
     with ThreadPoolExecutor(1) as pool:
-        found = look([place], {}, Left(left), pool)[place]
+        found = connect_to_all([place], {}, Left(left), pool)[place]
     other = Failure("protocol", "it speaks PLAINTEXT, and this client SSL")
     assert found.contact.security == (other if asked else contact.security)
     assert looked == ([(("192.0.2.2", 1), left)] if asked else [])
@@ -675,11 +677,11 @@ def test_who_was_silent_on_the_way_had_no_time(
 ) -> None:
     contact = Contact(address("e:1"), KNOWN_NAME, attempts, security)
     reported = "the deadline left 0.4 s for e:1, which was silent"
-    assert Sighting(contact, None, waited).undecided == (reported if silent else "")
+    assert AddressResult(contact, None, waited).undecided == (reported if silent else "")
 
 
 def test_where_nobody_answers_no_cluster_is_known() -> None:
-    every = {f"{it[0]}{it[2]}": sighting(it, None, "refused") for it in (*INTERNAL, *EXTERNAL)}
+    every = {f"{it[0]}{it[2]}": result(it, None, "refused") for it in (*INTERNAL, *EXTERNAL)}
     found = facts(seen(**every))
     assert set(kinds(found).values()) == {"refused"}
     assert {item.cluster_id for item in found.values()} == {""}

@@ -13,7 +13,7 @@ from earshot.doctor.control import OwnNetwork, mark_inconclusive
 from earshot.doctor.diagnosis import Observation, SentRecord, diagnose
 from earshot.doctor.doctor import examine
 from earshot.doctor.probe import Attempt, Contact, reach, resolve
-from earshot.doctor.survey import Sighting, facts_of, targets_of, targets_reached, targets_seen
+from earshot.doctor.survey import AddressResult, facts_of, targets_of, targets_reached, targets_seen
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
@@ -47,17 +47,19 @@ errors = st.sampled_from(["refused", "timeout", "no-route", "reset", "file name 
 
 
 @st.composite
-def sightings(draw: st.DrawFn, address: Address) -> Sighting:
+def results(draw: st.DrawFn, address: Address) -> AddressResult:
     """What may be made of ``address``, as `look` gives it back."""
     diagnosis = draw(st.sampled_from(Diagnosis))
     if diagnosis is not Diagnosis.OK:
-        return Sighting(Contact(address, Lookup(address.host, "test", diagnosis)), None)
+        return AddressResult(Contact(address, Lookup(address.host, "test", diagnosis)), None)
     lookup = Lookup(address.host, "test", Diagnosis.OK, ("192.0.2.1",))
     if error := draw(st.none() | errors):
-        return Sighting(Contact(address, lookup, (Attempt("192.0.2.1:1", error, 0.0),)), None)
+        return AddressResult(Contact(address, lookup, (Attempt("192.0.2.1:1", error, 0.0),)), None)
     contact = Contact(address, lookup, (Attempt("192.0.2.1:1", "", 0.0),))
     said = MetadataAnswer(address, "C", draw(brokers), 0.01)
-    return Sighting(contact, said if draw(st.booleans()) else Failure("timeout", "no metadata"))
+    return AddressResult(
+        contact, said if draw(st.booleans()) else Failure("timeout", "no metadata")
+    )
 
 
 def reported(cells: tuple[Cell, ...], *vantages: Vantage) -> Report:
@@ -89,7 +91,7 @@ def written(report: Report) -> None:
 def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     answer = MetadataAnswer(SEED, "C", listed, 0.01)
     targets = targets_seen([SEED], PLAIN, [answer])
-    looked = {(it.address, PLAIN): data.draw(sightings(it.address)) for it in targets}
+    looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
     cells = seen_in_full(facts_of(targets, looked, {str(SEED): [answer]}, None))
     assert [(cell.broker, cell.address) for cell in cells] == sorted(listed.items())
     for cell in cells:
@@ -103,7 +105,7 @@ def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> 
 def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     known = contract(EXTERNAL=["e:1", "e:2"])
     targets = targets_of(known)
-    looked = {(it.address, PLAIN): data.draw(sightings(it.address)) for it in targets}
+    looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
     facts = facts_of(
         targets, looked, {"EXTERNAL": [MetadataAnswer(SEED, "C", listed, 0.01)]}, known
     )
@@ -164,7 +166,7 @@ def test_a_name_with_an_underscore_that_works_passes() -> None:
     lookup = Lookup("my_kafka", "test", Diagnosis.OK, ("192.0.2.1",))
     contact = Contact(address, lookup, (Attempt("192.0.2.1:9092", "", 0.001),))
     own = MetadataAnswer(address, "C", {1: address}, 0.01)
-    looked = {(address, PLAIN): Sighting(contact, own)}
+    looked = {(address, PLAIN): AddressResult(contact, own)}
     (cell,) = seen_in_full(facts_of([target], looked, {}, None))
     assert (cell.verdict, str(cell.address)) == (Verdict.PASS, "my_kafka:9092")
 
@@ -191,7 +193,7 @@ def test_a_port_that_is_none_is_not_tried(port: int) -> None:
 def one(address: Address, lookup: Lookup, *attempts: Attempt) -> Cell:
     answer = MetadataAnswer(SEED, "C", {1: address}, 0.01)
     (target,) = targets_seen([SEED], PLAIN, [answer])
-    looked = {(address, PLAIN): Sighting(Contact(address, lookup, attempts), None)}
+    looked = {(address, PLAIN): AddressResult(Contact(address, lookup, attempts), None)}
     (facts,) = facts_of([target], looked, {str(SEED): [answer]}, None)
     return diagnose(facts, "host")
 
