@@ -11,7 +11,6 @@ import os
 import shutil
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from typing import Any
 import pytest
 
 from earshot.certificates.engines import EngineStore, new_engines_authority
-from earshot.user_data.host_report import HostReport
 from tests.doubles.aws.server import REGION
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
@@ -35,7 +33,6 @@ HOSTS = ("a", "b")
 UP_SECONDS = 600
 IN_ECR = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/apache/kafka:4.1.1"
 """The name of the Kafka image here; no such registry answers."""
-PULL_SECONDS = 60.0
 
 
 @dataclass
@@ -156,32 +153,6 @@ def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
     host, _, port = described["engine"].removeprefix("tcp://").partition(":")
     with hosts.box.place("inside") as place:  # in the VPC, and in none of the ranges
         assert not place.opens(host, int(port))
-
-
-def test_a_host_looks_for_images_and_reports_those_that_it_cannot_pull(hosts: Hosts) -> None:
-    ssm, host = hosts.box.server.client("ssm"), hosts.box.instance("test-machines-a")
-    known = {it["Name"] for it in ssm.describe_parameters()["Parameters"]}
-    (name,) = (it for it in known if it.endswith("/a/report"))
-
-    def reported(start: str) -> HostReport:
-        end = time.monotonic() + PULL_SECONDS
-        while True:
-            found = HostReport.read(ssm.get_parameter(Name=name)["Parameter"]["Value"])
-            assert found is not None
-            if found.detail.startswith(start) and bool(found.detail) is bool(start):
-                return found
-            assert time.monotonic() < end, f"{found}\n{host.journal('docker-pull')}"
-            time.sleep(1)
-
-    assert not reported("").is_final
-    host.run("docker", "tag", IN_ECR, "kept")
-    host.run("docker", "rmi", IN_ECR)
-    try:
-        assert reported(f"cannot pull {IN_ECR}: ").state == "prepared"
-    finally:
-        host.run("docker", "tag", "kept", IN_ECR)
-    reported("")
-    host.run("docker", "rmi", "kept")
 
 
 def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hosts) -> None:
