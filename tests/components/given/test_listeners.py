@@ -59,6 +59,15 @@ def registered(
 NODE = {"internal": "kafka-1", "host": "localhost"}
 
 
+def with_outputs(value: Any) -> Any:
+    """``value`` with an output in place of each unknown; an output belongs to one event loop."""
+    if isinstance(value, dict):
+        return {key: with_outputs(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_outputs(item) for item in value]
+    return not_known() if value is pulumi.UNKNOWN else value
+
+
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
@@ -144,14 +153,15 @@ def test_a_preview_goes_on_with_values_that_are_not_known(unknown: str) -> None:
 @pytest.mark.parametrize(
     "container",
     [
-        [not_known()],
-        {"names": ["kafka-1"], "ports": {"9092/tcp": not_known()}},
-        {"names": ["kafka-1"], "ports": [not_known()]},
-        {"names": 5, "ports": not_known()},
+        [pulumi.UNKNOWN],
+        {"names": ["kafka-1"], "ports": {"9092/tcp": pulumi.UNKNOWN}},
+        {"names": ["kafka-1"], "ports": [pulumi.UNKNOWN]},
+        {"names": 5, "ports": pulumi.UNKNOWN},
     ],
 )
 def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: Any) -> None:
-    engine = registered({"1": {**NODE, "container": container}}, preview=True)
+    nodes = {"1": {**NODE, "container": with_outputs(container)}}
+    engine = registered(nodes, preview=True)
     assert pulumi.contains_unknowns(engine.one(PROVIDER_TYPE).inputs["containers"])
 
 
@@ -161,16 +171,19 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
         ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
         ({"gate": "off"}, "gate: is no key that earshot knows"),
         ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
-        ({"kafka_version": not_known()}, "kafka_version: found an output; allowed: a value that"),
-        ({"controllers": {"port": not_known()}}, "controllers: found an output"),
-        ({"policy": not_known()}, "policy: found an output"),
-        ({"declared": not_known()}, "declared: found an output"),
         (
-            {"listeners": not_known()},
+            {"kafka_version": pulumi.UNKNOWN},
+            "kafka_version: found an output; allowed: a value that",
+        ),
+        ({"controllers": {"port": pulumi.UNKNOWN}}, "controllers: found an output"),
+        ({"policy": pulumi.UNKNOWN}, "policy: found an output"),
+        ({"declared": pulumi.UNKNOWN}, "declared: found an output"),
+        (
+            {"listeners": pulumi.UNKNOWN},
             "listeners: is not known yet; allowed: a value that a preview",
         ),
         (
-            {"listeners": [{"name": "A", "port": not_known()}]},
+            {"listeners": [{"name": "A", "port": pulumi.UNKNOWN}]},
             "listeners[0].port: is not known yet",
         ),
     ],
@@ -179,7 +192,7 @@ def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(pulumi.RunError) as caught:
-        registered({"1": NODE}, preview=True, **changes)
+        registered({"1": NODE}, preview=True, **with_outputs(changes))
     assert str(caught.value).startswith(f"kafka: {message}")
 
 
