@@ -179,6 +179,7 @@ class AwsBrokers(Brokers):
                 {
                     "node": node.id,
                     "wanted": wanted,
+                    "root_gib": spec.instance_of(node.id).root_gib,
                     "others": others,
                     "stack": self.stack,
                     "region": spec.region,

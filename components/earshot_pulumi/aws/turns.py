@@ -41,7 +41,8 @@ class AwsTurnKind(AwsKind, CheckedKind):
     """Refuses a change of a node while others are down, and takes the node out of the balancer's
     bootstrap before it stops, which the balancer has applied by then.
 
-    Inputs: `node`, its id; `wanted`, what restarts or replaces its instance when it changes;
+    Inputs: `node`, its id; `wanted` and `root_gib`, which restart or replace its instance when they
+    change (states of earlier versions have no `root_gib`);
     `others`, the nodes that must serve (empty: the node may change whichever nodes are down);
     `stack`; `region`; and maybe `shared_targets`, its targets in groups that have others, too. A
     group with this node alone keeps it: without any target, a balancer answers no connection.
@@ -50,9 +51,13 @@ class AwsTurnKind(AwsKind, CheckedKind):
     ID = "turn"
     DECISIVE = ("wanted",)
 
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        is_same_root = olds.get("root_gib", news["root_gib"]) == news["root_gib"]
+        return not is_same_root or super().differs(operation, olds, news)
+
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
-        wanted, others = news["wanted"], news["others"]
-        if not others or wanted is UNKNOWN or wanted == olds.get("wanted"):
+        others = news["others"]
+        if not others or news["wanted"] is UNKNOWN or not self.differs(operation, olds, news):
             return
         settings, region = self.settings(operation), news["region"]
         known = machines(settings, region, news["stack"])

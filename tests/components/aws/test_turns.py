@@ -53,6 +53,7 @@ def props(wanted: Any, node: int = 1, **changed: Any) -> dict[str, Any]:
     """As they come to a provider: every number is a float."""
     others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
     given = {"node": float(node), "wanted": wanted, "others": others, "granted": None}
+    given["root_gib"] = 16.0
     given |= {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
     return {**given, **changed}
 
@@ -99,6 +100,16 @@ def test_while_another_is_down_none_is_touched(
     assert "node 1 would be restarted while node 3 is down:\n  - node 3: " + reason in found
     assert "`in_turn: false` changes all nodes at once" in found
     assert refusal({}, NEW) == found, "also where an earlier release remembered no turn"
+
+
+def test_another_root_volume_is_a_change_too(world: SimpleNamespace) -> None:
+    del world.machines["mine-broker-3"]
+    other = {**OLD, "root_gib": 32.0}
+    assert "while node 3 is down" in refusal(OLD, other)
+    of_earlier_release = {key: value for key, value in OLD.items() if key != "root_gib"}
+    assert refusal(of_earlier_release, OLD) == ""
+    assert not Called(AwsTurnKind()).differs(of_earlier_release, OLD)
+    assert Called(AwsTurnKind()).differs(OLD, other)
 
 
 def test_the_node_that_is_down_itself_is_replaced(world: SimpleNamespace) -> None:
