@@ -50,11 +50,13 @@ def groups(lengths: Mapping[str, float], limit: float) -> list[list[str]]:
 
     A file that is longer by itself is a group of its own.
     """
-    for count in range(1, len(lengths) + 1):
-        made = _balanced(lengths, count)
-        if all(makespan(lengths[file] for file in group) <= limit for group in made):
-            return made
-    return [[file] for file in sorted(lengths)]
+    single = [[file] for file in sorted(lengths) if lengths[file] > limit]
+    short = {file: length for file, length in lengths.items() if length <= limit}
+    for count in range(min(1, len(short)), len(short) + 1):
+        balanced = _balanced(short, count)
+        if all(makespan(short[file] for file in group) <= limit for group in balanced):
+            return [*balanced, *single]
+    raise AssertionError("one file in each group is short enough")
 
 
 def _balanced(lengths: Mapping[str, float], count: int) -> list[list[str]]:

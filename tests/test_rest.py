@@ -35,7 +35,8 @@ def test_every_file_is_in_one_group_and_every_group_fits(lengths: dict[str, floa
 
 
 def test_a_file_that_is_too_long_is_run_all_the_same() -> None:
-    assert groups({"long": 1000, "short": 10}, 900) == [["long"], ["short"]]
+    lengths = {"long": 1000, "short": 10, "shorter": 5}
+    assert groups(lengths, 900) == [["short", "shorter"], ["long"]]
     assert groups({}, 900) == []
 
 
