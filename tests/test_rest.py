@@ -68,7 +68,7 @@ def test_the_chosen_share_is_printed_and_run(
     monkeypatch.setattr(rest, "read_table", lambda: table)
     monkeypatch.setattr(rest, "collected", lambda: {file: list(table[file]) for file in table})
     monkeypatch.setattr(os, "execv", lambda _, words: executed.append(words))
-    for commit in ("a0", "a1"):
+    for commit in ("a1", "a0"):
         rest.main(["--commit", commit, "--took", "100"])
     assert [words[-3:] for words in executed] == [
         ["-m", "combination", "tests/a.py"],

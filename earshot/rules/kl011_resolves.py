@@ -85,8 +85,8 @@ RULE = Rule(
     title="Every advertised name resolves for its clients",
     reason="A client that cannot resolve the advertised name reaches the bootstrap address and "
     "then no broker, and retries for ever.",
-    remedy="give a resolver that these clients use, declare the name in the same stack, or waive "
-    "it with a reason",
+    remedy="name a DNS server of these clients (`names.resolvers`), create the name in the same "
+    "program or say in `declared` what creates it, or waive it with a reason (`names.waived`)",
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
     inputs=("advertised.listeners", "evidence"),

@@ -216,8 +216,9 @@ def test_a_name_of_a_private_zone_for_external_clients_fails(preview: bool) -> N
         "declares the name; its one record is in zone kafka.example.com, which is private "
         "[KL011]\n"
         "  expected: a name that resolves on another machine (LAN or internet)\n"
-        "  fix: give a resolver that these clients use, declare the name in the same "
-        "stack, or waive it with a reason\n"
+        "  fix: name a DNS server of these clients (`names.resolvers`), create the name in "
+        "the same program or say in `declared` what creates it, or waive it with a reason "
+        "(`names.waived`)\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     )
     program.record(program.zone("kafka.example.com"), host, "198.51.100.11")
@@ -244,8 +245,9 @@ def test_a_private_zone_that_the_vpc_does_not_see_fails(preview: bool) -> None:
                 "be asked from here, and nothing declares the name; zone kafka.example.com is "
                 "private, and not associated with VPC vpc [KL011]\n"
                 "  expected: a name that resolves in the broker's VPC\n"
-                "  fix: give a resolver that these clients use, declare the name in "
-                "the same stack, or waive it with a reason\n"
+                "  fix: name a DNS server of these clients (`names.resolvers`), create the name in "
+                "the same program or say in `declared` what creates it, or waive it with a reason "
+                "(`names.waived`)\n"
                 "  source: "
                 "https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
             )
