@@ -237,6 +237,33 @@ def test_an_image_may_advertise_what_nobody_has_set(image: str, advertised: str)
     assert listeners(found) == {"PLAINTEXT": (":9092", advertised)}
 
 
+SASL = {
+    "KAFKA_CFG_LISTENERS": "A://:9092",
+    "KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP": "A:SASL_PLAINTEXT",
+}
+
+
+@pytest.mark.parametrize(
+    ("image", "more", "advertised"),
+    [
+        ("bitnami/kafka:latest", {}, "kafka:9092"),
+        ("bitnamilegacy/kafka:4.0.0", {}, "kafka:9092"),
+        (BITNAMI, {}, "kafka:9092"),
+        ("bitnami/kafka:3.4.0", {}, "?"),  # its script sets more with SASL
+        ("bitnami/kafka:${TAG}", {}, "?"),
+        ("bitnami/kafka", {"unknown": ("env_file",)}, "?"),
+        ("bitnami/kafka", {"mounts": ("/bitnami/kafka/config",)}, "?"),
+        ("bitnami/kafka", {"mounts": ("/docker-entrypoint-initdb.d",)}, "?"),
+        ("bitnami/kafka", {"env": SASL | {"KAFKA_EXTRA_FLAGS": "--override a=b"}}, "?"),
+    ],
+)
+def test_bitnami_leaves_unset_listeners_to_kafka(
+    image: str, more: Mapping[str, object], advertised: str
+) -> None:
+    found = broker(image, **{"env": SASL, **more})  # type: ignore[arg-type]
+    assert listeners(found) == {"A": (":9092", advertised)}
+
+
 def test_without_a_host_the_hostname_is_advertised() -> None:
     env = {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}
     found = broker(APACHE, env, hostname="k1")
