@@ -246,11 +246,14 @@ def _advertises_container_names(
 ) -> Iterator[Finding]:
     """One finding for all published listeners that advertise containers' names; none if another
     listener serves the machine."""
+    misled = [walk for walk in walks if walk.sent.end is Failure.NOWHERE]
     lost = [
         (walk.endpoint, shown)
-        for walk in walks
-        if walk.sent.end is Failure.NOWHERE and (shown := _shown_ports(deployment, broker, walk))
+        for walk in misled
+        if (shown := _shown_ports(deployment, broker, walk))
     ]
+    is_random = not lost
+    lost = lost or [*_random_ports(deployment, misled)]
     if not lost or _serves_machine(deployment, broker):
         return
     endpoints = [endpoint for endpoint, _ in lost]
@@ -258,9 +261,8 @@ def _advertises_container_names(
     hosts = ", ".join(
         dict.fromkeys(endpoint.advertised.host for endpoint in endpoints if endpoint.advertised)
     )
-    certain = broker.is_image_known or not any(
-        _has_clients(deployment, endpoint) for endpoint in endpoints
-    )
+    has_clients = any(_has_clients(deployment, endpoint) for endpoint in endpoints)
+    certain = not is_random and (broker.is_image_known or not has_clients)
     by_hand = _commented_address(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
@@ -296,8 +298,8 @@ def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Add
 def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener) -> str:
     """The port of clients outside, or an empty string without one.
 
-    A port that Docker chooses shows no clients. A container whose name is advertised may forward
-    its own published port.
+    `_random_ports` has the ports that Docker chooses. A container whose name is advertised may
+    forward its own published port.
     """
     if walk.ports:
         if failing(walk.hops) is not None:
@@ -318,6 +320,25 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener
         return ""
     ports = proxy.published_at(address.port)
     return f"{ports[0]} (by {address.host})" if ports else ""
+
+
+def _random_ports(
+    deployment: Deployment, walks: Sequence[PublishedListener]
+) -> Iterator[tuple[Endpoint, str]]:
+    """The listeners of ``walks`` at ports of the machine that Docker chooses, each with one.
+
+    Such a port shows clients outside only if no other container may be the client.
+    """
+    others = (
+        container
+        for service, container in deployment.containers.items()
+        if service not in deployment.by_service
+    )
+    if any("zookeeper" not in container.image.lower() for container in others):
+        return
+    for walk in walks:
+        if walk.ports and failing(walk.hops) is None:
+            yield walk.endpoint, f"{walk.endpoint.bind.port} at a port that Docker chooses"
 
 
 def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
