@@ -12,7 +12,7 @@ from dataclasses import replace
 from earshot.listeners.images import Family, family_of, is_broker, repository_of
 from earshot.topology.container import Container
 
-_LENSES = re.compile(r"(?:.*/)?(?:landoop|lensesio)/(?:fast-data-dev|box)")
+_LENSES = re.compile(r"(?:.*/)?(?:landoop|lensesio)/(?:fast-data-dev|box|kafka-lenses-dev)")
 _DEBEZIUM = re.compile(r"(?:.*/)?debezium/kafka")
 _SPOTIFY = re.compile(r"(?:.*/)?spotify/kafka(?:proxy)?")
 _LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broker|docker|alpine))?")
