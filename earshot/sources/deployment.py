@@ -54,6 +54,13 @@ _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """An address in a list of listeners; the host may be a variable."""
+_HIDDEN_HOST = re.compile(
+    r"(?<=://)(?=[A-Za-z0-9.-]*[$_])((?:\$\{\w+\}|\$\w+|_\{\w+\}|[A-Za-z0-9.-])+)"
+    r"(?=:[0-9]{1,5}(?:[,\s]|$))",
+    re.ASCII,
+)
+"""A host with a variable, or with a value that the image computes, before a port."""
+_STAND_IN = "host-{}.not-known"
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listeners, roles or protocols to the given settings."""
 UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
@@ -325,6 +332,7 @@ def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
     container = service.container
     values = dict(view.values)
     complete = view.complete or _leaves_unset_listeners_out(service)
+    hidden_hosts = _hide_hosts(values)
     if "listeners" not in values and "advertised.listeners" in values:
         if container.family not in DERIVE or _derives_no_more(container):
             return
@@ -351,6 +359,25 @@ def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
         is_controller = name in controllers
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
+        template = None
+        if address is not None and address.host in hidden_hosts:
+            template = Address(hidden_hosts[address.host], address.port)
+            address = None
         unknown = is_controller or guessed or address is None
         protocol = protocols.get(name)
-        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
+        shown = None if unknown else address
+        yield Endpoint(name, bind, shown, is_controller, protocol, template)
+
+
+def _hide_hosts(values: dict[str, str]) -> Mapping[str, str]:
+    """Replaces unknown hosts in `advertised.listeners`; returns the originals by replacement."""
+    originals: dict[str, str] = {}
+
+    def replacement(match: re.Match[str]) -> str:
+        name = _STAND_IN.format(len(originals))
+        originals[name] = match[0]
+        return name
+
+    if advertised := values.get("advertised.listeners"):
+        values["advertised.listeners"] = _HIDDEN_HOST.sub(replacement, advertised)
+    return originals

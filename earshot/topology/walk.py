@@ -11,7 +11,7 @@ from earshot.listeners.address import Address
 from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST
+from earshot.topology.names import HOST, Unknown
 from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
 
 
@@ -129,6 +129,8 @@ def broker_connection(
         return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
     if endpoint is None or endpoint.advertised is None:
         fact = f"what {broker.service} advertises for {listener}"
+        if endpoint is not None and endpoint.template is not None:
+            fact = f"which host {endpoint.template} has: {broker.service} advertises it"
         return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
     trace = deployment.trace(client.service, endpoint.advertised)
     return BrokerConnection(
@@ -219,11 +221,14 @@ class PublishedListener:
 
 
 def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[PublishedListener]:
-    """The listeners of ``broker`` with a known advertised address."""
+    """The listeners of ``broker`` with a known advertised address, or a known port of one."""
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
-            ports = broker.container.published_at(endpoint.bind.port)
-            hops = deployment.through(broker.service, ports[0]) if ports else ()
-            yield PublishedListener(
-                endpoint, ports, hops, deployment.trace(HOST, endpoint.advertised)
-            )
+            sent = deployment.trace(HOST, endpoint.advertised)
+        elif endpoint.template is not None:
+            sent = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
+        else:
+            continue
+        ports = broker.container.published_at(endpoint.bind.port)
+        hops = deployment.through(broker.service, ports[0]) if ports else ()
+        yield PublishedListener(endpoint, ports, hops, sent)

@@ -274,13 +274,24 @@ def test_without_a_host_the_hostname_is_advertised() -> None:
     "env",
     [
         {"KAFKA_LISTENERS": "A://${HOST}:1"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://$HOST:1"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://$HOST:$PORT"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://_{PORT_COMMAND}"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "${ALL}"},
         {"KAFKA_LISTENERS": "nonsense"},
         {"KAFKA_LISTENERS": "A://:1", "KAFKA_CONTROLLER_LISTENER_NAMES": "${NAMES}"},
     ],
 )
 def test_listeners_that_are_not_known(env: dict[str, str]) -> None:
     assert broker(APACHE, env).endpoints is None
+
+
+@pytest.mark.parametrize("host", ["$HOST", "${HOST}", "b-${N}.example.com", "_{HOSTNAME_COMMAND}"])
+@pytest.mark.parametrize("binds", [{}, {"KAFKA_LISTENERS": "A://0.0.0.0:9,B://0.0.0.0:2"}])
+def test_the_port_is_known_beside_an_unknown_host(host: str, binds: dict[str, str]) -> None:
+    env = {"KAFKA_ADVERTISED_LISTENERS": f"A://{host}:9,B://kafka:2"}
+    found = broker(APACHE, env | binds)
+    assert listeners(found) == {"A": ("0.0.0.0:9", "?"), "B": ("0.0.0.0:2", "kafka:2")}
+    assert [it.template for it in found.endpoints or ()] == [Address(host, 9), None]
 
 
 def test_one_that_is_not_advertised_leads_nobody_anywhere() -> None:
