@@ -92,7 +92,9 @@ def _lines(client_walk: Walk) -> Iterator[str]:
         yield f"  {entrance.trace.address}: {entrance.answer}"
         yield from _hops(entrance.hops, "    ")
         for sent in entrance.sent:
-            to = "not known" if sent.trace is None else sent.trace.address
+            to = "not known" if sent.trace is None else str(sent.trace.address)
+            if sent.trace is not None and sent.broker.container.advertises_address:
+                to = f"its container's address, port {sent.trace.address.port}"
             yield f"    {sent.listener} advertises {sent.broker.service} at {to}: {sent.answer}"
             yield from _hops(sent.hops, "      ")
 

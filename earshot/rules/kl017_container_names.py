@@ -19,9 +19,10 @@ from earshot.topology.ways import Failure
 def check(
     deployment: Deployment, rule: Rule, broker: Broker, walks: Sequence[PublishedListener]
 ) -> Iterator[Finding]:
-    """One finding for all published listeners that advertise containers' names; none if another
-    listener serves the machine."""
-    misled = [walk for walk in walks if walk.sent.end is Failure.NOWHERE]
+    """One finding for all published listeners that advertise containers' names or addresses; none
+    if another listener serves the machine."""
+    by_address = broker.container.advertises_address
+    misled = [walk for walk in walks if by_address or walk.sent.end is Failure.NOWHERE]
     lost = [
         (walk.endpoint, shown)
         for walk in misled
@@ -37,12 +38,15 @@ def check(
         dict.fromkeys(endpoint.advertised.host for endpoint in endpoints if endpoint.advertised)
     )
     has_clients = any(_has_clients(deployment, endpoint) for endpoint in endpoints)
-    certain = not is_random and (broker.is_image_known or not has_clients)
+    certain = not (is_random or by_address) and (broker.is_image_known or not has_clients)
     by_hand = _commented_address(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
-    observed = f"publishes {ports}, and clients that come in there are sent to {hosts}, a name "
-    observed += "that only the containers know"
+    sent_to = f"{hosts}, a name that only the containers know"
+    if by_address:
+        sent_to = f"the address of the container {broker.service}, which other machines do not "
+        sent_to += "reach, and this machine only with Linux"
+    observed = f"publishes {ports}, and clients that come in there are sent to {sent_to}"
     if by_hand:
         observed += f"; {by_hand[0]} with {by_hand[1]} is beside it in a comment"
         remedy += "; with both listeners the line need not be changed by hand"

@@ -132,10 +132,24 @@ def broker_connection(
         if endpoint is not None and endpoint.template is not None:
             fact = f"which host {endpoint.template} has: {broker.service} advertises it"
         return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
-    trace = deployment.trace(client.service, endpoint.advertised)
+    trace = _trace_to(deployment, client.service, broker, endpoint.advertised)
     return BrokerConnection(
         broker, listener, trace, (*trace.hops, *_final_hops(client, broker, trace))
     )
+
+
+def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Address) -> Trace:
+    """The trace from ``place`` to an address that ``broker`` advertises."""
+    own = deployment.containers.get(place)
+    on_machine = place == HOST or (own is not None and own.on_host_network)
+    if not (on_machine and broker.container.advertises_address):
+        return deployment.trace(place, advertised)
+    fact = "whether the machine has a route to its containers: on Linux it has"
+    resolved = Hop(
+        Stage.RESOLVE, Answer.YES, f"it is the address of the container {broker.service}"
+    )
+    end = Unknown(fact)
+    return Trace(advertised, (resolved, Hop(Stage.WAY, Answer.UNKNOWN, fact)), end, (end,))
 
 
 def _final_hops(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
@@ -224,7 +238,7 @@ def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[Publ
     """The listeners of ``broker`` with a known advertised address, or a known port of one."""
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
-            sent = deployment.trace(HOST, endpoint.advertised)
+            sent = _trace_to(deployment, HOST, broker, endpoint.advertised)
         elif endpoint.template is not None:
             sent = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
         else:

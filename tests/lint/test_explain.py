@@ -105,6 +105,17 @@ def test_one_that_is_no_client(file: Path) -> None:
         main([str(file), "--explain", "idle"])
 
 
+def test_a_container_that_advertises_its_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "compose.yaml"
+    path.write_text('services: {k: {image: "debezium/kafka:1.9", ports: ["9092:9092"]}}')
+    assert main([str(path), "--explain", "host"]) == 3
+    written = capsys.readouterr().out
+    assert "advertises k at its container's address, port 9092: unknown" in written
+    assert "way      unknown whether the machine has a route to its containers" in written
+
+
 UNPUBLISHED = "services:\n  kafka: {image: apache/kafka}\n"
 UNREAD = """\
 services:
