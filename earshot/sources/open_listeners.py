@@ -25,7 +25,9 @@ MAX_SHOWN = 100
 """Characters of a value in a reason."""
 _OF_FILE = frozenset(UNREAD) - {"variables"}
 """Unreadable sources that the file names."""
-_WRITTEN = re.compile(r"(?<!--override )(?<!--override=)(?<![\w.])(?:advertised\.)?listeners *=")
+_WRITTEN = re.compile(
+    r"(?<!--override )(?<!--override=)(?<!--override [\"'])(?<![\w.])(?:advertised\.)?listeners *="
+)
 """A listener property in the text of a command, and not an option of `kafka-server-start`."""
 _COMPUTED = re.compile(r"_\{(?:HOSTNAME|PORT)_COMMAND\}")
 """A value that wurstmeister's image computes at its start."""

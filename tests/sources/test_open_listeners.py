@@ -94,6 +94,7 @@ STARTED = "its command starts Kafka with properties that are not read"
         ("sh -c 'echo advertised.listeners = A://k:1 >> a; exec /etc/kafka/docker/run'", WRITTEN),
         ("kafka-server-start.sh a.properties", STARTED),
         ("kafka-server-start.sh a.properties --override node.id=1", STARTED),
+        ("sh -c 'kafka-server-start.sh a --override \"listeners=A://:1\"'", STARTED),
         ("kafka-server-start.sh a --override listeners=A://:1 --override=listeners=A://:1", ""),
         ("sh -c 'export KAFKA_LISTENERS=A://:1; /etc/kafka/docker/run'", ""),
     ],
